@@ -21,7 +21,7 @@ ALONE = frozenset(("run", "open", "close", "read", "write", "send", "resolve", "
 CEILINGS = {
     "cli": (15, 5),
     "docs-ui": (15, 5),
-    "http": (50, 6),
+    "http": (44, 5),
     "logging": (15, 5),
     "migrations": (50, 7),
     "orm": (40, 6),

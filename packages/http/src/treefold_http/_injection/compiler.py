@@ -63,8 +63,8 @@ class _CallCompiler:
             **values,
             "enter": enter,
             "enter_plain": enter_plain,
-            "check": _check,
-            "sent": _sent,
+            "check": _raise_errors,
+            "sent": _keep_sent,
         }
 
     def compile(
@@ -74,53 +74,58 @@ class _CallCompiler:
             self.lines.append(f"{_tuple_of(early)} = connection.notes.early")
         for index, step in enumerate(contract.steps):
             if index not in early:
-                self.step(f"v{index}", step)
+                self.write_step(f"v{index}", step)
         self.names["handler"] = handler
-        self.check(1)
-        self.lines.append(f"return {_call('handler', handler, self.joined(contract.arguments))}")
-        return self.build()
+        self.write_check(1)
+        self.lines.append(
+            f"return {_write_call('handler', handler, self.join_arguments(contract.arguments))}"
+        )
+        return self.build_endpoint()
 
     def compile_early(self, contract: Contract, early: Sequence[int]) -> Endpoint:
         for index in early:
-            self.step(f"v{index}", contract.steps[index])
+            self.write_step(f"v{index}", contract.steps[index])
         self.lines.append(f"return {_tuple_of(early)}")
-        return self.build()
+        return self.build_endpoint()
 
-    def build(self) -> Endpoint:
+    def build_endpoint(self) -> Endpoint:
         body = "\n    ".join(self.lines)
-        exec(_code(f"async def run(connection):\n    {body}\n"), self.names)  # noqa: S102 - see the top
+        exec(_compile_source(f"async def run(connection):\n    {body}\n"), self.names)  # noqa: S102 - see the top
         return self.names["run"]
 
-    def name(self, prefix: str, value: Any) -> str:
+    def add_name(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.names)}"
         self.names[name] = value
         return name
 
-    def step(self, value: str, step: Step) -> None:
+    def write_step(self, value: str, step: Step) -> None:
         """Write the lines of a step; `value` is the name of its result."""
         if isinstance(step, Input):
             if step.call not in self.collecting:
                 self.collecting.add(step.call)
                 self.lines.append(f"e{step.call} = []")
             waits = "await " if step.binder.waits else ""
-            bind = self.name("b", step.binder.bind)
+            bind = self.add_name("b", step.binder.bind)
             self.lines.append(f"{value} = {waits}{bind}(connection, e{step.call})")
         elif isinstance(step, Call):
-            self.check(step.call)
-            arguments, function = self.joined(step.arguments), self.name("f", step.function)
-            self.lines.append(f"{value} = {_provide(function, step.function, arguments)}")
+            self.write_check(step.call)
+            arguments, function = (
+                self.join_arguments(step.arguments),
+                self.add_name("f", step.function),
+            )
+            self.lines.append(f"{value} = {_write_dependency(function, step.function, arguments)}")
         else:
-            names = self.name("p", step.provider), self.name("m", step.make)
+            names = self.add_name("p", step.provider), self.add_name("m", step.make)
             self.lines.append(f"{value} = await app_value({', '.join(names)})")
 
-    def check(self, call: int) -> None:
+    def write_check(self, call: int) -> None:
         if call in self.collecting:
             self.lines.append(f"if e{call}: check(e{call})")
 
-    def joined(self, arguments: tuple[Argument, ...]) -> str:
-        return ", ".join(map(self.argument, arguments))
+    def join_arguments(self, arguments: tuple[Argument, ...]) -> str:
+        return ", ".join(map(self.write_argument, arguments))
 
-    def argument(self, argument: Argument) -> str:
+    def write_argument(self, argument: Argument) -> str:
         match argument.source:
             case "step":
                 text = f"v{argument.of}"
@@ -129,23 +134,23 @@ class _CallCompiler:
             case "background":
                 text = "connection.background"
             case "default":
-                text = self.name("d", argument.of)
+                text = self.add_name("d", argument.of)
             case _:
                 text = "connection"
         if argument.name is None:
             return text
         if argument.omitted_for is EMPTY:
             return f"{argument.name}={text}"
-        return f"**sent({argument.name!r}, {text}, {self.name('d', argument.omitted_for)})"
+        return f"**sent({argument.name!r}, {text}, {self.add_name('d', argument.omitted_for)})"
 
 
 def _tuple_of(steps: Sequence[int]) -> str:
     return f"({', '.join(f'v{index}' for index in steps)},)"
 
 
-def _call(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a handler: direct, awaited, or in a thread."""
-    target = _target(function)
+    target = _called_function(function)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
         return f"{name}({arguments})"
     if inspect.iscoroutinefunction(target):
@@ -153,19 +158,19 @@ def _call(name: str, function: Callable[..., Any], arguments: str) -> str:
     return f"await in_thread({name}{', ' if arguments else ''}{arguments})"
 
 
-def _provide(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _write_dependency(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a dependency: direct, awaited, entered, or in a thread."""
-    target = _target(function)
+    target = _called_function(function)
     if inspect.isasyncgenfunction(target):
         return f"await enter({name}({arguments}), connection)"
     if inspect.isgeneratorfunction(target):
         return f"await enter_plain({name}({arguments}), connection)"
     if isinstance(function, type):
         return f"{name}({arguments})"
-    return _call(name, function, arguments)
+    return _write_call(name, function, arguments)
 
 
-def _target(call: Callable[..., Any]) -> Callable[..., Any]:
+def _called_function(call: Callable[..., Any]) -> Callable[..., Any]:
     """The function that is async or plain: the callable itself, or `__call__` of an instance.
 
     Wrappers are not unwrapped: a plain wrapper may never call the async function inside it.
@@ -176,13 +181,13 @@ def _target(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=512)
-def _code(source: str) -> CodeType:
+def _compile_source(source: str) -> CodeType:
     return compile(source, "<injection plan>", "exec")
 
 
-def _check(errors: Errors) -> None:
+def _raise_errors(errors: Errors) -> None:
     raise unprocessable("request", errors)
 
 
-def _sent(name: str, value: Any, default: Any) -> dict[str, Any]:
+def _keep_sent(name: str, value: Any, default: Any) -> dict[str, Any]:
     return {} if value is default else {name: value}

@@ -58,7 +58,7 @@ class Providers:
         Raises:
             TypeError: for a key that is neither, or a factory that cannot be called.
         """
-        self._added[key] = _checked(key, provider)
+        self._added[key] = _check_provider(key, provider)
         self._changed()
 
     def declare(self, providers: Mapping[Key, Any]) -> None:
@@ -70,15 +70,17 @@ class Providers:
             TypeError: as `add`; the declared providers are then unchanged.
         """
         former = self.declared
-        made = {key: _checked(key, provider) for key, provider in providers.items()}
-        self.declared = {key: _same(former.get(key), provider) for key, provider in made.items()}
+        made = {key: _check_provider(key, provider) for key, provider in providers.items()}
+        self.declared = {
+            key: _keep_same(former.get(key), provider) for key, provider in made.items()
+        }
 
     def find(self, annotation: Any, name: str) -> Provider | None:
         """Return the provider of a parameter, by its type or else by its name."""
         if self._asked is not None:
             self._asked.update([annotation, name] if isinstance(annotation, type) else [name])
-        found = self._of(annotation) if isinstance(annotation, type) else None
-        return found or self._of(name)
+        found = self._find_provider(annotation) if isinstance(annotation, type) else None
+        return found or self._find_provider(name)
 
     @contextmanager
     def lookups(self, user: T, into: MutableMapping[T, frozenset[Key]] | None) -> Generator[None]:
@@ -96,7 +98,7 @@ class Providers:
             if into is not None and keys is not None:
                 into[user] = frozenset(keys)
 
-    def _of(self, key: Key) -> Provider | None:
+    def _find_provider(self, key: Key) -> Provider | None:
         return self._added.get(key) or self.declared.get(key)
 
     async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -107,7 +109,7 @@ class Providers:
         if making is None:
             scope = self.open_scope()
             making = self._making[provider] = asyncio.ensure_future(make(scope))
-            making.add_done_callback(lambda done: self._keep(provider, scope, done))
+            making.add_done_callback(lambda done: self._keep_value(provider, scope, done))
         return await asyncio.shield(making)
 
     async def close(self, providers: Iterable[Provider] | None = None) -> None:
@@ -132,14 +134,14 @@ class Providers:
         if failure is not None:
             raise failure
 
-    def _keep(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
+    def _keep_value(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
         del self._making[provider]
         self._scopes.append((provider, scope))  # also after a failure: generators may be entered
         if not done.cancelled() and done.exception() is None:
             self.values[provider] = done.result()
 
 
-def _checked(key: Any, provider: Any) -> Provider:
+def _check_provider(key: Any, provider: Any) -> Provider:
     made = provider if isinstance(provider, Provider) else Provider(provider)
     if not isinstance(key, (type, str)):
         raise TypeError(f"A provider key must be a type or a name, got {key!r}")
@@ -151,7 +153,7 @@ def _checked(key: Any, provider: Any) -> Provider:
     return made
 
 
-def _same(former: Provider | None, made: Provider) -> Provider:
+def _keep_same(former: Provider | None, made: Provider) -> Provider:
     if former is not None and (former.factory, former.scope) == (made.factory, made.scope):
         return former
     return made

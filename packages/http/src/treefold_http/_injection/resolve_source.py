@@ -19,7 +19,7 @@ from treefold_http._injection.contract import Input, Place
 from treefold_http._injection.dependencies import Dependency
 from treefold_http._injection.text_models import model_input
 from treefold_http._injection.text_readers import (
-    checked,
+    check_converted,
     is_data,
     is_text_class,
     list_in,
@@ -68,13 +68,13 @@ def resolve_source(
         annotation = Annotated[node.bare, *kept] if kept else node.bare
         node = replace(node, annotation=annotation, markers=kept)
     if in_path:
-        return _path(parameter, node, function)
+        return _input_of_path(parameter, node, function)
     if kind != "nothing":
         _refuse_default(parameter, function)
-        found = _explicit if source is not None else _implied
+        found = _input_of_source if source is not None else _input_of_type
         sent = found(parameter, node, source or sources.Query(), function)
         if sent is not None and sent.binder.waits and kind == "websocket":
-            raise _refusal(
+            raise _make_refusal(
                 parameter,
                 function,
                 "comes from a body, and a WebSocket has none; receive it as a message",
@@ -106,10 +106,13 @@ def find_marker(
     options = tree.without_none(node)
     if len(options) == 1 and options[0] is not node:
         inner = options[0]
-        own = [*(_of(inner.bare, m) for m in inner.markers if _says_where(m)), *own]
-        hidden = next(_hidden(inner), None)
+        own = [
+            *(_complete_dependency(inner.bare, m) for m in inner.markers if _says_where(m)),
+            *own,
+        ]
+        hidden = next(_yield_hidden_markers(inner), None)
     else:
-        hidden = next(_hidden(node), None)
+        hidden = next(_yield_hidden_markers(node), None)
     if hidden is not None:
         kind = "Depends" if isinstance(hidden, Dependency) else _class_of(hidden).__name__
         raise InjectionError(
@@ -121,7 +124,7 @@ def find_marker(
     return found() if isinstance(found, type) else found
 
 
-def _refusal(
+def _make_refusal(
     parameter: inspect.Parameter, function: Callable[..., Any], text: str
 ) -> InjectionError:
     return InjectionError(f"Parameter {parameter.name!r} of {label(function)} {text}")
@@ -141,7 +144,7 @@ def _is_source(marker: Any) -> bool:
     )
 
 
-def _of(kind: Any, marker: Any) -> Any:
+def _complete_dependency(kind: Any, marker: Any) -> Any:
     nameless = isinstance(marker, Dependency) and marker.call is None
     return replace(marker, call=kind) if nameless else marker
 
@@ -150,12 +153,12 @@ def _class_of(source: Any) -> type:
     return source if isinstance(source, type) else type(source)
 
 
-def _hidden(node: tree.TypeNode) -> Iterator[Any]:
+def _yield_hidden_markers(node: tree.TypeNode) -> Iterator[Any]:
     """Yield the source and dependency markers inside unions and lists."""
     if isinstance(node, (tree.UnionType, tree.ListType)):
         for part in node.parts:
             yield from filter(_says_where, part.markers)
-            yield from _hidden(part)
+            yield from _yield_hidden_markers(part)
 
 
 Taken: TypeAlias = tuple[Callable[..., Any], str, Input]
@@ -189,7 +192,9 @@ def check_bodies(taken: Sequence[Taken]) -> None:
         )
 
 
-def _path(parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]) -> Input:
+def _input_of_path(
+    parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
+) -> Input:
     convert = converter(node) or text_converter(node)
     if convert is None:
         raise InjectionError(
@@ -197,7 +202,9 @@ def _path(parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[
             f" {_bare_name(node)}, which text cannot be converted to; use str, int, UUID, an enum"
             " or a date"
         )
-    binder = sources.path_binder(parameter.name, checked(convert, constraints.value_check(node)))
+    binder = sources.path_binder(
+        parameter.name, check_converted(convert, constraints.value_check(node))
+    )
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
 
@@ -205,14 +212,14 @@ def _refuse_default(parameter: inspect.Parameter, function: Callable[..., Any]) 
     """Refuse a marker or a constraint as the default, where it would be ignored."""
     if constraints.is_constraint(parameter.default):
         text = "has a constraint as its default; write it into Annotated[..., ...]"
-        raise _refusal(parameter, function, text)
+        raise _make_refusal(parameter, function, text)
     if _is_source(parameter.default):
         name = _class_of(parameter.default).__name__
         text = f"has {name}() as its default; write Annotated[..., {name}()]"
-        raise _refusal(parameter, function, text)
+        raise _make_refusal(parameter, function, text)
 
 
-def _explicit(
+def _input_of_source(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
@@ -227,13 +234,13 @@ def _explicit(
             )
         decoder = model_decoder(node, anything=True)
         assert decoder is not None  # noqa: S101 - guaranteed by `anything`
-        return _body(parameter, node, decoder)
+        return _input_of_body(parameter, node, decoder)
     if isinstance(source, sources.File):
         many = is_upload(node)
         if many is None and node.annotation is not EMPTY:
             text = f"is annotated {shown(node.bare)}, which File() cannot provide"
-            raise _refusal(parameter, function, f"{text}; use UploadFile or a list of it")
-        return _file(parameter, node, source, many=bool(many))
+            raise _make_refusal(parameter, function, f"{text}; use UploadFile or a list of it")
+        return _input_of_file(parameter, node, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
         found = model_input(parameter, node, source, label(function))
         if found is not None:
@@ -241,11 +248,11 @@ def _explicit(
     reader = text_reader(node, anything=True)
     if reader is None:
         text = f"is annotated {_bare_name(node)}, which {type(source).__name__}() cannot provide"
-        raise _refusal(parameter, function, f"{text}; use a scalar or a list of scalars")
-    return _text(parameter, node, source, reader)
+        raise _make_refusal(parameter, function, f"{text}; use a scalar or a list of scalars")
+    return _input_of_text(parameter, node, source, reader)
 
 
-def _implied(
+def _input_of_type(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
@@ -255,14 +262,14 @@ def _implied(
         return None
     uploads = is_upload(node)
     if uploads is not None:
-        return _file(parameter, node, source, many=uploads)
+        return _input_of_file(parameter, node, source, many=uploads)
     decoder = model_decoder(node)
     if decoder is not None:
-        return _body(parameter, node, decoder)
+        return _input_of_body(parameter, node, decoder)
     constrained = bool(constraints.families(node))
     reader = text_reader(node, anything=constrained or is_text_class(node))
     if reader is not None:
-        return _text(parameter, node, source, reader)
+        return _input_of_text(parameter, node, source, reader)
     if constrained:
         raise InjectionError(
             f"The constraint on parameter {parameter.name!r} cannot be checked on"
@@ -271,11 +278,11 @@ def _implied(
     if parameter.default is not EMPTY and is_data(node):
         text = f"is annotated {_bare_name(node)}, which the query cannot provide, and its default"
         remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
-        raise _refusal(parameter, function, f"{text} would always be used; {remedy}")
+        raise _make_refusal(parameter, function, f"{text} would always be used; {remedy}")
     return None
 
 
-def _text(
+def _input_of_text(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
@@ -289,7 +296,7 @@ def _text(
     return Input(place=place, name=name, type=node, default=default, binder=binder)
 
 
-def _file(
+def _input_of_file(
     parameter: inspect.Parameter, node: tree.TypeNode, source: sources.Source, *, many: bool
 ) -> Input:
     name, default = _name_in(source, parameter), parameter.default
@@ -316,10 +323,10 @@ def is_upload(node: tree.TypeNode) -> bool | None:
     return False if options[0].bare is UploadFile else None
 
 
-def _body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
+def _input_of_body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
     quick = decoder.quick
 
-    async def bind(connection: Any, errors: Errors) -> Any:
+    async def bind_body(connection: Any, errors: Errors) -> Any:
         fields = connection.fields
         if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
             connection.check_json_type()
@@ -341,7 +348,7 @@ def _body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -
             errors.append(entry(["body"], "is required", "missing"))
         return parameter.default
 
-    binder = sources.Binder(bind, waits=True, body="json")
+    binder = sources.Binder(bind_body, waits=True, body="json")
     return Input(
         place="json",
         name=parameter.name,

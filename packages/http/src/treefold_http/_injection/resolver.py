@@ -148,7 +148,7 @@ class _Resolver:
         self.ancestors = list(inside)
 
     def resolve(self, handler: Callable[..., Any]) -> Contract:
-        arguments = self.arguments(handler, self.calls)
+        arguments = self.resolve_arguments(handler, self.calls)
         inputs: dict[tuple[str, str], Input] = {}
         steps = [step for step in self.steps if isinstance(step, Input)]
         for sent in (each for step in steps for each in step.members or (step,)):
@@ -165,20 +165,20 @@ class _Resolver:
             security=join_security([*self.security, *security_of(handler)]),
         )
 
-    def add(self, step: Step) -> Argument:
+    def add_step(self, step: Step) -> Argument:
         self.steps.append(step)
         return Argument("step", len(self.steps) - 1)
 
-    def arguments(self, function: Callable[..., Any], call: int) -> tuple[Argument, ...]:
+    def resolve_arguments(self, function: Callable[..., Any], call: int) -> tuple[Argument, ...]:
         """Add the steps for the parameters of a function; return its arguments."""
         made: list[Argument] = []
         found: list[Taken] = []
         for parameter in parameters_of(function):
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-            argument = self.argument(parameter, function, call)
+            argument = self.resolve_argument(parameter, function, call)
             if isinstance(argument, Input):
                 found.append((function, parameter.name, argument))
-                argument = self.add(argument)
+                argument = self.add_step(argument)
             if argument is None and not positional:
                 continue
             argument = argument or Argument("default", parameter.default)
@@ -191,7 +191,7 @@ class _Resolver:
             check_bodies(self.taken)
         return tuple(made)
 
-    def argument(
+    def resolve_argument(
         self, parameter: inspect.Parameter, function: Callable[..., Any], call: int
     ) -> Argument | Input | None:
         """Return the argument for a parameter, or its input; None for its own default.
@@ -201,20 +201,22 @@ class _Resolver:
         """
         name, default = parameter.name, parameter.default
         if name in ("request", "websocket"):
-            return self.connection(name, function)
+            return self.resolve_connection(name, function)
         if isinstance(default, Dependency) and default.call is not None:
-            return self.dependency(default.call, function, cached=default.use_cache)
+            return self.resolve_dependency(default.call, function, cached=default.use_cache)
         node = read(annotation_of(parameter, function))
         marker = find_marker(node, name, function)
         if isinstance(default, Dependency):
             marker = default
         kind = node.bare
         if isinstance(marker, Dependency):
-            return self.dependency(marker.call or kind, function, cached=marker.use_cache)
+            return self.resolve_dependency(marker.call or kind, function, cached=marker.use_cache)
         if kind is Connection:  # a dependency for requests and sockets alike
-            return self.connection("request" if self.kind == "nothing" else self.kind, function)
+            return self.resolve_connection(
+                "request" if self.kind == "nothing" else self.kind, function
+            )
         if isinstance(kind, type) and kind in _CONNECTIONS:
-            return self.connection(_CONNECTIONS[kind], function)
+            return self.resolve_connection(_CONNECTIONS[kind], function)
         if name == "background" or kind is BackgroundTasks:
             return Argument("background")
         in_path = name in self.path_parameters
@@ -222,37 +224,37 @@ class _Resolver:
             return Argument("path", name)
         provider = None if in_path else self.injection.providers.find(kind, name)
         if provider is not None:
-            return self.provided(provider, kind, function)
+            return self.resolve_provider(provider, kind, function)
         sent = resolve_source(
             parameter, node, marker, in_path=in_path, function=function, kind=self.kind
         )
         return replace(sent, call=call) if sent is not None and call > 1 else sent
 
-    def connection(self, wanted: str, function: Callable[..., Any]) -> Argument:
+    def resolve_connection(self, wanted: str, function: Callable[..., Any]) -> Argument:
         if wanted != self.kind:
             raise InjectionError(
                 f"{label(function)} needs the {wanted}, but this call has {_HAS[self.kind]}"
             )
         return Argument("connection")
 
-    def provided(self, provider: Provider, key: Any, user: Callable[..., Any]) -> Argument:
+    def resolve_provider(self, provider: Provider, key: Any, user: Callable[..., Any]) -> Argument:
         """Return a provider's value; with scope `app`, a value made once."""
         overrides = self.injection.overrides
         replacement = overrides.get(provider.factory) or (
             overrides.get(key) if isinstance(key, (type, str)) else None
         )
         if replacement is not None or provider.scope == "request":
-            return self.dependency(replacement or provider.factory, user, cached=True)
+            return self.resolve_dependency(replacement or provider.factory, user, cached=True)
         self.refuse_circle(provider.factory)
         make, _ = plan_call(
-            _returning(provider.factory),
+            _depend_on_factory(provider.factory),
             self.injection,
             kind="nothing",
             inside=tuple(self.ancestors),
         )
-        return self.add(Shared(provider, make))
+        return self.add_step(Shared(provider, make))
 
-    def dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
+    def resolve_dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
         if not callable(call) or call is EMPTY:
             raise InjectionError(f"Depends() in {label(user)} must name a function or a class")
         call = self.injection.overrides.get(call, call)
@@ -263,9 +265,9 @@ class _Resolver:
         self.ancestors.append(call)
         self.calls += 1
         number = self.calls
-        arguments = self.arguments(call, number)
+        arguments = self.resolve_arguments(call, number)
         self.ancestors.pop()
-        value = self.add(Call(call, arguments, number))
+        value = self.add_step(Call(call, arguments, number))
         if cached:
             self.values[call] = value
         return value
@@ -285,13 +287,13 @@ def _omitted_for(parameter: inspect.Parameter, function: Callable[..., Any]) -> 
     return parameter.default if made else EMPTY
 
 
-def _returning(factory: Callable[..., Any]) -> Callable[..., Any]:
+def _depend_on_factory(factory: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that depends on the factory, so that a generator factory is entered."""
 
-    async def give(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker
+    async def return_value(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker
         return value
 
-    return give
+    return return_value
 
 
 _HAS: Mapping[Kind, str] = {

@@ -93,11 +93,11 @@ def secured(
         )
     made = Security(name, dict(scheme), tuple(scopes), optional, calling_line(1))
 
-    def mark(target: _T) -> _T:
+    def mark_function(target: _T) -> _T:
         setattr(target, MARK, (*security_of(target), made))
         return target
 
-    return mark
+    return mark_function
 
 
 def security_of(target: object) -> tuple[Security, ...]:

@@ -72,13 +72,13 @@ class Binder(NamedTuple):
 def path_binder(name: str, convert: Converter) -> Binder:
     """Return the binder of a path parameter, which is never missing."""
 
-    def bind(connection: Any, errors: Errors) -> Any:
+    def bind_path(connection: Any, errors: Errors) -> Any:
         try:
             return convert(connection.path_params[name])
         except ValueError as error:
             errors.append(entry(["path", name], error))
 
-    return Binder(bind)
+    return Binder(bind_path)
 
 
 class TextReader(NamedTuple):
@@ -103,28 +103,28 @@ def text_binder(place: str, name: str, reader: TextReader, default: Any) -> Bind
     take = text_taker(place, name, reader, default)
     attribute, many = _ATTRIBUTES[place], reader.many
 
-    def bind(connection: Any, errors: Errors) -> Any:
+    def bind_text(connection: Any, errors: Errors) -> Any:
         texts = getattr(connection, attribute)
         return take(texts.getlist(name) if many else texts.get(name), errors)
 
-    return Binder(bind)
+    return Binder(bind_text)
 
 
 def form_binder(name: str, reader: TextReader, default: Any) -> Binder:
     """Return the binder of one value, or of a list, from the fields of a form."""
     take = text_taker("form", name, reader, default)
 
-    async def bind(connection: Any, errors: Errors) -> Any:
+    async def bind_form_field(connection: Any, errors: Errors) -> Any:
         fields = await connection.form()
         return take(fields.getlist(name) if reader.many else fields.get(name), errors)
 
-    return Binder(bind, waits=True, body="form")
+    return Binder(bind_form_field, waits=True, body="form")
 
 
 def file_binder(name: str, default: Any, *, many: bool) -> Binder:
     """Return the binder of one uploaded file, or of all files of a name."""
 
-    async def bind(connection: Any, errors: Errors) -> Any:
+    async def bind_file(connection: Any, errors: Errors) -> Any:
         files = await connection.files()
         # If the user selects no file, a browser sends an empty file without a name.
         found = [file for file in files.getlist(name) if file.filename or file.size]
@@ -134,7 +134,7 @@ def file_binder(name: str, default: Any, *, many: bool) -> Binder:
             errors.append(entry(["file", name], "is required", "missing"))
         return default
 
-    return Binder(bind, waits=True, body="form")
+    return Binder(bind_file, waits=True, body="form")
 
 
 def text_taker(
@@ -143,22 +143,30 @@ def text_taker(
     """Return a function from the texts of one name to the value; it appends to given errors."""
     convert, _, whole = reader
 
-    def take(found: str | list[str] | None, errors: Errors) -> Any:
+    def take_text(found: str | list[str] | None, errors: Errors) -> Any:
         loc: list[str | int] = [place, name]
         if found is None or found == []:
             if default is EMPTY:
                 errors.append(entry(loc, "is required", "missing"))
             return default
         if isinstance(found, str):
-            return _one(found, loc, convert, errors)
+            return _convert_one(found, loc, convert, errors)
         before = len(errors)
-        value = [_one(text, [*loc, index], convert, errors) for index, text in enumerate(found)]
-        return value if whole is None or len(errors) > before else _one(value, loc, whole, errors)
+        value = [
+            _convert_one(text, [*loc, index], convert, errors) for index, text in enumerate(found)
+        ]
+        return (
+            value
+            if whole is None or len(errors) > before
+            else _convert_one(value, loc, whole, errors)
+        )
 
-    return take
+    return take_text
 
 
-def _one(value: Any, loc: list[str | int], convert: Callable[[Any], Any], errors: Errors) -> Any:
+def _convert_one(
+    value: Any, loc: list[str | int], convert: Callable[[Any], Any], errors: Errors
+) -> Any:
     try:
         return convert(value)
     except ValueError as error:

@@ -58,8 +58,8 @@ def model_input(
         name=parameter.name,
         type=node,
         default=parameter.default,
-        members=tuple(model.inputs()),
-        binder=model.binder(),
+        members=tuple(model.list_inputs()),
+        binder=model.make_binder(),
     )
 
 
@@ -87,9 +87,9 @@ class _TextModel:
         self.names = frozenset(member.name for member in self.members)
         self.extra = _extra_policy(node)
         self.others: set[str] = set()
-        self.make = _maker(node, place)
+        self.make = _choose_maker(node, place)
 
-    def inputs(self) -> Iterator[Input]:
+    def list_inputs(self) -> Iterator[Input]:
         optional = self.default is not EMPTY
         for each in self.members:
             default = _default_of(each.member, self.node)
@@ -98,25 +98,25 @@ class _TextModel:
             yield Input(
                 place=self.place,
                 name=each.name,
-                type=_documented(each.member, self.node),
+                type=_add_description(each.member, self.node),
                 default=default,
                 many=each.reader.many,
                 is_closed=self.extra == "forbid",
                 binder=Binder(each.take),
             )
 
-    def binder(self) -> Binder:
-        def bind(connection: Any, errors: Errors) -> Any:
-            return self.bind(connection.query, errors)
+    def make_binder(self) -> Binder:
+        def bind_query(connection: Any, errors: Errors) -> Any:
+            return self.bind_model(connection.query, errors)
 
         async def bind_form(connection: Any, errors: Errors) -> Any:
-            return self.bind(await connection.form(), errors)
+            return self.bind_model(await connection.form(), errors)
 
         if self.place == "query":
-            return Binder(bind, others=self.others)
+            return Binder(bind_query, others=self.others)
         return Binder(bind_form, waits=True, body="form", others=self.others)
 
-    def bind(self, texts: MultiMapping[str], errors: Errors) -> Any:
+    def bind_model(self, texts: MultiMapping[str], errors: Errors) -> Any:
         if self.default is not EMPTY and self.names.isdisjoint(texts):
             return self.default
         before = len(errors)
@@ -175,18 +175,18 @@ def _extra_policy(node: tree.Record) -> str:
     return config.get("extra") or "ignore"
 
 
-def _maker(node: tree.Record, place: str) -> _Make:
+def _choose_maker(node: tree.Record, place: str) -> _Make:
     if _by_pydantic(node):
         return _pydantic_maker(node, place)
     names = {member.read_as: member.name for member in node.members}
 
-    def make(values: dict[str, Any], errors: Errors) -> Any:
+    def make_model(values: dict[str, Any], errors: Errors) -> Any:
         try:
             return node.kind(**{names[name]: value for name, value in values.items()})
         except ValueError as error:  # raised by __post_init__
             errors.append(entry([place], error))
 
-    return make
+    return make_model
 
 
 def _pydantic_maker(node: tree.Record, place: str) -> _Make:
@@ -194,14 +194,14 @@ def _pydantic_maker(node: tree.Record, place: str) -> _Make:
     validate = json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_python
     invalid = pydantic.ValidationError
 
-    def make(values: dict[str, Any], errors: Errors) -> Any:
+    def make_model(values: dict[str, Any], errors: Errors) -> Any:
         try:
             return validate(values)
         except invalid as error:
             found = error.errors(include_url=False, include_input=False)
             errors.extend(pydantic_entry(place, item) for item in found)
 
-    return make
+    return make_model
 
 
 def _field_of(member: tree.Member, node: tree.Record) -> Any:
@@ -220,7 +220,7 @@ def _default_of(member: tree.Member, node: tree.Record) -> Any:
     return None if member.default is EMPTY else member.default
 
 
-def _documented(member: tree.Member, node: tree.Record) -> tree.TypeNode:
+def _add_description(member: tree.Member, node: tree.Record) -> tree.TypeNode:
     """The type with the description of the member's field."""
     known = _field_of(member, node)
     words = getattr(known, "description", None)

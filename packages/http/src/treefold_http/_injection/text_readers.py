@@ -58,13 +58,13 @@ def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
     if convert is None:
         return None
     if listed is None:
-        return TextReader(checked(convert, constraints.value_check(node)))
+        return TextReader(check_converted(convert, constraints.value_check(node)))
     make = _CONTAINERS.get(listed.kind)
     if constraints.families(node, items=False):
         check = constraints.value_check(node)
-        whole = check if make is None or check is None else checked(make, check)
+        whole = check if make is None or check is None else check_converted(make, check)
         return TextReader(convert, many=True, whole=whole)
-    each = checked(convert, constraints.value_check(wanted))
+    each = check_converted(convert, constraints.value_check(wanted))
     return TextReader(each, many=True, whole=make)
 
 
@@ -91,7 +91,9 @@ def _item_of(node: tree.TypeNode) -> tree.TypeNode:
     return node if listed is None else listed.item
 
 
-def checked(convert: constraints.Check, check: constraints.Check | None) -> constraints.Check:
+def check_converted(
+    convert: constraints.Check, check: constraints.Check | None
+) -> constraints.Check:
     """Return a converter that also checks its result."""
     if check is None:
         return convert

@@ -69,9 +69,9 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
     Raises:
         SettingsError: there is no such model, or a value does not fit it; each is named.
     """
-    node = _node(model)
+    node = _read_type(model)
     members = {member.read_as or member.name: member for member in node.members if member.is_input}
-    document = _document(members, values, extra=_takes_extra(model))
+    document = _build_document(members, values, extra=_takes_extra(model))
     if missing := [name for name, one in members.items() if one.required and name not in document]:
         name = missing[0]
         raise SettingsError(
@@ -86,7 +86,9 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
     except (InjectionError, TypeError) as error:
         raise SettingsError(f"`{NAME}` in {FILE} cannot be read: {error}") from None
     except HTTPError as error:
-        raise SettingsError("; ".join(_complaints(error, document, values, members))) from None
+        raise SettingsError(
+            "; ".join(_yield_complaints(error, document, values, members))
+        ) from None
     return GivenSettings(model, values, instance)
 
 
@@ -104,7 +106,7 @@ def require_no_values(values: Mapping[str, Any]) -> None:
         get_logger().warning("variable %s means nothing: no model in %s", value.variable, FILE)
 
 
-def _node(model: Any) -> tree.Record:
+def _read_type(model: Any) -> tree.Record:
     try:
         node = read(model)
     except (InjectionError, NameError) as error:
@@ -125,7 +127,7 @@ def _takes_extra(model: Any) -> bool:
     return getattr(model, "model_config", {}).get("extra") == "allow"
 
 
-def _document(
+def _build_document(
     members: Mapping[str, tree.Member], values: Mapping[str, Any], *, extra: bool
 ) -> dict[str, Any]:
     """Return the table as a JSON document, with the texts of variables as values of their types."""
@@ -168,7 +170,7 @@ def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
     if any(isinstance(each, tree.ListType) for each in options) and text[:1] != "[":
         item = next(each.item for each in options if isinstance(each, tree.ListType))
         parts = [part.strip() for part in text.split(",") if part.strip()]
-        return [_scalar(item, part, text.variable, name) for part in parts]
+        return [_convert_scalar(item, part, text.variable, name) for part in parts]
     if (converter(node) or text_converter(node)) is None and text[:1] in ("[", "{"):
         try:
             return json.loads(text)
@@ -176,10 +178,10 @@ def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
             raise SettingsError(
                 f"Setting app.{name} in {text.variable} must be JSON; correct it"
             ) from None
-    return _scalar(node, str(text), text.variable, name)
+    return _convert_scalar(node, str(text), text.variable, name)
 
 
-def _scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
+def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
     convert = converter(node) or text_converter(node)
     if convert is None:
         return text
@@ -194,7 +196,7 @@ def _scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
     return value if is_plain else text
 
 
-def _complaints(
+def _yield_complaints(
     error: HTTPError,
     document: Mapping[str, Any],
     values: Mapping[str, Any],

@@ -31,7 +31,12 @@ from treefold_http._project.reuse import (
     routes_to_load,
     same_objects,
 )
-from treefold_http._project.route_plans import good_plans, plan_routes, telling, wrap_routes
+from treefold_http._project.route_plans import (
+    good_plans,
+    name_broken_file,
+    plan_routes,
+    wrap_routes,
+)
 from treefold_http._project.source_loader import write_bytecode
 from treefold_http._project.subtrees import Under
 from treefold_http._runtime.boot_report import BootError, BrokenFile
@@ -70,7 +75,7 @@ def load_project(
     sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
     project = _plan_project(app, sources, findings)
     write_bytecode()
-    _log(project, former, time.perf_counter() - started)
+    _log_boot(project, former, time.perf_counter() - started)
     if findings.fatal:
         app.mounts.restore(mounted)
         raise BootError(findings.fatal_message, project.report)
@@ -111,7 +116,7 @@ def _read_sources(
     """Scan the tree, read the boot files and import the handlers; arguments as `load_project`."""
     former = findings.former
     kept = former if same_tree else None
-    table = _scan(app) if kept is None else kept.table
+    table = _scan_routes(app) if kept is None else kept.table
     space = ModuleSpace.of(app.root)
     space.enter()
     if app.dev:
@@ -123,7 +128,7 @@ def _read_sources(
     handlers = handler_names(table) if kept is None else kept.handlers
     routes = table.routes if kept is None else routes_to_load(kept, modules_before)
     modules = {} if kept is None else dict(kept.modules)
-    modules |= {route: _load(space, route, table.packages, findings) for route in routes}
+    modules |= {route: _load_handler(space, route, table.packages, findings) for route in routes}
     for name in sorted(set(modules_before) - handlers.keys()):
         _load_again(space, name, findings)
     _encode_as_declared(space, None if kept is None else modules_before)
@@ -166,8 +171,8 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     fallback = plan_fallback(app, entries_for(None, middlewares))
     told = plans
     if app.dev and findings.broken:
-        told = {route: telling(app, plan, findings) for route, plan in plans.items()}
-        fallback = telling(app, fallback, findings)
+        told = {route: name_broken_file(app, plan, findings) for route, plan in plans.items()}
+        fallback = name_broken_file(app, fallback, findings)
     default_version = _default_version(app, sources.table, findings)
     return LoadedProject(
         table=sources.table,
@@ -208,7 +213,7 @@ def _with_development(
     return [*told, *local_hosts(files.middlewares), *files.middlewares]
 
 
-def _scan(app: ProjectRuntime) -> RouteTable:
+def _scan_routes(app: ProjectRuntime) -> RouteTable:
     automatic = {"auto_head": app.settings.auto_head, "auto_options": app.settings.auto_options}
     try:
         return RouteTable.scan(app.root / "Api", **automatic)
@@ -226,7 +231,7 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     """
     space = ModuleSpace.of(app.root)
     findings = Findings(str(space.root))
-    modules = {route: _load(space, route, table.packages, findings)}
+    modules = {route: _load_handler(space, route, table.packages, findings)}
     plan_routes(app, modules, files.middlewares, findings)
     return findings.broken[0].error if findings.broken else ""
 
@@ -237,11 +242,11 @@ def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Se
     For tools, as `load_error`.
     """
     space = ModuleSpace.of(app.root)
-    module = _load(space, route, table.packages, Findings(str(space.root)))
+    module = _load_handler(space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
 
 
-def _load(
+def _load_handler(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:
     if (known := findings.known(route.file)) is not None:
@@ -300,7 +305,7 @@ def _encode_as_declared(space: ModuleSpace, imported: Collection[str] | None) ->
             return
 
 
-def _log(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:
+def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:
     log = get_logger()
     report = project.report
     for skipped in report.skipped:

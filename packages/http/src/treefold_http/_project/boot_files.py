@@ -54,18 +54,19 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
     """
     _load_models(app, space, findings)
     middlewares = findings.boot_file(
-        lambda: _middlewares(space, findings), lambda project: project.listed
+        lambda: _read_middlewares(space, findings), lambda project: project.listed
     )
-    _provide(app, space, findings)
+    _register_providers(app, space, findings)
     extensions = findings.boot_file(
-        lambda: _extensions(app, space, findings), lambda project: project.extensions
+        lambda: _read_extensions(app, space, findings), lambda project: project.extensions
     )
     on_startup, on_shutdown, error_format = findings.boot_file(
-        lambda: _hooks(space, findings),
+        lambda: _read_hooks(space, findings),
         lambda project: (project.on_startup, project.on_shutdown, project.error_format),
     )
     middlewares = findings.boot_file(
-        lambda: _prepared(app, middlewares, extensions, findings), lambda project: project.listed
+        lambda: _prepare_middlewares(app, middlewares, extensions, findings),
+        lambda project: project.listed,
     )
     return BootFiles(middlewares, extensions, on_startup, on_shutdown, error_format)
 
@@ -107,7 +108,7 @@ def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) ->
         if findings.fatal is not None:
             return
     for name in model_modules(space.root):
-        _load(space, name, f"{name.replace('.', '/')}.py", findings)
+        _load_module(space, name, f"{name.replace('.', '/')}.py", findings)
 
 
 def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
@@ -115,10 +116,12 @@ def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleTyp
     if not file.is_file() and not (space.root / name / "__init__.py").is_file():
         return None
     shown = file.name if file.is_file() else f"{name}/__init__.py"
-    return _load(space, name, shown, findings)
+    return _load_module(space, name, shown, findings)
 
 
-def _load(space: ModuleSpace, name: str, shown: str, findings: Findings) -> ModuleType | None:
+def _load_module(
+    space: ModuleSpace, name: str, shown: str, findings: Findings
+) -> ModuleType | None:
     try:
         return space.load(name)
     except KeyboardInterrupt:
@@ -128,17 +131,17 @@ def _load(space: ModuleSpace, name: str, shown: str, findings: Findings) -> Modu
         return None
 
 
-def _listed(module: ModuleType | None, name: str) -> Sequence[Any]:
+def _read_list(module: ModuleType | None, name: str) -> Sequence[Any]:
     entries: Any = getattr(module, name, [])
     if not isinstance(entries, (list, tuple)):
         raise TypeError(f"`{name}` must be a list, got {type(entries).__qualname__!r}")
     return cast("Sequence[Any]", entries)
 
 
-def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+def _read_middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
     module = _boot_module(space, "Middleware", findings)
     try:
-        listed = _listed(module, "middlewares")
+        listed = _read_list(module, "middlewares")
         for entry in listed:
             check_entry(entry)
     except TypeError as error:
@@ -147,7 +150,7 @@ def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
     return listed
 
 
-def _prepared(
+def _prepare_middlewares(
     app: ProjectRuntime, entries: Sequence[Any], extensions: Sequence[Any], findings: Findings
 ) -> Sequence[Any]:
     try:
@@ -158,11 +161,11 @@ def _prepared(
     return entries
 
 
-def _callables(
+def _read_callables(
     module: ModuleType | None, name: str, findings: Findings
 ) -> Sequence[Callable[..., Any]]:
     try:
-        listed = _listed(module, name)
+        listed = _read_list(module, name)
         for entry in listed:
             if not callable(entry):
                 raise TypeError(f"`{name}` must be a list of functions, got the entry {entry!r}")
@@ -177,11 +180,11 @@ _Hooks: TypeAlias = tuple[
 ]
 
 
-def _hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
+def _read_hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
     module = _boot_module(space, "hooks", findings)
     return (
-        _callables(module, "on_startup", findings),
-        _callables(module, "on_shutdown", findings),
+        _read_callables(module, "on_startup", findings),
+        _read_callables(module, "on_shutdown", findings),
         _error_format(module, findings),
     )
 
@@ -218,7 +221,7 @@ def _app_settings(
         return {model: Provider(RefusedSettings(error))} if isinstance(model, type) else {}
 
 
-def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
     settings = _app_settings(app, space, findings)
     count = len(findings.broken)
     module = _boot_module(space, "providers", findings)
@@ -233,10 +236,10 @@ def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Non
         findings.add("providers.py", error, fatal=True)
 
 
-def _extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
     module = _boot_module(space, "extensions", findings)
     try:
-        listed = _listed(module, "extensions")
+        listed = _read_list(module, "extensions")
         for extension in listed if findings.former is None else ():
             set_up(extension, app)
     except (Exception, SystemExit) as error:

@@ -94,7 +94,7 @@ def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> No
         if not _keeps_answers(cache):
             continue
         for other, guard in entries[index + 1 :]:
-            if decides_access(guard) and _overlap(prefix, other):
+            if decides_access(guard) and _may_overlap(prefix, other):
                 name = name_of(guard)
                 raise SettingsError(
                     f"{name} must come before {cache!r}, which would answer without asking it;"
@@ -135,6 +135,6 @@ def _is_foreign(entry: Any) -> bool:
     return not module.startswith("treefold_")
 
 
-def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+def _may_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     pairs = zip(one, other, strict=False)
     return all(a == b or not {"{", "*"}.isdisjoint((a[:1], b[:1])) for a, b in pairs)

@@ -14,7 +14,14 @@ from treefold_http._project.boot_files import MIDDLEWARE
 from treefold_http._project.middleware_chain import unwrap_entry
 from treefold_http._project.outside_plans import page_of
 from treefold_http._project.reuse import same_objects
-from treefold_http._project.subtrees import ANY, Under, is_parameter, lies_below, meet, segments_of
+from treefold_http._project.subtrees import (
+    ANY,
+    Under,
+    is_parameter,
+    lies_below,
+    prefixes_meet,
+    segments_of,
+)
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.boot_report import BootError
 from treefold_http._wire.path_segments import Segments, decode_segments
@@ -95,7 +102,9 @@ def find_unserved(app: ProjectRuntime, project: LoadedProject, later: Iterable[s
     """
     mounts = [tuple(part.lower() for part in decode_segments(prefix)) for prefix in later]
     known = [each for each in project.unserved if not _covers_mount(app, each)]
-    return [each for each in known if not any(meet(each.prefix, mount) for mount in mounts)]
+    return [
+        each for each in known if not any(prefixes_meet(each.prefix, mount) for mount in mounts)
+    ]
 
 
 def find_uncovered(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> list[Under]:
@@ -112,7 +121,7 @@ def describe_uncovered(
     app: ProjectRuntime, table: RouteTable, entries: Sequence[Any], entry: Under
 ) -> str:
     """Return the error for a prefix that covers nothing."""
-    known = [*_known_prefixes(table), *_reserved(entries), *_known_files(app, entry)]
+    known = [*_known_prefixes(table), *_yield_reserved(entries), *_known_files(app, entry)]
     found = nearest_prefix(entry.prefix, dict.fromkeys(known))
     return (
         f"Prefix of under() must cover something that is served, got {str(entry)!r}; the nearest is"
@@ -126,7 +135,7 @@ def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
     return bool(files.on_startup) or any(hasattr(one, "startup") for one in files.extensions)
 
 
-def _reserved(entries: Sequence[Any]) -> Iterator[Segments]:
+def _yield_reserved(entries: Sequence[Any]) -> Iterator[Segments]:
     yield from RESERVED
     for entry in entries:
         if page := page_of(unwrap_entry(entry)):
@@ -134,10 +143,10 @@ def _reserved(entries: Sequence[Any]) -> Iterator[Segments]:
 
 
 def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) -> bool:
-    for path in _reserved(entries):
+    for path in _yield_reserved(entries):
         if lies_below(entry.prefix, path):
             return True
-        if RESERVED.get(path) and meet(entry.prefix, path):
+        if RESERVED.get(path) and prefixes_meet(entry.prefix, path):
             documents = ["default.json", *(f"{version}.json" for version in table.versions)]
             names = _BELOW_DOCS if path == ("docs",) else documents
             if entry.prefix[1] in (ANY, *names):
@@ -155,7 +164,7 @@ def _covers_mount(app: ProjectRuntime, entry: Under) -> bool:
 def _is_served_by(
     app: ProjectRuntime, prefix: Segments, mount: Segments, target: Mountable
 ) -> bool:
-    if not meet(prefix, tuple(part.lower() for part in mount)):
+    if not prefixes_meet(prefix, tuple(part.lower() for part in mount)):
         return False
     below = prefix[len(mount) :]
     return not below or not isinstance(target, StaticFiles) or target.has_names(app.root, below)
@@ -171,7 +180,7 @@ def _known_files(app: ProjectRuntime, entry: Under) -> Iterator[Segments]:
     for mount, target in app.mounts.snapshot().items():
         yield mount
         folder = entry.prefix[len(mount) : -1]
-        if isinstance(target, StaticFiles) and meet(entry.prefix, mount):
+        if isinstance(target, StaticFiles) and prefixes_meet(entry.prefix, mount):
             yield from ((*mount, *folder, name) for name in target.names_in(app.root, folder))
 
 
@@ -179,7 +188,7 @@ def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
     """Return the known prefix, at least one, that looks most like another one."""
     from difflib import SequenceMatcher, get_close_matches  # for the message only
 
-    def similarity(other: Segments) -> float:
+    def measure_similarity(other: Segments) -> float:
         pairs = [(a, b) for a, b in zip(prefix, other, strict=False) if a != ANY]
         return sum(segment_similarity(*pair) for pair in pairs) / max(len(pairs), 1)
 
@@ -189,9 +198,11 @@ def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
         return _NEAR if is_parameter(b) else SequenceMatcher(None, a, b).ratio()
 
     candidates: Collection[Segments] = list(known)
-    alike = [one for one in candidates if len(one) == len(prefix) and similarity(one) >= _NEAR]
+    alike = [
+        one for one in candidates if len(one) == len(prefix) and measure_similarity(one) >= _NEAR
+    ]
     if alike:
-        return "/" + "/".join(max(alike, key=similarity))
+        return "/" + "/".join(max(alike, key=measure_similarity))
     ending = [one for one in candidates if one[-len(prefix) :] == prefix]
     above = [one for one in candidates if one == prefix[: len(one)]]
     if ending or above:

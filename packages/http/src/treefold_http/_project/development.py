@@ -68,7 +68,7 @@ class Development:
         ends = [watch() for watch in self._watches]
         started = perf_counter()
 
-        def tell(status: int | None) -> None:
+        def log_summary(status: int | None) -> None:
             if status is None:
                 return
             notes = [note for end in reversed(ends) if (note := end())]
@@ -78,7 +78,7 @@ class Development:
                 target = request_target(request.raw_path, b"", masked_segments=masked)
                 self._write(request.method, target, status, seconds=seconds, notes=notes)
 
-        return await until_over(request, call_next, tell)
+        return await until_over(request, call_next, log_summary)
 
 
 _TEST = "testserver"

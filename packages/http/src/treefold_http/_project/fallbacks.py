@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._project.middleware_chain import (
     choose_entries,
-    compose,
+    compose_chain,
     entries_for,
     layers_for,
     unwrap_entry,
@@ -81,7 +81,7 @@ class ScopedFallbacks:
 
 def plan_fallback(app: ProjectRuntime, entries: Sequence[Any]) -> Plan:
     """Compose the plan that responds with `request.fallback`, inside middleware."""
-    run = compose(app, layers_for(None, entries), _answer_miss)
+    run = compose_chain(app, layers_for(None, entries), _answer_miss)
     return Plan(route=None, run=run, max_body=app.settings.max_body)
 
 
@@ -92,7 +92,7 @@ def plan_scoped_fallbacks(
     common = entries_for(None, middlewares)
     made: dict[tuple[int, ...], Plan] = {}
 
-    def plan(entries: Sequence[Any]) -> Plan:
+    def plan_once(entries: Sequence[Any]) -> Plan:
         key = tuple(map(id, entries))
         if key not in made:
             made[key] = plan_fallback(app, entries)
@@ -107,11 +107,11 @@ def plan_scoped_fallbacks(
         # Also where the only route is a socket: these plans answer requests.
         covering = choose_entries(middlewares, partial(Under.covers, route=route))
         if len(covering) > len(common):
-            below[route.template] = plan(covering)
+            below[route.template] = plan_once(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
         own = entries_for(route, own)
         if own and route.method != WEBSOCKET:
-            preflights[route] = plan([*covering, *own])
+            preflights[route] = plan_once([*covering, *own])
     return ScopedFallbacks(below, preflights)
 
 

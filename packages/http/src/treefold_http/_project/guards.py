@@ -52,8 +52,8 @@ def guards_of_route(
     """Return the entries that run for a route, the outermost first; its file is imported."""
     own = load_middlewares(app, table, route)
     is_socket = route.method == WEBSOCKET
-    listed = [each for each in files.middlewares if _covers(each, route)]
-    inner = [each for each in own if _covers(each, route)]
+    listed = [each for each in files.middlewares if _covers_route(each, route)]
+    inner = [each for each in own if _covers_route(each, route)]
     return [
         *_name_entries(listed, _LIST, is_socket=is_socket),
         *_name_entries(inner, f"Api/{route.file}", is_socket=is_socket),
@@ -70,7 +70,7 @@ def guards_of_refusal(
         version: the default version, for a path that it serves.
     """
     route = table.route_at(path, version)
-    entries = [each for each in files.middlewares if _covers(each, route)]
+    entries = [each for each in files.middlewares if _covers_route(each, route)]
     return list(_name_entries(entries, _LIST, is_socket=False))
 
 
@@ -94,7 +94,7 @@ def guards_of_path(
 _LIST = "Middleware/__init__.py"
 
 
-def _covers(entry: Any, route: Route | None) -> bool:
+def _covers_route(entry: Any, route: Route | None) -> bool:
     return not isinstance(entry, Under) or entry.covers(route)
 
 

@@ -86,7 +86,7 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
     module, fresh = space.load_file("Api", route.file, packages)
     if fresh:
         try:
-            _initialise(module)
+            _run_init(module)
         except BaseException:
             space.forget(module)  # the next boot imports it again instead of serving it half made
             raise
@@ -188,7 +188,7 @@ def _is_value(given: object) -> bool:
     return isinstance(given, (str, bytes, int, float, list, tuple, dict, set))
 
 
-def _initialise(module: ModuleType) -> None:
+def _run_init(module: ModuleType) -> None:
     init = getattr(module, "init", None)
     if init is None:
         return

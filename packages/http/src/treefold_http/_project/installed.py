@@ -31,10 +31,10 @@ def model_modules(root: Path) -> list[str]:
     """Return the dotted names of the modules below `Models/`, in sorted order of their paths."""
     if (root / "Models.py").is_file():
         return ["Models"]
-    return list(_modules(root / "Models", "Models"))
+    return list(_yield_module_names(root / "Models", "Models"))
 
 
-def _modules(folder: Path, name: str) -> Iterator[str]:
+def _yield_module_names(folder: Path, name: str) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -46,7 +46,7 @@ def _modules(folder: Path, name: str) -> Iterator[str]:
         if not stem.isidentifier() or stem.startswith("__"):
             continue
         if entry.is_dir() and not dot:
-            yield from _modules(Path(entry.path), f"{name}.{stem}")
+            yield from _yield_module_names(Path(entry.path), f"{name}.{stem}")
         elif kind == "py":
             yield f"{name}.{stem}"
 
@@ -75,7 +75,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
     made.clear()
     made.is_complete = True
 
-    def note(name: str, error: BaseException) -> None:
+    def note_failure(name: str, error: BaseException) -> None:
         made.is_complete = False
         failed(name, error)
 
@@ -86,9 +86,9 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
             made.append(extension)
             _set_up(app, extension)
         except (Exception, SystemExit) as error:
-            note(point.name, error)
+            note_failure(point.name, error)
     if all(point.name != DATABASES for point in points) and app.settings.databases:
-        note(DATABASES, _missing(app.settings.databases.values()))
+        note_failure(DATABASES, _missing_package(app.settings.databases.values()))
 
 
 def is_wanted(app: ProjectRuntime) -> bool:
@@ -110,18 +110,18 @@ def _entry_points() -> list[EntryPoint]:
 def _set_up(app: ProjectRuntime, extension: Any) -> None:
     set_up(extension, app)
     for kind, refuse in getattr(extension, "refusals", {}).items():
-        app.exception_handler(kind)(_answering(refuse))
+        app.exception_handler(kind)(_make_error_handler(refuse))
 
 
-def _missing(addresses: Iterable[str]) -> TreefoldError:
+def _missing_package(addresses: Iterable[str]) -> TreefoldError:
     postgres = any(address.startswith("postgres") for address in addresses)
     wanted = "'treefold-orm[postgres]'" if postgres else "treefold-orm"
     return TreefoldError(f"Setting databases needs treefold-orm: pip install {wanted}")
 
 
-def _answering(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
-    async def answer(request: Request, error: Any) -> Response:
+def _make_error_handler(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
+    async def answer_error(request: Request, error: Any) -> Response:
         status, detail, errors = refuse(error)
         return await request.app.render(HTTPError(status, detail, errors=errors), request)
 
-    return answer
+    return answer_error

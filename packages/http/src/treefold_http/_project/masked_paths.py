@@ -39,12 +39,12 @@ class MaskedPaths:
             segments = template.split("/")[2:]
             secret = [part[:1] == "{" and is_sensitive(part[1:-1]) for part in segments]
             if any(secret):
-                self._add(segments, secret)
+                self._add_path(segments, secret)
 
     def __bool__(self) -> bool:
         return bool(self._root.literals or self._root.parameter)
 
-    def _add(self, segments: list[str], secret: list[bool]) -> None:
+    def _add_path(self, segments: list[str], secret: list[bool]) -> None:
         node = self._root
         while any(secret):  # what is behind the last secret does not matter
             segment, is_secret = segments.pop(0), secret.pop(0)
@@ -65,8 +65,8 @@ class MaskedPaths:
         if not raw_path.startswith(b"/") and b"://" in raw_path:
             path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
         path = below_root(path, root_path)
-        segments = _filled(raw_path)
-        start = len(segments) - len(_filled(path))
+        segments = _split_path(raw_path)
+        start = len(segments) - len(_split_path(path))
         if segments[start:] and version_number(segments[start].lower()) is not None:
             start += 1
         found: list[int] = []
@@ -74,7 +74,7 @@ class MaskedPaths:
         for index, segment in enumerate(segments[start : start + MAX_SEGMENTS], start):
             # An encoded slash makes one segment of two for the router, but not for a proxy.
             for part in filter(None, unquote(segment).lower().split("/")):
-                nodes = [child for node in nodes for child in _children(node, part)]
+                nodes = [child for node in nodes for child in _matching_children(node, part)]
                 if any(node.is_secret for node in nodes):
                     found.append(index)
             if not nodes:
@@ -82,11 +82,11 @@ class MaskedPaths:
         return tuple(dict.fromkeys(found))
 
 
-def _filled(path: bytes) -> list[str]:
+def _split_path(path: bytes) -> list[str]:
     return [part for part in path.decode("latin-1").split("/") if part]
 
 
-def _children(node: _Node, part: str) -> Iterable[_Node]:
+def _matching_children(node: _Node, part: str) -> Iterable[_Node]:
     if part in node.literals:
         yield node.literals[part]
     if node.parameter is not None:

@@ -87,11 +87,11 @@ def under(prefix: str, entry: Any) -> Under:
             " write one prefix for both"
         )
     check_entry(entry)
-    segments = [_segment(part) for part in prefix.split("/") if part]
+    segments = [_normalise_segment(part) for part in prefix.split("/") if part]
     return Under(tuple(segments), entry)
 
 
-def _segment(text: str) -> str:
+def _normalise_segment(text: str) -> str:
     if text[0] in "[{" and text[-1] in "]}":
         return f"{{{text[1:-1]}}}"
     return text.lower()
@@ -197,7 +197,7 @@ def layers_for(
     ]
 
 
-def compose(
+def compose_chain(
     app: Runtime, entries: Sequence[Any], endpoint: Endpoint, *, status: int | None = None
 ) -> Endpoint:
     """Put the HTTP side of middleware around an endpoint, the first entry outermost.
@@ -208,7 +208,7 @@ def compose(
     Args:
         status: the status of a plain value that the endpoint returns.
     """
-    layers = _layers(entries)
+    layers = _list_layers(entries)
     if has_own_layers(entries):
         endpoint = separate_work(endpoint)
     chain = endpoint
@@ -217,15 +217,15 @@ def compose(
         own = status if chain is endpoint else None
         if isinstance(layer, _Hooks):
             if index == 0 and not layer.ends:
-                return _gate(tuple(layer.begins), chain)
-            chain = _hooked(app, layer, chain, own)
+                return _make_gate(tuple(layer.begins), chain)
+            chain = _wrap_hooks(app, layer, chain, own)
         else:
             coerce = to_own_response if may_change_responses(layer) else to_response
             inner = chain
             if chain is endpoint or coerce is to_own_response:
-                inner = _rendered(app, chain, own, coerce=coerce)
-            chain = _rendered(app, bind_layer(layer, inner), None, layer)
-    return _rendered(app, endpoint, status) if chain is endpoint else chain
+                inner = _wrap_errors(app, chain, own, coerce=coerce)
+            chain = _wrap_errors(app, bind_layer(layer, inner), None, layer)
+    return _wrap_errors(app, endpoint, status) if chain is endpoint else chain
 
 
 _UNCHANGING = ("treefold_http.middleware.", "treefold_http._project.")
@@ -287,7 +287,7 @@ class _Hooks:
         if (after := getattr(entry, "after", None)) is not None:
             if may_change_responses(after):
                 if self.is_changing:
-                    self.ends.insert(0, _copy)
+                    self.ends.insert(0, _copy_response)
                 self.is_changing = True
             self.ends.insert(0, after)
 
@@ -300,12 +300,12 @@ class _Hooks:
 _HOOKS = ("before", "after")
 
 
-def _copy(request: Request, response: Response) -> Response:
+def _copy_response(request: Request, response: Response) -> Response:
     del request
     return copy_response(response)
 
 
-def _layers(entries: Sequence[Any]) -> list[Any]:
+def _list_layers(entries: Sequence[Any]) -> list[Any]:
     """The HTTP side of each entry, the outermost first; adjacent hooks as one `_Hooks`."""
     layers: list[Any] = []
     for entry in entries:
@@ -321,26 +321,26 @@ def _layers(entries: Sequence[Any]) -> list[Any]:
     return layers
 
 
-def _gate(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
-    def enter(request: Request) -> Awaitable[Any]:
+def _make_gate(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
+    def pass_gate(request: Request) -> Awaitable[Any]:
         for before in begins:
             answer = before(request)
             if answer is not None:
-                return _answered(answer)
+                return _return_answer(answer)
         return endpoint(request)
 
-    return enter
+    return pass_gate
 
 
-async def _answered(answer: Any) -> Any:
+async def _return_answer(answer: Any) -> Any:
     return answer
 
 
-def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
+def _wrap_hooks(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
     begins, ends = tuple(hooks.begins), hooks.ends_by_progress()
     coerce = to_own_response if hooks.is_changing else to_response
 
-    async def call(request: Request) -> Response:
+    async def run_hooks(request: Request) -> Response:
         passed = 0
         try:
             for before in begins:
@@ -364,7 +364,7 @@ def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> C
             except BaseException as error:  # the hooks outside of the failed one still run
                 response = await app.render(error, request)
 
-    return call
+    return run_hooks
 
 
 def bind_layer(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], Any]:
@@ -372,7 +372,7 @@ def bind_layer(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[An
     return lambda connection: layer(connection, call_next)
 
 
-def _rendered(
+def _wrap_errors(
     app: Runtime,
     run: Endpoint,
     status: int | None,
@@ -380,7 +380,7 @@ def _rendered(
     *,
     coerce: Callable[[Any, int | None], Response] = to_response,
 ) -> CallNext:
-    async def call(request: Request) -> Response:
+    async def run_rendered(request: Request) -> Response:
         try:
             result = await run(request)
             if result is None and layer is not None:
@@ -389,7 +389,7 @@ def _rendered(
         except BaseException as error:  # render re-raises cancellations
             return await app.render(error, request)
 
-    return call
+    return run_rendered
 
 
 def _no_answer(layer: Any) -> TypeError:
@@ -412,13 +412,13 @@ async def until_over(
     answered: list[Response] = []
     is_over = False
 
-    async def leave(error: BaseException | None) -> None:
+    async def end_request(error: BaseException | None) -> None:
         nonlocal is_over
         is_over = True
         if answered:
             end(getattr(request, "sent_status", answered[0].status))
 
-    request.on_exit(leave)
+    request.on_exit(end_request)
     try:
         answered.append(await call_next(request))
     except BaseException:

@@ -109,7 +109,7 @@ class ModuleSpace:
         """
         inside, _, leaf = file.removesuffix(".py").rpartition("/")
         folder = f"{top}/{inside}" if inside else top
-        package_name = dotted(folder)
+        package_name = name_package(folder)
         name = f"{package_name}.{leaf}"
         with self.current():
             known = sys.modules.get(name)
@@ -178,7 +178,7 @@ class ModuleSpace:
             if package not in packages:
                 continue
             path = "/".join([top, *steps[:count]])
-            name = dotted(path)
+            name = name_package(path)
             if name not in sys.modules and os.path.isfile(f"{self._prefix}{path}/__init__.py"):
                 importlib.import_module(name)
 
@@ -201,29 +201,29 @@ class ModuleSpace:
             if _current is self:
                 return
             if _current is not None:
-                _current._park()
+                _current._park_modules()
                 lock_imports()
-            self._displace()
+            self._remove_foreign()
             sys.modules.update(self._parked)
             self._parked = {}
             _current = self
 
-    def _displace(self) -> None:
+    def _remove_foreign(self) -> None:
         """Remove foreign modules from `sys.modules` whose names this project defines itself."""
         for name in PROJECT_NAMES & sys.modules.keys():
-            if not self._owns(sys.modules[name]) and self.find(name, None) is not None:
+            if not self._owns_module(sys.modules[name]) and self.find(name, None) is not None:
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
-    def _park(self) -> None:
+    def _park_modules(self) -> None:
         mine = [name for name in sys.modules if name.partition(".")[0] in self.tops]
         self._parked = {
-            name: sys.modules.pop(name) for name in mine if self._owns(sys.modules[name])
+            name: sys.modules.pop(name) for name in mine if self._owns_module(sys.modules[name])
         }
         sys.modules.update(self._foreign)
         self._foreign = {}
 
-    def _owns(self, module: ModuleType) -> bool:
+    def _owns_module(self, module: ModuleType) -> bool:
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         return any(
             path is not None and Path(os.path.realpath(path)).is_relative_to(self.root)
@@ -317,7 +317,7 @@ def _own_names(root: Path) -> frozenset[str]:
     return frozenset(name for name in found if name not in sys.stdlib_module_names)
 
 
-def dotted(path: str) -> str:
+def name_package(path: str) -> str:
     """Return the package name of a folder below the root."""
     # A dot in a folder name must not look like a separator: `foo.bar` is not `foo/bar`.
     return path.replace(".", "%2E").replace("/", ".")

@@ -108,14 +108,14 @@ class Mounts:
 
     def find(self, path: bytes | str) -> Mounted | None:
         """Return the mount of the project that covers a well-formed path; None without one."""
-        return _find(self._by_prefix, path)
+        return _find_mount(self._by_prefix, path)
 
     def find_built_in(self, path: bytes | str) -> Mounted | None:
         """Return the built-in mount that covers a path; None if none does."""
-        return _find(self._built_in, path) if self._built_in else None
+        return _find_mount(self._built_in, path) if self._built_in else None
 
 
-def _find(mounts: Mapping[Segments, Mountable], path: bytes | str) -> Mounted | None:
+def _find_mount(mounts: Mapping[Segments, Mountable], path: bytes | str) -> Mounted | None:
     segments = decode_segments(path)
     for length in range(len(segments), 0, -1):
         target = mounts.get(segments[:length])

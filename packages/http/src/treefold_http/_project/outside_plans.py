@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from treefold_http._project.fallbacks import plan_fallback
 from treefold_http._project.middleware_chain import (
     choose_entries,
-    compose,
+    compose_chain,
     layers_for,
     unwrap_entry,
 )
@@ -77,26 +77,26 @@ class OutsidePlans:
             segments: the decoded segments of the path.
             depth: the number of them that are the prefix of a mount.
         """
-        covered = self._covered(segments, depth)
+        covered = self._find_covered(segments, depth)
         if True not in covered:
             return None
         page = self._pages.get(segments)
         key = covered, page
         if key not in self._plans:
             entries = self._entries if page is None else self._guard_page(page, covered)
-            self._plans[key] = plan_fallback(self._app, self._choose(entries, covered))
+            self._plans[key] = plan_fallback(self._app, self._choose_entries(entries, covered))
         return self._plans[key]
 
     def find_probe(self, path: bytes, plan: Plan) -> Plan:
         """Return the plan of a probe inside the entries that cover its path, and no others."""
-        covered = self._covered(decode_segments(path), 0)
+        covered = self._find_covered(decode_segments(path), 0)
         scoped = [each for each in self._entries if isinstance(each, Under)]
-        chosen = self._choose(scoped, covered)
+        chosen = self._choose_entries(scoped, covered)
         if not chosen:
             return plan
         key = covered, path
         if key not in self._plans:
-            run = compose(self._app, layers_for(None, chosen), plan.run)
+            run = compose_chain(self._app, layers_for(None, chosen), plan.run)
             limit = self._app.settings.max_body
             self._plans[key] = Plan(route=None, run=run, max_body=limit, is_quiet=True)
         return self._plans[key]
@@ -115,10 +115,10 @@ class OutsidePlans:
         Raises:
             TypeError: as `require_guards`.
         """
-        covered = self._covered(segments, depth)
+        covered = self._find_covered(segments, depth)
         key = covered, endpoint
         if key not in self._plans:
-            entries = self._choose(self._entries, covered, is_socket=True)
+            entries = self._choose_entries(self._entries, covered, is_socket=True)
             layers = layers_for(None, entries)
             require_guards(f"below the mount {prefix}", entries, layers)
             run = compose_sockets(layers, endpoint)
@@ -132,38 +132,38 @@ class OutsidePlans:
             TypeError: as `require_guards`.
         """
         segments = decode_segments(prefix)
-        entries = self._choose(
-            self._entries, self._covered(segments, len(segments)), is_socket=True
+        entries = self._choose_entries(
+            self._entries, self._find_covered(segments, len(segments)), is_socket=True
         )
         require_guards(f"below the mount {prefix}", entries, layers_for(None, entries))
 
     def entries_at(self, segments: Segments, depth: int) -> list[Any]:
         """Return the entries that run for a path, still inside their `under`, in order."""
-        covered = self._covered(segments, depth)
+        covered = self._find_covered(segments, depth)
         page = self._pages.get(segments)
         entries = self._entries if page is None else self._guard_page(page, covered)
-        ids = self._ids(covered)
+        ids = self._ids_of_entries(covered)
         return [each for each in entries if not isinstance(each, Under) or id(each) in ids]
 
-    def _covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
+    def _find_covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
         spellings = read_spellings(segments, depth)
         if segments and (other := _DOCUMENTS.get(segments[0])):
             spellings = [*spellings, (other, *segments[1:])]
         return tuple(each.covers_path(spellings) for each in self._scoped)
 
-    def _ids(self, covered: tuple[bool, ...]) -> set[int]:
+    def _ids_of_entries(self, covered: tuple[bool, ...]) -> set[int]:
         scoped = [each for each, covers in zip(self._scoped, covered, strict=True) if covers]
         return {id(each) for each in [*self._everywhere, *scoped]}
 
-    def _choose(
+    def _choose_entries(
         self, entries: Sequence[Any], covered: tuple[bool, ...], *, is_socket: bool = False
     ) -> list[Any]:
-        ids = self._ids(covered)
+        ids = self._ids_of_entries(covered)
         return choose_entries(entries, lambda each: id(each) in ids, is_socket=is_socket)
 
     def _guard_page(self, place: int, covered: tuple[bool, ...]) -> Sequence[Any]:
         """The entries with those that cover a page before the one that answers it."""
-        ids = self._ids(covered)
+        ids = self._ids_of_entries(covered)
         inner = [each for each in self._entries[place + 1 :] if id(each) in ids]
         others = [each for each in self._entries[place + 1 :] if id(each) not in ids]
         return [*self._entries[:place], *inner, self._entries[place], *others]

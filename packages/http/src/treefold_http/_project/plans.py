@@ -23,7 +23,7 @@ from treefold_http._injection.resolver import (
 from treefold_http._project.cache_place import CacheLayer, declared_reads, has_cache
 from treefold_http._project.middleware_chain import (
     WEBSOCKET as WEBSOCKET,
-    compose,
+    compose_chain,
     entries_for,
     has_own_layers,
     layers_for,
@@ -83,7 +83,7 @@ def make_plan(
     chosen = _choose_entries(route, module, outer)
     if route.method != WEBSOCKET:
         check_return_type(module.handler, module.response_model)
-    early, run, contract = _endpoint(app, route, module.handler, chosen)
+    early, run, contract = _build_endpoint(app, route, module.handler, chosen)
     outputs = ()
     if module.response_model is not None or module.responses:
         outputs = declared_outputs(module.response_model, module.responses)
@@ -100,22 +100,22 @@ def make_plan(
         else:
             run = apply_response_model(run, outputs, module.status_code, route.file)
     if route.method != WEBSOCKET:
-        run = _streamed(run, route, module)
+        run = _wrap_stream(run, route, module)
     if module.timeout is not None:
-        run = _within(run, module.timeout)
-        early = None if early is None else _within(early, module.timeout)
-    entries = _layers(route, chosen, contract, early)
+        run = _wrap_timeout(run, module.timeout)
+        early = None if early is None else _wrap_timeout(early, module.timeout)
+    entries = _choose_layers(route, chosen, contract, early)
     return Plan(
         route=route,
         contract=contract,
-        run=_wrapped(app, route, entries, run, module.status_code),
+        run=_wrap_endpoint(app, route, entries, run, module.status_code),
         inner=run,
         early=early,
         has_cache=has_cache(route, chosen),
         status=module.status_code,
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
         form_limits=_form_limits(app.settings.max_body, module.max_body),
-        masked=_masked(route),
+        masked=_find_masked_segments(route),
         log_payload=module.log_payload,
         is_layered=has_own_layers(entries),
     )
@@ -134,7 +134,7 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     chosen = _choose_entries(plan.route, module, outer)
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
-    entries = _layers(plan.route, chosen, plan.contract, plan.early)
+    entries = _choose_layers(plan.route, chosen, plan.contract, plan.early)
     run = _LateChain(app, plan.route, entries, plan.inner, module.status_code)
     return replace(plan, run=run, is_layered=has_own_layers(entries))
 
@@ -147,12 +147,12 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
         raise HTTPError(500, detail)
 
     entries = layers_for(route, entries_for(route, outer))
-    chain = _wrapped(app, route, entries, run, None)
+    chain = _wrap_endpoint(app, route, entries, run, None)
     return Plan(
         route=route,
         run=chain,
         max_body=app.settings.max_body,
-        masked=_masked(route),
+        masked=_find_masked_segments(route),
         is_layered=has_own_layers(entries),
     )
 
@@ -167,7 +167,7 @@ def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -
     return entries_for(route, [*outer, *module.middlewares])
 
 
-def _layers(
+def _choose_layers(
     route: Route, chosen: Sequence[Any], contract: Contract, early: Endpoint | None
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
@@ -182,7 +182,7 @@ def _layers(
     return [*private_answers(contract, chosen), *layers]
 
 
-def _wrapped(
+def _wrap_endpoint(
     app: ProjectRuntime,
     route: Route,
     entries: Sequence[Any],
@@ -192,11 +192,11 @@ def _wrapped(
     """Compose a route's middleware around its endpoint, which has no middleware yet."""
     if route.method == WEBSOCKET:
         return compose_sockets(entries, run)
-    return compose(app, entries, run, status=status) if entries else run
+    return compose_chain(app, entries, run, status=status) if entries else run
 
 
 class _LateChain:
-    """A chain that is composed at its first call; arguments as `_wrapped`."""
+    """A chain that is composed at its first call; arguments as `_wrap_endpoint`."""
 
     __slots__ = ("_arguments", "_chain")
 
@@ -206,11 +206,11 @@ class _LateChain:
 
     def __call__(self, connection: Any) -> Any:
         if self._chain is None:
-            self._chain = _wrapped(*self._arguments)
+            self._chain = _wrap_endpoint(*self._arguments)
         return self._chain(connection)
 
 
-def _endpoint(
+def _build_endpoint(
     app: ProjectRuntime, route: Route, handler: Callable[..., Any], chosen: Sequence[Any]
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
@@ -227,7 +227,7 @@ def _endpoint(
     return None, *plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
 
 
-def _streamed(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
+def _wrap_stream(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
     """Return an endpoint that sends the iterators of a handler as lines, if it declares that."""
     item = declared_item(module.handler, module.response_model)
     if item is None:
@@ -244,8 +244,8 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _within(run: Endpoint, seconds: float) -> Endpoint:
-    async def limited(connection: Any) -> Any:
+def _wrap_timeout(run: Endpoint, seconds: float) -> Endpoint:
+    async def run_limited(connection: Any) -> Any:
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
@@ -255,7 +255,7 @@ def _within(run: Endpoint, seconds: float) -> Endpoint:
                 raise
             raise ServiceUnavailable(f"The handler took longer than {seconds:g} seconds") from None
 
-    return limited
+    return run_limited
 
 
 @lru_cache(maxsize=64)
@@ -265,7 +265,7 @@ def _form_limits(default: int, own: int | None) -> Limits:
     return replace(DEFAULT_LIMITS, urlencoded=own, total=own)
 
 
-def _masked(route: Route) -> tuple[int, ...]:
+def _find_masked_segments(route: Route) -> tuple[int, ...]:
     """The segments whose parameter name is sensitive, counted from the end of the path."""
     segments = route.template.split("/")[1:]
     return tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.modules import dotted
+from treefold_http._project.modules import name_package
 from treefold_router import Route, RouteTable
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ def handler_names(table: RouteTable) -> dict[str, list[Route]]:
     """Return the routes of each handler module, by its dotted name."""
     names: dict[str, list[Route]] = {}
     for route in table.routes:
-        names.setdefault(dotted(f"Api/{route.file.removesuffix('.py')}"), []).append(route)
+        names.setdefault(name_package(f"Api/{route.file.removesuffix('.py')}"), []).append(route)
     return names
 
 
 def routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]:
     """Return the routes whose modules are imported again, and those that did not load before."""
     failed = {f"Api/{broken.file}" for broken in former.report.broken}
-    names = {*stale, *(dotted(file.removesuffix(".py")) for file in failed)}
+    names = {*stale, *(name_package(file.removesuffix(".py")) for file in failed)}
     return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.findings import Findings
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import compose
+from treefold_http._project.middleware_chain import compose_chain
 from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan, wrap_plan
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
@@ -94,7 +94,7 @@ def good_plans(
     return good
 
 
-def telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
+def name_broken_file(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
     """The same plan with a response header that names the broken file; only with `dev=True`."""
     if plan.route is not None and plan.route.method == WEBSOCKET:
         return plan
@@ -102,8 +102,8 @@ def telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
     text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
     value = "".join(char if char.isprintable() else " " for char in text).encode()
 
-    async def tell(request: Request, call_next: CallNext) -> Response:
+    async def add_broken_field(request: Request, call_next: CallNext) -> Response:
         request.add_answer_fields([(b"x-treefold-broken", value)])
         return await call_next(request)
 
-    return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
+    return replace(plan, run=compose_chain(app, [add_broken_field], plan.run, status=plan.status))

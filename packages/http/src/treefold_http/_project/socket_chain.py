@@ -93,10 +93,10 @@ def _is_checked_before(layer: Any) -> bool:
 def _check_before(
     before: Callable[[Any], Any], chain: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    async def enter(websocket: WebSocket) -> None:
+    async def check_handshake(websocket: WebSocket) -> None:
         answer = before(websocket)
         if answer is not None:
             raise HandshakeAnswered(to_response(answer))
         await chain(websocket)
 
-    return enter
+    return check_handshake

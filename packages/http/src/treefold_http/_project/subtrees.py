@@ -72,13 +72,13 @@ def lies_below(prefix: Segments, segments: Segments) -> bool:
     """Return True if segments begin with those of a prefix."""
     if segments[: len(prefix)] == prefix:
         return True
-    return len(segments) >= len(prefix) and all(map(_matches, prefix, segments))
+    return len(segments) >= len(prefix) and all(map(_matches_segment, prefix, segments))
 
 
-def meet(prefix: Segments, segments: Segments) -> bool:
+def prefixes_meet(prefix: Segments, segments: Segments) -> bool:
     """Return True if one lies below the other: something below both may be served."""
-    return all(_matches(a, b) for a, b in zip(prefix, segments, strict=False))
+    return all(_matches_segment(a, b) for a, b in zip(prefix, segments, strict=False))
 
 
-def _matches(expected: str, segment: str) -> bool:
+def _matches_segment(expected: str, segment: str) -> bool:
     return expected in (ANY, segment)

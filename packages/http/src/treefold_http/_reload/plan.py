@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from types import ModuleType
 
-from treefold_http._project.modules import dotted
+from treefold_http._project.modules import name_package
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._runtime.boot_report import BrokenFile
@@ -99,7 +99,7 @@ def is_compiled(module: ModuleType) -> bool:
 
 def module_name(file: str) -> str:
     """Return the dotted module name of a file below the root."""
-    return dotted(file.removesuffix(".py").removesuffix("/__init__"))
+    return name_package(file.removesuffix(".py").removesuffix("/__init__"))
 
 
 def kept_modules(broken: Iterable[BrokenFile]) -> set[str]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from treefold_http._project.modules import dotted
+from treefold_http._project.modules import name_package
 from treefold_logging import get_logger
 
 _FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules"})
@@ -37,7 +37,7 @@ def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
             # Handlers share their file names: the links of thousands are not resolved.
             inside = path.startswith(prefix)
             file = paths.get(path if inside else os.path.realpath(path))
-            if file is not None and name != dotted(_without_suffix(file)):
+            if file is not None and name != name_package(_without_suffix(file)):
                 found[file] = name
     return found
 

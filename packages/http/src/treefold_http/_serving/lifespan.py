@@ -176,17 +176,17 @@ class Lifespan:
             await self._run_undo()
             raise
         for extension in app.installed:
-            await self._attempt(getattr(extension, "startup", None))
-        self._undo.append(partial(self._end, app.providers.close))
+            await self._run_hook_in_time(getattr(extension, "startup", None))
+        self._undo.append(partial(self._run_end_hook, app.providers.close))
         for extension in app.project.extensions:
-            await self._attempt(getattr(extension, "startup", None))
-            self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))
+            await self._run_hook_in_time(getattr(extension, "startup", None))
+            self._undo.append(partial(self._run_end_hook, getattr(extension, "shutdown", None)))
         # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
         for hook in app.project.on_startup[:1]:
-            await self._attempt(hook)
+            await self._run_hook_in_time(hook)
         self._undo.append(self._shutdown_hooks)
         for hook in app.project.on_startup[1:]:
-            await self._attempt(hook)
+            await self._run_hook_in_time(hook)
         app.mounts.are_complete = True
         try:
             check_mounted(app)
@@ -194,8 +194,8 @@ class Lifespan:
             await self._run_undo()
             raise
         for mounted in mounted_apps(app):
-            await self._attempt(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
-            self._undo.append(partial(self._end, mounted.lifespan.shutdown))
+            await self._run_hook_in_time(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
+            self._undo.append(partial(self._run_end_hook, mounted.lifespan.shutdown))
         self.started, self._loop = True, asyncio.get_running_loop()
         add_running(self)
 
@@ -212,9 +212,9 @@ class Lifespan:
 
     async def _end_installed(self) -> None:
         for extension in reversed(self.app.installed):
-            await self._end(getattr(extension, "shutdown", None))
+            await self._run_end_hook(getattr(extension, "shutdown", None))
 
-    async def _attempt(self, hook: Callable[..., Any] | None, name: str = "") -> None:
+    async def _run_hook_in_time(self, hook: Callable[..., Any] | None, name: str = "") -> None:
         if hook is None:
             return
         try:
@@ -236,9 +236,9 @@ class Lifespan:
 
     async def _shutdown_hooks(self) -> None:
         for hook in self.app.project.on_shutdown:
-            await self._end(hook)
+            await self._run_end_hook(hook)
 
-    async def _end(self, hook: Callable[..., Any] | None) -> None:
+    async def _run_end_hook(self, hook: Callable[..., Any] | None) -> None:
         if hook is None:
             return
         try:
@@ -276,7 +276,7 @@ def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
     loop = asyncio.get_running_loop()
     former: dict[int, Any] = {}
 
-    def relay(number: int, frame: FrameType | None) -> None:
+    def relay_signal(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(notice)
         former[number](number, frame)
 
@@ -284,12 +284,12 @@ def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
         handler = signal.getsignal(number)
         if callable(handler):
             former[number] = handler
-            signal.signal(number, relay)
+            signal.signal(number, relay_signal)
     try:
         yield
     finally:
         for number, handler in former.items():
-            if signal.getsignal(number) is relay:
+            if signal.getsignal(number) is relay_signal:
                 signal.signal(number, handler)
 
 

@@ -66,7 +66,7 @@ class MountedApp:
         """
         exchange = _Exchange(self, request)
         exchange.task = asyncio.ensure_future(
-            self._app(self._scope(request), exchange.receive, exchange.send)
+            self._app(self._make_scope(request), exchange.receive, exchange.send)
         )
         return await exchange.begin()
 
@@ -79,7 +79,7 @@ class MountedApp:
         """
         connected = False
 
-        async def receive() -> Message:
+        async def receive_message() -> Message:
             nonlocal connected
             if not connected:
                 connected = True
@@ -87,14 +87,14 @@ class MountedApp:
             return await websocket.relay_receive()
 
         try:
-            await self._app(self._scope(websocket), receive, websocket.relay_send)
+            await self._app(self._make_scope(websocket), receive_message, websocket.relay_send)
         except Exception as error:
             # Frameworks raise a class of their own, of this name, when the client has left.
             if websocket.code is not None and type(error).__name__ == "WebSocketDisconnect":
                 raise WebSocketDisconnect(websocket.code) from None
             raise
 
-    def _scope(self, connection: Connection) -> Scope:
+    def _make_scope(self, connection: Connection) -> Scope:
         scope = connection.scope
         raw_path = connection.raw_path
         if not scope.get("raw_path"):
@@ -165,7 +165,7 @@ class _Exchange:
         await asyncio.sleep(0)  # most applications send a whole body next
         if self._request.method != "HEAD" and not self._sent.empty():
             first = self._sent.get_nowait()
-            self._note(first)
+            self._note_message(first)
             if self.ended:
                 response = Response(first.get("body", b""), status)
                 response.raw_headers[:] = fields
@@ -197,10 +197,10 @@ class _Exchange:
                 coming.cancel()
         else:
             message = self._sent.get_nowait()
-        self._note(message)
+        self._note_message(message)
         return message
 
-    def _note(self, message: Message) -> None:
+    def _note_message(self, message: Message) -> None:
         is_body = message["type"] == "http.response.body"
         self.ended = is_body and not message.get("more_body", False)
 
@@ -213,7 +213,7 @@ class _Exchange:
             if not self.task.done():
                 await asyncio.sleep(0)
             if not self.task.done():
-                self._request.app.background.start(self._rest)
+                self._request.app.background.start(self._await_rest)
             elif not self.task.cancelled():
                 self._request.error = self.task.exception()
             return
@@ -221,7 +221,7 @@ class _Exchange:
         with suppress(asyncio.CancelledError, Exception):
             await self.task
 
-    async def _rest(self) -> None:
+    async def _await_rest(self) -> None:
         await self.task
 
 

@@ -46,15 +46,15 @@ class MountedLifespan:
         }
         self._task = asyncio.ensure_future(self._app(scope, self._inbox.get, self._outbox.put))
         try:
-            said = await self._exchange("lifespan.startup")
+            said = await self._send_and_wait("lifespan.startup")
         except BaseException:
-            await self._cancel()
+            await self._cancel_task()
             raise
         if said is None:
             self._task = None
             get_logger().debug("mount %s has no lifespan", self._prefix)
         elif said["type"] == "lifespan.startup.failed":
-            await self._cancel()
+            await self._cancel_task()
             reason = said.get("message") or "it gave no reason"
             raise RuntimeError(f"The application at {self._prefix} did not start: {reason}")
 
@@ -63,14 +63,14 @@ class MountedLifespan:
         if self._task is None:
             return
         try:
-            said = await self._exchange("lifespan.shutdown")
+            said = await self._send_and_wait("lifespan.shutdown")
             if said is not None and said["type"] == "lifespan.shutdown.failed":
                 reason = said.get("message") or "it gave no reason"
                 raise RuntimeError(f"The application at {self._prefix} did not end: {reason}")
         finally:
-            await self._cancel()
+            await self._cancel_task()
 
-    async def _exchange(self, kind: str) -> Message | None:
+    async def _send_and_wait(self, kind: str) -> Message | None:
         """Send a message; return the answer, or None if the application has ended without one."""
         assert self._task is not None, "it is started"  # noqa: S101 - callers check
         self._inbox.put_nowait({"type": kind})
@@ -83,7 +83,7 @@ class MountedLifespan:
         finally:
             answer.cancel()
 
-    async def _cancel(self) -> None:
+    async def _cancel_task(self) -> None:
         task, self._task = self._task, None
         if task is None:
             return

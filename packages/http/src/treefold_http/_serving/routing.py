@@ -60,7 +60,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
             outcome = project.table.resolve(request.method, path, version=version)
             if type(outcome) is Found:
                 project.log_default(request.method, request, outcome.route)
-                return _serve(project, request, outcome)
+                return _plan_found(project, request, outcome)
         if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
             return plan
     plan = _fall_back(project, request, fallback_of(outcome))
@@ -76,7 +76,7 @@ def _is_absolute(connection: Connection) -> bool:
     return b"://" in connection.raw_path and not connection.raw_path.startswith(b"/")
 
 
-def _serve(project: LoadedProject, request: Request, found: Found) -> Plan:
+def _plan_found(project: LoadedProject, request: Request, found: Found) -> Plan:
     request.path_params = found.params
     plan = request.plan = project.plans[found.route]
     return plan

@@ -57,7 +57,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
         await receive()
         try:
             check_request(scope, fields, scope.get("raw_path") or scope["path"])
-            _adjust(app, websocket)
+            _apply_adjustments(app, websocket)
             check_origin(websocket)
             await plan_socket(app, websocket).run(websocket)
         except BaseException as error:
@@ -74,7 +74,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             outcome = await websocket.leave(None)
             if outcome is not None:
                 websocket.drop_work()
-        refusal = await _end(websocket, outcome, send)
+        refusal = await _end_socket(websocket, outcome, send)
     finally:
         app.sockets.discard(websocket)
         if websocket.work is not None:
@@ -85,7 +85,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             request_id.reset(token)
 
 
-def _adjust(app: Host, websocket: WebSocket) -> None:
+def _apply_adjustments(app: Host, websocket: WebSocket) -> None:
     """Call the `adjust` of middleware, which applies proxy headers, before the origin check."""
     for entry in app.project.middlewares:
         if (adjust := getattr(entry, "adjust", None)) is not None:
@@ -115,18 +115,18 @@ def check_origin(websocket: WebSocket) -> None:
         raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
 
 
-async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
+async def _end_socket(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
     """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
     if websocket.accepted or websocket.code is not None:
         if not isinstance(error, _EXPECTED):
             websocket.error = error
             await explain(websocket.app, error)
         if websocket.accepted:
-            await websocket.close(*_closing(error))
+            await websocket.close(*_choose_close_code(error))
             return None
         # The client disconnected, or the handler called `close`.
         return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
-    response = await _refusal(websocket, error)
+    response = await _refuse_handshake(websocket, error)
     if response.background is not None:
         websocket.app.background.start(response.background)
     with suppress(OSError):  # the client has disconnected
@@ -141,7 +141,7 @@ async def _end(websocket: WebSocket, error: BaseException | None, send: Send) ->
     return response.status
 
 
-def _closing(error: BaseException | None) -> tuple[int, str]:
+def _choose_close_code(error: BaseException | None) -> tuple[int, str]:
     """The close code and the reason for an accepted socket (S-74)."""
     if error is None or isinstance(error, WebSocketDisconnect):
         return NORMAL, ""
@@ -150,7 +150,7 @@ def _closing(error: BaseException | None) -> tuple[int, str]:
     return FAILED, ""
 
 
-async def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
+async def _refuse_handshake(websocket: WebSocket, error: BaseException | None) -> Response:
     """Return the response to a refused handshake; a socket cannot be answered with a stream."""
     if error is None or isinstance(error, WebSocketDisconnect):
         error = Forbidden("This socket was not accepted")
