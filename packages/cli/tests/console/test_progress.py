@@ -14,7 +14,7 @@ PROGRAM = """\
 import threading
 from treefold_cli._console import progress
 progress.STEP_SECONDS = {patience}
-with progress.working("Comparing"):
+with progress.show_progress("Comparing"):
     threading.Event().wait({seconds})
 """
 

@@ -16,11 +16,11 @@ from treefold_cli._dev.unavailable import Unavailable
 AGAIN = """
 import os, sys
 from treefold_cli._dev.restart import restart_process, inherited_listener
-from treefold_cli._server.listener import bind
+from treefold_cli._server.listener import bind_port
 
 listener = inherited_listener()
 if listener is None:
-    listener = bind("127.0.0.1", 0)
+    listener = bind_port("127.0.0.1", 0)
     listener.listen()
     print(listener.getsockname()[1], os.getpid(), flush=True)
     os.environ["READ_FROM_A_FILE"] = "old"

@@ -61,7 +61,7 @@ async def reload_on_change(
         await reloads.prepare_reload()
         own = watchers.pop(watched.root)
         runs = [reloads.run(own), *(_changed_elsewhere(*other) for other in watchers.items())]
-        restart_process(app, server, await _await_first(runs))
+        begin_restart(app, server, await _await_first(runs))
 
 
 async def _await_first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
@@ -86,7 +86,7 @@ async def _changed_elsewhere(folder: Path, watcher: FileWatcher) -> str:
             return f"{folder / good[0]} changed"
 
 
-def restart_process(app: Application | None, server: RestartableServer, reason: str) -> None:
+def begin_restart(app: Application | None, server: RestartableServer, reason: str) -> None:
     """Log the reason, then restart the process after the requests in progress."""
     _log.info("restarting: %s", reason)
     if app is not None:
@@ -104,7 +104,7 @@ async def wait_for_change(server: RestartableServer, watched: Watched) -> None:
             remove_bytecode(folder / file)
         return f"{min(files)} changed"
 
-    restart_process(
+    begin_restart(
         None, server, await _await_first([wait_for_files(*one) for one in watched.seen.items()])
     )
 
