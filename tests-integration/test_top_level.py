@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 TOP_LEVEL = {
-    *(".ci", ".github", ".gitignore", ".importlinter", ".pytest.toml", ".ruff.toml"),
+    *(".ci", ".git-blame-ignore-revs", ".github", ".gitignore", ".importlinter"),
+    *(".pytest.toml", ".ruff.toml"),
     *("LICENSE", "README.md", "docs", "hatch.toml", "packages", "tests-integration", "tools"),
 }
 
