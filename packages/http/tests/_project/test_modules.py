@@ -282,6 +282,7 @@ def test_what_was_imported_under_a_name_of_the_layout_does_not_stand_for_the_pro
         own.load(f"{name}.inner")
     assert other.load(name) is foreign  # this root has none, and does without ours
     assert own.load(name).value == "own"
+    other.enter()  # which takes the module back before the end of the test removes it
 
 
 def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
 from http_reloading import CHAIN, Live, MakeLive, X, Y, handler, header
 
+from treefold_http._project.modules import ModuleSpace
 from treefold_http._project.plans import Plan
 
 
@@ -103,6 +109,19 @@ def test_a_file_that_did_not_load_is_tried_again_at_the_next_save(live: MakeLive
     app.edit({"Services/late.py": "n = 7\n"})
     assert app.get("/v1/x") == [7]
     assert plans(app)["v1/X/Get.py"] is not None
+
+
+def test_a_folder_that_comes_is_taken_before_an_installed_module_of_its_name(
+    live: MakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = ModuleType("Services")
+    installed.__file__ = str(tmp_path / "installed" / "Services" / "__init__.py")
+    app = live({X: handler("late.n", "from Services import late"), Y: handler("1")})
+    monkeypatch.setitem(sys.modules, "Services", installed)
+    app.edit({"Services/late.py": "n = 7\n"})
+    assert app.get("/v1/x") == [7]
+    ModuleSpace.of(tmp_path).enter()  # another project
+    assert sys.modules["Services"] is installed
 
 
 def test_other_middleware_is_put_around_the_handlers_as_they_were_planned(live: MakeLive) -> None:

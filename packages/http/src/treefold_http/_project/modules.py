@@ -150,8 +150,9 @@ class ModuleSpace:
         return any(p is not None and f"{p}/".replace(os.sep, "/").startswith(own) for p in paths)
 
     def refresh_names(self) -> None:
-        """Update the top-level names from the disk."""
+        """Update the top-level names from the disk; the root must be the current one."""
         self._read_names()
+        self._remove_foreign()
         importlib.invalidate_caches()
 
     def _read_names(self) -> None:
