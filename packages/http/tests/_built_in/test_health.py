@@ -50,11 +50,6 @@ TREE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_clients_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treefold_http._redis.client._shared", {})
-
-
 @pytest.fixture
 def app(project: Project, monkeypatch: pytest.MonkeyPatch) -> Application:
     monkeypatch.setattr("treefold_http._built_in.health.KEPT", 0.0)
@@ -90,6 +85,26 @@ def test_without_the_setting_and_elsewhere_there_is_nothing(
     app = project(files, settings=Settings(health=health))
 
     assert ask(app, "GET", target).status == 404
+
+
+def test_a_part_of_a_mounted_application_keeps_requests_away(
+    app: Application, project: Project, exchange: type[Exchange]
+) -> None:
+    files, settings = {"Api/v1/Ok/Get.py": TREE["Api/v1/Ok/Get.py"]}, Settings(health=True)
+    outer = project(files, root="outer", settings=settings)
+    beside = project(files, root="beside", settings=settings)
+    outer.mount("/inner", app)
+
+    async def main() -> list[Any]:
+        found: list[Any] = []
+        for part_is_ready in (True, False):
+            spool(app).ok = part_is_ready
+            found += [(await exchange("GET", "/readyz").run(a)).json() for a in (outer, beside)]
+        return found
+
+    ready = {"status": "ready"}
+    unready = {"status": "unavailable", "failed": ["spool outgoing"]}
+    assert asyncio.run(main()) == [ready, ready, unready, ready]
 
 
 def test_a_part_that_is_not_ready_keeps_requests_away(

@@ -11,7 +11,7 @@ import pytest
 from http_redis import Server, connected, started
 
 from treefold_http import Application
-from treefold_http._redis import close_shared
+from treefold_http._redis import close_redis
 from treefold_http._runtime.current_application import entering
 from treefold_http.cache import Cache
 from treefold_http.cache._cache import Place
@@ -34,7 +34,7 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
     name = alias or f"test-{secrets.token_hex(8)}"
 
     def worker() -> Cache:
-        place = Place(RedisBackend(url, name))
+        place = Place(RedisBackend(url, name, app))
         return Cache(name, lambda alias, app: place)
 
     app = Application("shop")
@@ -44,7 +44,7 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
             try:
                 await work(worker(), worker())
             finally:
-                await close_shared()
+                await close_redis()
 
     with entering(app):
         asyncio.run(main())
@@ -83,7 +83,7 @@ def test_tags_and_clear_reach_every_worker(redis_url: str) -> None:
 def test_two_caches_of_one_server_do_not_see_each_other(redis_url: str) -> None:
     async def work(here: Cache, _: Cache) -> None:
         await here.set("k", 1, ttl=60)
-        place = Place(RedisBackend(redis_url, f"{here.alias}x"))
+        place = Place(RedisBackend(redis_url, f"{here.alias}x", None))
         other = Cache(f"{here.alias}x", lambda alias, app: place)
         assert await other.get("k") is None
         await other.clear()

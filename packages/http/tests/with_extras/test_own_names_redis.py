@@ -15,7 +15,7 @@ import pytest
 from http_redis import Server, connected, started
 
 from treefold_http import Application, BootError, Rooms, Settings, SettingsError, WebSocket
-from treefold_http._redis import client, close_shared
+from treefold_http._redis import close_redis, users
 from treefold_http._redis.client import SharedRedis
 from treefold_http._runtime.current_application import entering
 from treefold_http._runtime.name_space import TEST_RUN
@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    for known in (*client._shared.values(), *client._claiming.values()):
+    for known in users.every_redis():
         known._claims.clear()  # as a process that starts
     yield server.url
     with connected(server.url) as redis:
@@ -77,7 +77,7 @@ def test_limits_of_two_applications_do_not_meet(
     async def main() -> list[int]:
         again = Application(root, settings=one)
         found = [(await exchange("GET", "/v1").run(app)).status for app in (*apps, apps[0], again)]
-        await close_shared()
+        await close_redis()
         return found
 
     assert asyncio.run(main()) == [200, 200, 200, 429]
@@ -95,7 +95,7 @@ def test_a_limit_that_says_shared_counts_for_both(
     async def main() -> list[int]:
         chosen = (apps[0], apps[1], apps[1], apps[2])
         found = [(await exchange("GET", "/v1").run(app)).status for app in chosen]
-        await close_shared()
+        await close_redis()
         return found
 
     assert asyncio.run(main()) == [200, 200, 429, 200]
@@ -132,7 +132,7 @@ async def user_at(exchange: type[Exchange], *apps: Application) -> list[Any]:
     for app in apps:
         who = await exchange("GET", "/v1/who", headers=[("cookie", cookie)]).run(app)
         found.append(who.json()["user"])
-    await close_shared()
+    await close_redis()
     return found
 
 
@@ -169,7 +169,7 @@ def test_a_session_of_a_test_is_nobody_in_production(
         headers = [("cookie", f"__Host-session={value}")]
         app = Application(root, settings=settings())
         who = await exchange("GET", "/v1/who", headers=headers).run(app)
-        await close_shared()
+        await close_redis()
         return who.json()
 
     assert asyncio.run(main()) == {"user": None}
@@ -199,7 +199,7 @@ def test_a_value_and_a_clear_stay_with_their_application(
         with entering(Application(tmp_path, settings=one)):
             assert await get_cache(cache).get("k") == "shop"
             assert await asyncio.to_thread(get_cache(cache).sync.get, "k") == "shop"
-        await close_shared()
+        await close_redis()
 
     asyncio.run(main())
 
@@ -213,7 +213,7 @@ def test_a_cache_with_shared_in_its_address_is_one(tmp_path: Path, url: str) -> 
             await get_cache(alias).set("k", 1, ttl=60)
         with entering(Application(tmp_path, settings=settings("blog"))):
             assert await get_cache(alias).get("k") == 1
-        await close_shared()
+        await close_redis()
 
     asyncio.run(main())
 
@@ -252,6 +252,7 @@ def send(work: Awaitable[None]) -> None:
     async def main() -> None:
         async with asyncio.timeout(20):
             await work
+            await close_redis()
 
     asyncio.run(main())
 
@@ -500,7 +501,7 @@ def test_an_application_does_not_start_beside_another_deployment(tmp_path: Path,
         try:
             await app.lifespan.start()
         finally:
-            await close_shared()
+            await close_redis()
 
     with pytest.raises(SettingsError, match="must belong to one deployment"):
         asyncio.run(main())
@@ -590,7 +591,7 @@ def test_a_script_uses_the_cache_and_the_names_of_its_project(tmp_path: Path, ur
         )
         assert (await script.communicate())[0] == b"1 True\n"
         assert await cache.get("k") is None
-        await close_shared()
+        await close_redis()
 
     with entering(app):
         asyncio.run(main())

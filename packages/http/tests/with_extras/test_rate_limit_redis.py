@@ -13,7 +13,7 @@ import http_redis
 import pytest
 
 from treefold_http import Application, BootError, Settings
-from treefold_http._redis import client as redis_client
+from treefold_http._redis import client as redis_client, close_redis
 from treefold_http.middleware._gcra import SCRIPT
 from treefold_http.openapi import openapi_document
 
@@ -53,7 +53,9 @@ def statuses(
 
     async def main() -> list[tuple[int, float]]:
         chosen = [apps[number % len(apps)] for number in range(count)]
-        return await asyncio.gather(*map(one, chosen))
+        found = await asyncio.gather(*map(one, chosen))
+        await close_redis()
+        return found
 
     return asyncio.run(main())
 
@@ -162,7 +164,6 @@ def test_readiness_asks_redis_with_a_short_limit(
     project: Project, exchange: type[Exchange], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treefold_http._built_in.health.KEPT", 0.0)
-    monkeypatch.setattr("treefold_http._redis.client._shared", {})  # those of other tests are gone
     with http_redis.started() as server:
         files = {
             **TREE,
@@ -172,7 +173,9 @@ def test_readiness_asks_redis_with_a_short_limit(
         app = project(files, settings=Settings(health=True, redis_url=server.url))
 
         async def probe() -> Any:
-            return await exchange("GET", "/readyz").run(app)
+            answer = await exchange("GET", "/readyz").run(app)
+            await close_redis()
+            return answer
 
         assert asyncio.run(probe()).json() == {"status": "ready"}
         server.freeze()

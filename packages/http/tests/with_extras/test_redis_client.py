@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from http_redis import Gate, Server, free_port, started
 
+from treefold_http import Application
 from treefold_http._redis import (
     RedisUnavailable,
     SharedRedis,
     client as redis_client,
-    close_shared,
-    known_redis,
+    close_redis,
     shared_redis,
+    used_redis,
 )
 
 if TYPE_CHECKING:
@@ -207,14 +208,16 @@ def test_a_ping_asks_also_during_the_pause(own_server: Server) -> None:
 
 
 def test_clients_are_shared_by_url_and_used_in_one_loop_after_another(redis_url: str) -> None:
+    app = Application("shop")
+
     async def work() -> None:
-        redis = shared_redis(redis_url, effect="a")
-        assert redis is shared_redis(redis_url, effect="b")
-        assert redis in known_redis()
+        redis = shared_redis(redis_url, effect="a", app=app)
+        assert redis is shared_redis(redis_url, effect="b", app=None)
+        assert used_redis(app) == [redis]
         await redis.execute("PING")
-        await close_shared()
+        await close_redis()
         await redis.execute("PING")
-        await close_shared()
+        await close_redis()
 
     for _ in range(2):
         asyncio.run(work())
@@ -223,4 +226,4 @@ def test_clients_are_shared_by_url_and_used_in_one_loop_after_another(redis_url:
 @pytest.mark.parametrize("url", ["", "127.0.0.1", "http://127.0.0.1", "redis://127.0.0.1:port"])
 def test_a_url_that_is_none_of_redis_is_refused_where_it_is_given(url: str) -> None:
     with pytest.raises(ValueError, match=r"^Redis URL must specify|^Port could not be cast"):
-        shared_redis(url, effect="a")
+        shared_redis(url, effect="a", app=None)

@@ -13,15 +13,13 @@ import pytest
 from http_redis import Server, connected, started
 
 from treefold_http import Application, Settings
-from treefold_http._redis import RedisUnavailable, close_shared
-from treefold_http._runtime.name_space import NameSpace
+from treefold_http._redis import RedisUnavailable, close_redis
 from treefold_http._sessions.stores import RedisSessions
 from treefold_http.testing import AsyncTestClient
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Lines
 
-NAMES = NameSpace("shop", "test", is_test=True)
 SITE = {"Origin": "http://testserver"}
 Work = Callable[[AsyncTestClient], Awaitable[None]]
 
@@ -105,7 +103,8 @@ def test_a_session_of_one_worker_is_known_to_another(
 
 def test_s65_a_save_after_the_logout_revives_nothing(redis_url: str) -> None:
     async def main() -> None:
-        store = RedisSessions(redis_url, lambda: NAMES)
+        app = Application("shop")
+        store = RedisSessions(redis_url, app)
         key = f"test-{time.time_ns()}"
         await store.set(key, b"a", seconds=60)
         assert await store.replace(key, b"b", seconds=60) is True
@@ -119,7 +118,7 @@ def test_s65_a_save_after_the_logout_revives_nothing(redis_url: str) -> None:
         await store.set(key, b"a", seconds=0.05)
         await asyncio.sleep(0.06)
         assert await store.get(key) is None
-        await close_shared()
+        await close_redis()
 
     asyncio.run(main())
 
@@ -180,7 +179,8 @@ def test_r05_a_login_that_cannot_be_kept_is_503(
 
 def test_the_store_says_that_it_cannot_be_asked() -> None:
     async def main() -> None:
-        store = RedisSessions("redis://127.0.0.1:1", lambda: NAMES)
+        app = Application("shop")
+        store = RedisSessions("redis://127.0.0.1:1", app)
         with pytest.raises(RedisUnavailable, match="Redis is unavailable"):
             await store.get("a")
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from treefold_http._extensions.calls import readiness
 from treefold_http._project.plans import Plan
 from treefold_http._responses.response import Response
+from treefold_http._runtime.current_application import running_applications
+from treefold_http._serving.mounted_app import mounted_apps
 from treefold_http._wire.errors import check_reads
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from treefold_http._redis import SharedRedis
     from treefold_http._requests.request import Request
+    from treefold_http._runtime.runtime import Runtime
     from treefold_http._serving.host import Host
 
 LIVE, READY = b"/livez", b"/readyz"
@@ -77,10 +80,24 @@ class Health:
 
 
 async def _failed_parts(app: Host) -> list[str]:
-    """The names of the parts that are not ready, such as `database default`."""
-    from treefold_http._redis import known_redis
+    """Return the names of the parts that are not ready, such as `database default`."""
+    found = await asyncio.gather(*map(_failed_parts_of_one, _with_mounted(app)))
+    return list(dict.fromkeys(name for failed in found for name in failed))
 
-    answers = asyncio.gather(*map(_answers, known_redis()))  # concurrent with the other checks
+
+def _with_mounted(app: Host) -> list[Runtime]:
+    """Return an application and those of this framework that it serves below a prefix."""
+    found: list[Runtime] = [app]
+    for outer in found:  # which grows
+        mounted = [target.app for target in mounted_apps(cast("Host", outer))]
+        found += [inner for inner in running_applications() if inner in mounted]
+    return found
+
+
+async def _failed_parts_of_one(app: Runtime) -> list[str]:
+    from treefold_http._redis import used_redis
+
+    answers = asyncio.gather(*map(_answers, used_redis(app)))  # concurrent with the other checks
     checks = await readiness(app, timeout=LIMIT)
     failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]
     return failed if all(await answers) else [*failed, "redis"]

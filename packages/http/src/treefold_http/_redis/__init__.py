@@ -3,12 +3,14 @@
 from treefold_http._redis.client import (
     RedisUnavailable as RedisUnavailable,
     SharedRedis as SharedRedis,
-    claim_known as claim_known,
-    close_shared as close_shared,
+    check_url as check_url,
     database_number as database_number,
-    ensure_claim as ensure_claim,
-    known_redis as known_redis,
     open_redis as open_redis,
-    shared_redis as shared_redis,
 )
 from treefold_http._redis.own_redis import OwnRedis as OwnRedis, own_key as own_key
+from treefold_http._redis.users import (
+    close_redis as close_redis,
+    ensure_claim as ensure_claim,
+    shared_redis as shared_redis,
+    used_redis as used_redis,
+)

@@ -1,8 +1,8 @@
 """One Redis for all of a process: commands that wait 100 ms at most, one warning per 10 seconds.
 
-Clients are shared by URL, connections belong to an event loop. While the server is unavailable, one
-command a second tries it again; all others fail immediately. The caller decides the effect of a
-failure (a cache miss, a 503, an unlimited request).
+Connections belong to an event loop. While the server is unavailable, one command a second tries it
+again; all others fail immediately. The caller decides the effect of a failure (a cache miss, a 503,
+an unlimited request). `users` has the clients of a process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RedisUnavailable(TreefoldError):
 
 
 class SharedRedis:
-    """The client of one URL; made by `shared_redis`.
+    """The client of one URL; made by `users.shared_redis`.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`.
@@ -329,80 +329,8 @@ class _TimeLimit:
         return await self._limit.__aexit__(*cast("tuple[Any, Any, Any]", error))
 
 
-_shared: dict[str, SharedRedis] = {}
-_claiming: dict[str, SharedRedis] = {}
-"""Clients of servers that are used by other means, and have only the claims of names here."""
-
-
-def shared_redis(url: str, *, effect: str) -> SharedRedis:
-    """Return the client of a URL, the same one for every caller.
-
-    Args:
-        effect: the effect of a failure for the caller, for the warning.
-
-    Raises:
-        TreefoldError: if the `redis` extra is not installed.
-        ValueError: if the URL is not one of Redis.
-    """
-    found = _shared.get(url)
-    if found is None:
-        found = _shared[url] = SharedRedis(url)
-    found.add_effect(effect)
-    return found
-
-
 def _send_claim(client: Any, *, claim: Claim) -> Any:
     return client.eval(claims.SCRIPT, 1, claim.key, *claim.arguments)
-
-
-async def ensure_claim(url: str, names: NameSpace) -> None:
-    """Claim names on a server whose commands are sent by another client, such as subscribers.
-
-    Raises:
-        SettingsError: another deployment uses them.
-    """
-    found = _shared.get(url) or _claiming.get(url)
-    if found is None:
-        found = _claiming[url] = SharedRedis(url)
-    if found.is_claim_due(names):
-        with contextlib.suppress(RedisUnavailable):  # the other client reports it
-            await found.claim(names)
-
-
-def known_redis() -> list[SharedRedis]:
-    """Return every client of this process, for the readiness probe and the claims of names."""
-    return list(_shared.values())
-
-
-async def claim_known(names: NameSpace) -> None:
-    """Claim the names of an application at its start, on every server that it is to use.
-
-    A server that is away is asked at the first use.
-
-    Raises:
-        SettingsError: another deployment uses them.
-    """
-    for client in _shared.values():
-        if client.is_claim_due(names):
-            with contextlib.suppress(RedisUnavailable):
-                await client.claim(names)
-
-
-def has_claims() -> bool:
-    """Return True while this process claims names on any server."""
-    return any(client.has_claims for client in (*_shared.values(), *_claiming.values()))
-
-
-async def release_known(names: NameSpace) -> None:
-    """End the claims of this process to the names of an application that stops."""
-    for client in (*_shared.values(), *_claiming.values()):
-        await client.release(names)
-
-
-async def close_shared() -> None:
-    """Close the connections of the running event loop; called at shutdown."""
-    for client in (*_shared.values(), *_claiming.values()):
-        await client.close()
 
 
 def import_redis(feature: str) -> Any:

@@ -6,11 +6,17 @@ environments and tests never meet on one server, and the processes of one deploy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
-from treefold_http._redis.client import SharedRedis, Word, shared_redis
+from treefold_http._redis.client import SharedRedis, Word
+from treefold_http._redis.users import shared_redis
+from treefold_http._runtime.current_application import current_names
 from treefold_http._runtime.name_space import NameSpace
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
 
 
 class OwnRedis:
@@ -19,7 +25,7 @@ class OwnRedis:
     Args:
         url: of the server.
         effect: the effect of a failure, for the warning.
-        find_names: returns the names of the application that the running code belongs to.
+        app: the application; None for a script, which has the names of its project.
         shared: use names that all applications of the environment have.
 
     Raises:
@@ -32,11 +38,11 @@ class OwnRedis:
         url: str,
         *,
         effect: str,
-        find_names: Callable[[], NameSpace],
+        app: Runtime | None,
         shared: bool = False,
     ) -> None:
-        self._redis: SharedRedis = shared_redis(url, effect=effect)
-        self._find_names = find_names
+        self._redis: SharedRedis = shared_redis(url, effect=effect, app=app)
+        self._app = None if app is None else proxy(app)  # which keeps what it has opened
         self._shared = shared
 
     def key(self, kind: str, name: str) -> str:
@@ -74,6 +80,9 @@ class OwnRedis:
         """As `SharedRedis.script_blocking`."""
         self._claim_blocking()
         return self._redis.script_blocking(source, keys, arguments)
+
+    def _find_names(self) -> NameSpace:
+        return current_names() if self._app is None else self._app.names
 
     async def _claim(self) -> None:
         if not self._shared and self._redis.is_claim_due(names := self._find_names()):

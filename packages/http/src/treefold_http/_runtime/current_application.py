@@ -94,7 +94,7 @@ def current_application() -> Runtime | None:
     """
     if (app := entered.get()) is not None:
         return app
-    if running := _find_running():
+    if running := running_applications():
         if len({app.names for app in running}) > 1:
             raise RuntimeError(
                 "Several applications run in this process, and this code belongs to none of them;"
@@ -115,7 +115,8 @@ def current_names() -> NameSpace:
     return find_names() if app is None else app.names
 
 
-def _find_running() -> list[Runtime]:
+def running_applications() -> list[Runtime]:
+    """Return the applications that have started in this process, and have not stopped."""
     found = (ref() for ref in _running)
     return [lifespan.app for lifespan in found if lifespan is not None and lifespan.is_running]
 

@@ -18,12 +18,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._extensions.calls import explain
-from treefold_http._redis.client import (
-    claim_known,
-    close_shared,
+from treefold_http._redis.users import (
+    claim_at_start,
+    close_redis,
     has_claims,
-    known_redis,
-    release_known,
+    release_claims,
+    used_redis,
 )
 from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
@@ -32,6 +32,7 @@ from treefold_http._runtime.current_application import (
     entering,
     has_several,
     remove_running,
+    running_applications,
 )
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
@@ -141,9 +142,10 @@ class Lifespan:
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
-        if has_claims():  # otherwise its names need not be known, and may be in a file
-            await release_known(self.app.names)
-        await close_shared()
+        others = [app for app in running_applications() if app is not self.app]
+        if has_claims() and self.app.names not in [app.names for app in others]:
+            await release_claims(self.app.names)  # without claims they may be in a file, unread
+        await close_redis(besides=others)
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
@@ -169,8 +171,8 @@ class Lifespan:
             await self._run_undo()  # a module may have opened a database connection
             raise
         try:
-            if known_redis():
-                await claim_known(app.names)
+            if used_redis(app):
+                await claim_at_start(app)
                 _warn_of_folder_name(app)
         except TreefoldError:
             await self._run_undo()

@@ -44,6 +44,7 @@ class MountedApp:
 
     Attributes:
         name: the application in words, for messages.
+        app: the argument.
         lifespan: its startup and shutdown.
     """
 
@@ -52,7 +53,7 @@ class MountedApp:
         self.prefix = "/" + "/".join(self._parts)
         self.name: str = getattr(app, "__name__", type(app).__name__)
         self.lifespan = MountedLifespan(self.prefix, app)
-        self._app = app
+        self.app = app
 
     def check(self, root: Path) -> None:
         """Accept every application root."""
@@ -66,7 +67,7 @@ class MountedApp:
         """
         exchange = _Exchange(self, request)
         exchange.task = asyncio.ensure_future(
-            self._app(self._make_scope(request), exchange.receive, exchange.send)
+            self.app(self._make_scope(request), exchange.receive, exchange.send)
         )
         return await exchange.begin()
 
@@ -87,7 +88,7 @@ class MountedApp:
             return await websocket.relay_receive()
 
         try:
-            await self._app(self._make_scope(websocket), receive_message, websocket.relay_send)
+            await self.app(self._make_scope(websocket), receive_message, websocket.relay_send)
         except Exception as error:
             # Frameworks raise a class of their own, of this name, when the client has left.
             if websocket.code is not None and type(error).__name__ == "WebSocketDisconnect":

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from time import monotonic
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from treefold_http._redis import OwnRedis
-from treefold_http._runtime.name_space import NameSpace
 from treefold_http._sessions.records import is_anonymous
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
 
 MAX_BYTES = 32 * 1024 * 1024
 _ENTRY_OVERHEAD = 400
@@ -140,7 +141,7 @@ class RedisSessions:
 
     Args:
         url: of the server.
-        find_names: returns the names of their application.
+        app: their application.
         shared: keep them for all applications of the environment.
 
     Raises:
@@ -148,12 +149,8 @@ class RedisSessions:
         ValueError: if the URL is not one of Redis.
     """
 
-    def __init__(
-        self, url: str, find_names: Callable[[], NameSpace], *, shared: bool = False
-    ) -> None:
-        self._redis = OwnRedis(
-            url, effect="sessions answer 503", find_names=find_names, shared=shared
-        )
+    def __init__(self, url: str, app: Runtime, *, shared: bool = False) -> None:
+        self._redis = OwnRedis(url, effect="sessions answer 503", app=app, shared=shared)
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None if it is absent."""

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 from treefold_http._redis.client import (
     check_url,
     database_number,
-    ensure_claim,
     import_redis,
     open_redis,
 )
 from treefold_http._redis.own_redis import own_key
+from treefold_http._redis.users import ensure_claim
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.name_space import NameSpace
 from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret

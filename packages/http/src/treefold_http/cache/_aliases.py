@@ -142,7 +142,7 @@ def _open(space: _Space, alias: str, app: Runtime | None) -> Backend:
     if address.startswith("memory:"):
         return MemoryBackend(_max_bytes(alias, address))
     url, shared = _split_shared(alias, address)
-    return RedisBackend(url, alias, shared=shared)
+    return RedisBackend(url, alias, app, shared=shared)
 
 
 def _address_in_settings(alias: str, app: Runtime | None) -> str | None:

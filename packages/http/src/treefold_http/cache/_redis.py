@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._redis import OwnRedis, RedisUnavailable
-from treefold_http._runtime.current_application import current_names
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
 
 Tokens: TypeAlias = "list[bytes] | None"
 Stored: TypeAlias = "Tokens | int"
@@ -57,6 +59,7 @@ class RedisBackend:
     Args:
         url: of the server.
         alias: the name of the cache; two caches of one server do not see each other.
+        app: the application; None for a script.
         shared: keep values for all applications of the environment.
 
     Raises:
@@ -66,8 +69,8 @@ class RedisBackend:
 
     waits = True
 
-    def __init__(self, url: str, alias: str, *, shared: bool = False) -> None:
-        self._redis = OwnRedis(url, effect="caches miss", find_names=current_names, shared=shared)
+    def __init__(self, url: str, alias: str, app: Runtime | None, *, shared: bool = False) -> None:
+        self._redis = OwnRedis(url, effect="caches miss", app=app, shared=shared)
         self._alias = hashed(alias)[:16]
         self._unsent: dict[str, tuple[str, ...]] = {}
 

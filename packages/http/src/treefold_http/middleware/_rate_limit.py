@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from treefold_http._redis import RedisUnavailable, own_key
+from treefold_http._redis import RedisUnavailable, check_url, own_key
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.addresses import UNIX, bucket_of
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
@@ -106,7 +106,7 @@ class RateLimit:
         self._max_keys = max_keys
         self._tables: WeakKeyDictionary[Runtime, MemoryTable] = WeakKeyDictionary()
         self._last: tuple[Runtime | None, MemoryTable] = (None, MemoryTable(self.rate, max_keys))
-        self._limits: RedisLimits | None = None
+        self._on_redis: WeakKeyDictionary[Runtime, RedisLimits] = WeakKeyDictionary()
         self._redis = redis
         self.shared = shared
         refusal = {"headers": {"Retry-After": _SECONDS}}
@@ -117,41 +117,44 @@ class RateLimit:
             "RateLimit": _LEFT,
         }
         if isinstance(redis, str):
-            self._connect(redis)
+            check_url(redis, "Redis")
 
     @property
     def is_in_memory(self) -> bool:
         """True if each process counts for itself."""
         return not self._redis
 
-    def _connect(self, url: str) -> None:
-        from treefold_http.middleware._redis_limits import RedisLimits
-
-        effect = "pass" if self.passes else "answer 503"
-        self._limits = RedisLimits(url, effect=f"rate limits {effect}")
-
     def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
-        """Look up the Redis of the settings, if it is needed.
+        """Look up the Redis of the application, if it is needed.
 
         Raises:
             TreefoldError: if the settings name no Redis where it is needed.
         """
         del extensions
-        if self._redis is not True or self._limits is not None:
-            return
-        if app.settings.redis_url is None:
-            raise TreefoldError(
-                "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
-                " redis='redis://...'"
-            )
-        self._connect(app.settings.redis_url)
+        if self._redis:
+            self.redis_of(app)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the limit of a route."""
         bucket = _Bucket(self, route, self._label_among(entries))
-        if self._limits is not None:
-            return _OnRedis(bucket, self._limits, self)
-        return _InMemory(bucket, self)
+        return _OnRedis(bucket, self) if self._redis else _InMemory(bucket, self)
+
+    def redis_of(self, app: Runtime) -> RedisLimits:
+        """Return the counts of an application on its Redis; see `table_of`."""
+        found = self._on_redis.get(app)
+        if found is None:
+            from treefold_http.middleware._redis_limits import RedisLimits
+
+            url = app.settings.redis_url if self._redis is True else self._redis
+            if not url:
+                raise TreefoldError(
+                    "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
+                    " redis='redis://...'"
+                )
+            effect = "pass" if self.passes else "answer 503"
+            found = RedisLimits(url, effect=f"rate limits {effect}", app=app)
+            self._on_redis[app] = found
+        return found
 
     def table_of(self, app: Runtime) -> MemoryTable:
         """Return the counts of an application.
@@ -248,9 +251,9 @@ class _InMemory:
 
 
 class _OnRedis:
-    def __init__(self, bucket: _Bucket, limits: RedisLimits, limit: RateLimit) -> None:
+    def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
-        self._limits = limits
+        self._limits_of = limit.redis_of
         self._interval = max(1, bucket.rate.interval // 1000)
         self._capacity = self._interval * bucket.rate.burst
         self._kind = f"limit:{limit.name}:{self._interval}:{bucket.rate.burst}"
@@ -266,13 +269,13 @@ class _OnRedis:
 
     async def _take(self, connection: Connection) -> None:
         bucket = self._bucket
-        names = connection.app.names
+        names, limits = connection.app.names, self._limits_of(connection.app)
         client = client_digest(bucket.key_of(connection))
         key = own_key(names, self._kind, client, shared=self._shared)
         try:
             if not self._shared:
-                await self._limits.claim(names)
-            wait, used = await self._limits.take(key, self._interval, self._capacity)
+                await limits.claim(names)
+            wait, used = await limits.take(key, self._interval, self._capacity)
         except RedisUnavailable:
             if bucket.passes:
                 return

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
 from treefold_http._runtime.name_space import NameSpace
 from treefold_http.middleware._gcra import SCRIPT
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
 
 Reply: TypeAlias = tuple[int, int]
 
@@ -38,19 +41,20 @@ class _Queue:
 
 
 class RedisLimits:
-    """The limits of one Redis.
+    """The limits of an application on one Redis.
 
     Args:
         url: URL of the server.
         effect: the effect of its absence, for the log.
+        app: the application.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.
         ValueError: if the URL is not one of Redis.
     """
 
-    def __init__(self, url: str, *, effect: str) -> None:
-        self._redis: SharedRedis = shared_redis(url, effect=effect)
+    def __init__(self, url: str, *, effect: str, app: Runtime) -> None:
+        self._redis: SharedRedis = shared_redis(url, effect=effect, app=app)
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
     async def claim(self, names: NameSpace) -> None:

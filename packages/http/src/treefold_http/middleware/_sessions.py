@@ -160,7 +160,7 @@ class Sessions:
                     "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
                 )
-            return RedisSessions(url, lambda: app.names, shared=self._shared)
+            return RedisSessions(url, app, shared=self._shared)
         if self.store == "database":
             found = session_store_of(extensions)
             if found is None:
