@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parent.parent / "packages" / "migrations" / "
 from pairs import PAIRS
 
 from treefold_migrations import SchemaState
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._files.writing import write_migration
 
 
@@ -24,8 +24,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, pair in enumerate(PAIRS, 1):
         old, new = pair.old(), pair.new()
         before = f"{number:04d}_before"
-        write_migration(folder, before, [], differences(SchemaState(), old))
-        changes = differences(old, new, pair.answers())
+        write_migration(folder, before, [], detect_operations(SchemaState(), old))
+        changes = detect_operations(old, new, pair.answers())
         write_migration(folder, f"{number:04d}_change", [before], changes)
     return folder
 

@@ -400,7 +400,7 @@ def test_work_for_afterwards_runs_when_the_answer_is_sent(
             await made.send(message)
 
         await app(made.scope, made.receive, send)
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
 
     asyncio.run(main())
     assert app.state.journal == ["start", "body", "work"]
@@ -416,9 +416,9 @@ def test_work_that_fails_leaves_the_answer_alone(
 
     async def main() -> None:
         assert (await exchange("GET", "/v1/x").run(app)).body == b"ok"
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
         assert (await exchange("GET", "/v1/x").run(app)).body == b"ok"
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
 
     asyncio.run(main())
     assert sum("background task fail failed" in text for text in lines.texts()) == 2

@@ -103,7 +103,7 @@ async def handler(request, p=Depends(plain)):
         ]
         answers = await asyncio.gather(*(asyncio.create_task(r.run(app)) for r in requests))
         assert [answer.body.decode() for answer in answers] == [f"r{n}" for n in range(200)]
-        await app.background.drain(10)
+        await app.background.drain_tasks(10)
 
     asyncio.run(main())
     ids = [getattr(record, "request_id", None) for record in lines.records]

@@ -36,8 +36,8 @@ def test_s69_no_secret_is_compared_with_an_operator() -> None:
 @pytest.mark.parametrize("place", [0, 20, 42])
 def test_s69_a_signature_is_verified_whole(place: int) -> None:
     signer = Signer([b"k" * 32], ["test"])
-    good = signer.sign(b"data")
+    good = signer.sign_data(b"data")
     wrong = "A" if good[place] != "A" else "B"
-    assert signer.verify(b"data", good)
-    assert not signer.verify(b"data", good[:place] + wrong + good[place + 1 :])
-    assert not signer.verify(b"data", good[:place])
+    assert signer.verify_signature(b"data", good)
+    assert not signer.verify_signature(b"data", good[:place] + wrong + good[place + 1 :])
+    assert not signer.verify_signature(b"data", good[:place])

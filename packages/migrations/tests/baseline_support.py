@@ -10,9 +10,9 @@ from types import ModuleType
 from inspect_place import Place
 
 from treefold_migrations import baseline, drift, load_folder, makemigrations, migrate
-from treefold_migrations._baseline.proving import executed
+from treefold_migrations._baseline.proving import execute_models
 from treefold_migrations._inspect.live import compare_database
-from treefold_migrations._run.drift import unexpected
+from treefold_migrations._run.drift import filter_unexpected
 from treefold_migrations._state.rendering import render_state
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Meta, plan_tables, statements
@@ -46,7 +46,7 @@ def take_over(place: Place, root: Path) -> Taken:
     assert (made.models, made.migration) == (models, folder / "0001_initial.py")
     assert place.ask(_schema_of(place)) == before
     text = models.read_text(encoding="utf-8")
-    module, own = executed(text)
+    module, own = execute_models(text)
     metas = list(own)
     history = load_folder(folder)
     assert makemigrations(folder, check=True, metas=metas).operations == []
@@ -60,7 +60,7 @@ def made_again(taken: Taken, place: Place) -> None:
     for operation in plan_tables([m for m in taken.metas if m.managed], place.dialect):
         place.do(*statements(operation, place.dialect))
     found = compare_database(render_state(taken.state, place.dialect), place.alias)
-    assert [str(difference) for difference in unexpected(taken.state, found)] == []
+    assert [str(difference) for difference in filter_unexpected(taken.state, found)] == []
 
 
 def _schema_of(place: Place) -> str:

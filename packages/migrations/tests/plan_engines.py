@@ -14,7 +14,7 @@ from typing import Any
 
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.operations import plan_changes
-from treefold_migrations._plan.perform import perform
+from treefold_migrations._plan.perform import perform_step
 from treefold_migrations._plan.step import Step
 from treefold_orm import configure
 from treefold_orm.schema import (
@@ -70,7 +70,7 @@ class Bench:
 
     def perform(self, step: Step) -> None:
         """Run one step."""
-        self.session.run(perform(step))
+        self.session.run(perform_step(step))
 
     def apply(self, steps: Sequence[Step]) -> None:
         """Run steps as a runner would: those outside of a transaction each by itself."""

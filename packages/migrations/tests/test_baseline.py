@@ -71,7 +71,7 @@ def test_the_database_of_others_is_taken_over_whole(
 def _nothing_is_lost(place: Place, taken: Taken) -> None:
     """Each name is one of the state, or was found otherwise, or stands in a note of the models."""
     from treefold_migrations import read_schema
-    from treefold_migrations._baseline.names import printable
+    from treefold_migrations._baseline.names import sanitize_for_comment
     from treefold_migrations._inspect.compare import OWN_TABLES
     from treefold_migrations._state.rendering import render_state
 
@@ -85,7 +85,7 @@ def _nothing_is_lost(place: Place, taken: Taken) -> None:
             part for _, part, _ in taken.as_found.get(name, ())
         }
         for part in names_of(table):
-            assert part in known or printable(part) in taken.models, (name, part)
+            assert part in known or sanitize_for_comment(part) in taken.models, (name, part)
 
 
 def test_models_say_what_a_developer_would_write(place: Place, tmp_path: Path) -> None:

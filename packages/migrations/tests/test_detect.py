@@ -12,7 +12,7 @@ from pairs import answers_of, state_of
 import treefold_migrations as m
 from treefold_migrations import Ambiguous, DataLossRefused, MigrationError, StateError
 from treefold_migrations._detect.answers import Answers, Question
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._state.schema_state import same_states
 from treefold_orm import Model, fields, registry
@@ -24,7 +24,7 @@ N = "n = fields.IntegerField()"
 def change(before: str, after: str, flags: str = "", **options: Any) -> list[str]:
     answers = answers_of(flags)
     answers.ask = options.get("ask")
-    found = differences(state_of(before), state_of(after), answers)
+    found = detect_operations(state_of(before), state_of(after), answers)
     return [operation.source(Imports()) for operation in found]
 
 
@@ -144,7 +144,7 @@ def test_a_key_that_moves_to_another_field_is_refused() -> None:
 )
 def test_a_fill_is_read_as_the_field_reads_text(field: str, text: str, source: str) -> None:
     answers = Answers.of_flags(fill=[f"thing.x:{text}"])
-    (found,) = differences(state_of(N), state_of(f"{N}\nx = fields.{field}"), answers)
+    (found,) = detect_operations(state_of(N), state_of(f"{N}\nx = fields.{field}"), answers)
     assert found.source(Imports()).endswith(f"fill={source})")
 
 
@@ -185,7 +185,7 @@ def test_models_of_this_application_are_taken_without_naming_them(tmp_path: Path
     state_of(N)
 
     def found() -> list[str]:
-        registry.enter(tmp_path)
+        registry.enter_space(tmp_path)
         return list(models_state().tables)
 
     names = contextvars.copy_context().run(found)
@@ -204,10 +204,10 @@ def test_from_nothing_to_everything_and_back() -> None:
     )
     everything = state_of(body)
     state = m.SchemaState()
-    for operation in differences(state, everything):
+    for operation in detect_operations(state, everything):
         state = operation.apply(state)
     assert same_states(state, everything)
-    for operation in differences(state, m.SchemaState(), answers_of("--allow-destructive")):
+    for operation in detect_operations(state, m.SchemaState(), answers_of("--allow-destructive")):
         state = operation.apply(state)
     assert same_states(state, m.SchemaState())
 

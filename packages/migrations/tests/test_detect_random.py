@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from treefold_migrations import CreateTable, Operation, SchemaState, StateError
 from treefold_migrations._detect.answers import Answers, Question
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._detect.models import in_order
 from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._files.loading import load_file
@@ -104,7 +104,7 @@ def found_between(data: st.DataObject, old: SchemaState, new: SchemaState) -> li
         field = new.table(table).field(name)
         return "1" if isinstance(field, fields.ForeignKey) else FILLS[field.internal]
 
-    return differences(old, new, Answers(allow_destructive=True, ask=ask))
+    return detect_operations(old, new, Answers(allow_destructive=True, ask=ask))
 
 
 def walked(state: SchemaState, operations: list[Operation]) -> SchemaState:
@@ -136,7 +136,7 @@ def test_operations_lead_from_any_schema_to_any_other(
 @given(states())
 def test_any_schema_is_written_and_loaded_again(tmp_path_factory: Any, state: SchemaState) -> None:
     folder = tmp_path_factory.mktemp("files")
-    path = write_migration(folder, "0001_initial", [], differences(SchemaState(), state))
+    path = write_migration(folder, "0001_initial", [], detect_operations(SchemaState(), state))
     loaded: Loaded = load_file(path)
     assert same_states(History(folder, [loaded]).state_at(), state)
 

@@ -14,7 +14,7 @@ from pairs import PAIRS
 
 import treefold_migrations as m
 from treefold_migrations import FileError, HistoryError, SchemaState
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._files.hashing import old_digests_of
 from treefold_migrations._files.layout import laid_out
 from treefold_migrations._files.loading import load_folder
@@ -40,8 +40,8 @@ def declared(after: list[str], *operations: str, more: str = "") -> str:
 def test_every_change_is_written_and_loaded_again(tmp_path: Path) -> None:
     for number, pair in enumerate(PAIRS, 1):
         folder = tmp_path / str(number)
-        first = differences(SchemaState(), pair.old())
-        second = differences(pair.old(), pair.new(), pair.answers())
+        first = detect_operations(SchemaState(), pair.old())
+        second = detect_operations(pair.old(), pair.new(), pair.answers())
         write_migration(folder, "0001_initial", [], first)
         write_migration(folder, "0002_change", ["0001_initial"], second)
         history = load_folder(folder)
@@ -216,7 +216,7 @@ def digests(folder: Path, **files: str) -> dict[str, str]:
     for name, body in files.items():
         put(folder, name, body)
     history = load_folder(folder)
-    return {item.name: history.digest(item.name) for item in history.order()}
+    return {item.name: history.compute_digest(item.name) for item in history.order()}
 
 
 def one(folder: Path, body: str) -> str:
@@ -344,7 +344,8 @@ def test_steps_are_the_states_between_files(tmp_path: Path) -> None:
     put(tmp_path, "0002_b", declared(["0001_a"], 'RenameTable("author", "x")'))
     history = load_folder(tmp_path)
     tables = [
-        (i.name, list(before.tables), list(after.tables)) for i, before, after in history.steps()
+        (i.name, list(before.tables), list(after.tables))
+        for i, before, after in history.walk_states()
     ]
     assert tables == [("0001_a", [], ["author"]), ("0002_b", ["author"], ["x"])]
     assert list(history.state_before("0002_b").tables) == ["author"]

@@ -154,7 +154,7 @@ def test_local_names_are_followed_through_scopes(
         path.write_text(
             f"from treefold_migrations import Migration\nmigration = Migration()\n{text}\n"
         )
-        digests.append(files.history().digest("0001_a"))
+        digests.append(files.history().compute_digest("0001_a"))
     assert (digests[0] == digests[1]) is same
 
 

@@ -290,7 +290,7 @@ def history(folder: Path) -> History:
 
 def apply(place: Place, files: History, *names: str) -> None:
     """Create what the named files lead to, and record them."""
-    state = files.replay(names)
+    state = files.replay_migrations(names)
     for table in render_state(state, place.dialect).values():
         place.do(*statements(CreateTable(table), place.dialect))
     migrate(files.folder, names[-1], database=place.alias, fake=True)

@@ -24,8 +24,10 @@ MODELS = ("orm_amounts", "orm_articles", "orm_bakery", "orm_composite", "orm_mod
 def metas_of(module: str) -> list[Meta]:
     """The models of a module of the ORM's tests, and the tables between them."""
     importlib.import_module(module)
-    registry.settle()
-    return [m for m in registry.entered() if m.model.__module__ == module and not m.abstract]
+    registry.settle_targets()
+    return [
+        m for m in registry.list_space_models() if m.model.__module__ == module and not m.abstract
+    ]
 
 
 @pytest.mark.parametrize("module", MODELS)

@@ -138,18 +138,18 @@ def test_a_squash_takes_the_place_of_its_files(folder: Path) -> None:
     assert same_states(after.state_at(), before.state_at())
     assert after["0002_x"].name == "0005_squashed"
     assert after["0005_squashed"].replaces == {
-        name: before.digest(name) for name in ("0001_initial", "0002_x", "0003_post")
+        name: before.compute_digest(name) for name in ("0001_initial", "0002_x", "0003_post")
     }
 
 
 def test_a_squash_leaves_the_hashes_of_what_follows(folder: Path) -> None:
     long_history(folder)
-    before = load_folder(folder).digest("0004_y")
+    before = load_folder(folder).compute_digest("0004_y")
     squash("0003", folder)
-    assert load_folder(folder).digest("0004_y") == before
+    assert load_folder(folder).compute_digest("0004_y") == before
     for name in ("0001_initial", "0002_x", "0003_post"):
         (folder / f"{name}.py").unlink()
-    assert load_folder(folder).digest("0004_y") == before
+    assert load_folder(folder).compute_digest("0004_y") == before
 
 
 def test_a_squash_can_be_squashed_again(folder: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_squash_can_be_squashed_again(folder: Path) -> None:
     history = load_folder(folder)
     assert [item.name for item in history.order()] == ["0006_again"]
     assert list(history["0006_again"].replaces)[-1] == "0004_y"
-    assert history.chain("0006_again") == hashes.digest("0004_y")
+    assert history.digest_for_children("0006_again") == hashes.compute_digest("0004_y")
 
 
 def test_sql_stays_in_a_squash_and_what_is_elidable_goes(folder: Path) -> None:
@@ -177,11 +177,11 @@ def test_a_squash_keeps_the_rule_of_a_foreign_key(folder: Path) -> None:
     put(folder, "0002_add", ["0001_initial"], add)
     put(folder, "0003_protect", ["0002_add"], protect)
     history = load_folder(folder)
-    before = history.replay([item.name for item in history.order()])
+    before = history.replay_migrations([item.name for item in history.order()])
     squash("0003", folder)
     assert "PROTECT" in (folder / "0004_squashed.py").read_text(encoding="utf-8")
     history = load_folder(folder)
-    after = history.replay([item.name for item in history.order()])
+    after = history.replay_migrations([item.name for item in history.order()])
     assert same_states(before, after)
 
 

@@ -15,7 +15,7 @@ from plan_engines import Bench
 from plan_rows import rows_of
 
 from treefold_migrations import RunError, SchemaState
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.tables import RenameTable
 from treefold_migrations._plan.operations import plan_operations
@@ -86,7 +86,7 @@ class Path:
 def path_of(name: str) -> Path:
     pair = BY_NAME[name]
     states = [pair.old()]
-    operations = differences(pair.old(), pair.new(), pair.answers())
+    operations = detect_operations(pair.old(), pair.new(), pair.answers())
     for operation in operations:
         states.append(operation.apply(states[-1]))
     return Path(tuple(operations), tuple(states))

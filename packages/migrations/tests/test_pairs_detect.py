@@ -6,7 +6,7 @@ import pytest
 from pairs import PAIRS, Pair, answers_of, read_pairs, state_of
 
 from treefold_migrations import Ambiguous, DataLossRefused, MigrationError, Operation
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._state.rendering import render_state
 from treefold_migrations._state.schema_state import same_states
 from treefold_orm.schema import Dialect, Imports, Postgres, SQLite
@@ -20,7 +20,7 @@ def test_there_are_at_least_two_hundred_pairs_with_names_of_their_own() -> None:
 
 
 def found(pair: Pair) -> list[Operation]:
-    return differences(pair.old(), pair.new(), pair.answers())
+    return detect_operations(pair.old(), pair.new(), pair.answers())
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
@@ -64,7 +64,7 @@ def test_every_state_on_the_way_is_a_schema(pair: Pair) -> None:
 @pytest.mark.parametrize("pair", [p for p in PAIRS if p.flags], ids=lambda pair: pair.name)
 def test_without_its_answers_a_change_is_refused_with_flags(pair: Pair) -> None:
     with pytest.raises((Ambiguous, DataLossRefused)) as raised:
-        differences(pair.old(), pair.new())
+        detect_operations(pair.old(), pair.new())
     if pair.flags == "--allow-destructive":
         assert pair.flags in str(raised.value)
         return
@@ -75,7 +75,7 @@ def test_without_its_answers_a_change_is_refused_with_flags(pair: Pair) -> None:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_a_state_has_no_differences_to_itself(pair: Pair) -> None:
-    assert differences(pair.new(), pair.new()) == []
+    assert detect_operations(pair.new(), pair.new()) == []
 
 
 def test_a_pair_is_read_line_by_line() -> None:
@@ -88,4 +88,4 @@ def test_a_pair_is_read_line_by_line() -> None:
 def test_an_answer_that_fits_nothing_is_refused() -> None:
     body = "n = fields.IntegerField()"
     with pytest.raises(MigrationError, match=r"--drop thing\.x does not fit: there is nothing of"):
-        differences(state_of(body), state_of(body), answers_of("--drop thing.x"))
+        detect_operations(state_of(body), state_of(body), answers_of("--drop thing.x"))

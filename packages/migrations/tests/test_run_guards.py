@@ -26,7 +26,7 @@ from treefold_migrations._plan.sql_locks import lock_of
 from treefold_migrations._run.events import Event
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.runner import Runner
-from treefold_migrations._run.schedule import alone
+from treefold_migrations._run.schedule import plan_single_file
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._run.units import SqlUnit
 from treefold_orm import close_all
@@ -145,7 +145,7 @@ def test_lint_names_a_change_that_blocks(name: str, files: Files) -> None:
     files.write("0001_initial", AUTHOR, PAIR)
     files.write("0002_change", LINTED[name], above="from treefold_orm import Random")
     found = {finding.rule for _, finding in lint(files.folder, since="0001", metas=())}
-    run = alone(files.history(), "0002", Target(Postgres()), backwards=False)
+    run = plan_single_file(files.history(), "0002", Target(Postgres()), backwards=False)
     assert [unit for unit in run.units if isinstance(unit, SqlUnit) and unit.step.blocks]
     assert found & BLOCKED
 

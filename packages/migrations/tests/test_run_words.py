@@ -63,10 +63,10 @@ def test_the_end_of_the_input_is_no_answer(
     asked = Question("table" if kind == "table" else "fill", "gone", (), flags, "Was it renamed?")
 
     def ask() -> int:
-        command_line._ask(asked)
+        command_line._ask_question(asked)
         return 0
 
-    assert command_line.command(ask)() == command_line.FAILURE
+    assert command_line.project_command(ask)() == command_line.FAILURE
     errors = capsys.readouterr().err.splitlines()
     assert errors == ["Was it renamed?", "  --rename gone:here", "  --drop gone"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treefold_orm import ConfigurationError
-from treefold_orm._runtime.addresses import check_address, masked
+from treefold_orm._runtime.addresses import check_address, mask_address
 
 SECRET = "hunter2"
 
@@ -75,4 +75,4 @@ def test_bad_addresses_are_refused_without_their_secrets(address: str, message: 
     ],
 )
 def test_what_is_shown_of_an_address(address: str, shown: str) -> None:
-    assert masked(address) == shown
+    assert mask_address(address) == shown

@@ -219,10 +219,10 @@ async def traced(db: Any, engine: str) -> AsyncGenerator[list[str]]:
     """Every statement that the database is sent, with what begins and ends transactions."""
     sent: list[str] = []
     if engine == "sqlite":
-        session = db._writer.take()
-        connection = session.raw()
+        session = db._writer.take_item()
+        connection = session.ensure_connection()
         connection.set_trace_callback(sent.append)
-        db._writer.give(session)
+        db._writer.return_item(session)
         yield sent
         connection.set_trace_callback(None)
         return

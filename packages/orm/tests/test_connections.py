@@ -105,9 +105,9 @@ def test_how_far_a_commit_is_written_can_be_chosen(
     database = database_for("default")
     assert isinstance(database, SQLiteDatabase)
     assert database.database == str(tmp_path / "x.db")
-    session = database._writer.take()
-    assert session.raw().execute("PRAGMA synchronous").fetchone() == (level,)
-    database._writer.give(session)
+    session = database._writer.take_item()
+    assert session.ensure_connection().execute("PRAGMA synchronous").fetchone() == (level,)
+    database._writer.return_item(session)
 
 
 def test_synchronous_is_checked_and_belongs_to_sqlite() -> None:

@@ -210,7 +210,7 @@ async def test_killed_backends_under_load_use_up_no_place(
     assert len(seen) <= len(killed)
     assert await places(Handle("async")) == SIZE
     (pool,) = (p for p in pooled._pools.values() if not p.loop.is_closed())
-    assert (pool.size, len(pool.idle), len(pool._closing)) == (SIZE, SIZE, 0)
+    assert (pool.connection_count, len(pool.idle), len(pool._closing)) == (SIZE, SIZE, 0)
 
 
 @only_postgres
@@ -250,12 +250,12 @@ async def test_a_connection_that_nobody_waits_for_serves_the_next(pooled: Any) -
     waiting.cancel()
     await asyncio.wait([waiting])
     (pool,) = pooled._pools.values()
-    assert pool.size == 1
+    assert pool.connection_count == 1
     await asyncio.wait(pool._opening)
     await asyncio.sleep(0)
-    assert (pool.size, len(pool.idle)) == (1, 1)
+    assert (pool.connection_count, len(pool.idle)) == (1, 1)
     assert await Tag.objects.acount() == 0
-    assert pool.size == 1
+    assert pool.connection_count == 1
 
 
 # -- what the error says --------------------------------------------------------------------------

@@ -78,7 +78,9 @@ def free_places(database: Any) -> bool:
         pools = [pool for pool in database._pools.values() if not pool.loop.is_closed()]
         return all(len(pool.idle) == len(pool._all) and not pool.waiting for pool in pools)
     assert isinstance(database, SQLiteDatabase)
-    return all(pool.idle == len(pool.items) for pool in (database._writer, database._readers))
+    return all(
+        pool.idle_count == len(pool.all_items) for pool in (database._writer, database._readers)
+    )
 
 
 async def fill(h: Handle) -> None:

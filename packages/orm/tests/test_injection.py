@@ -165,19 +165,21 @@ class Dashed(Func):
 
 def paged(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor holds a value, or is one."""
-    query, terms = paging._total(Author.objects.order_by("name"))
-    mark = paging._mark(query, terms)
+    query, terms = paging._make_order_total(Author.objects.order_by("name"))
+    mark = paging._hash_ordering(query, terms)
     made = base64.urlsafe_b64encode(json.dumps([mark, text, 5]).encode()).decode().rstrip("=")
     return rows(
-        paging._beyond(query, terms, paging._read(query, terms, made), backwards=False), dialect
+        paging._filter_beyond(query, terms, paging._read(query, terms, made), backwards=False),
+        dialect,
     )
 
 
 def cursor(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor is made up."""
-    query, terms = paging._total(Author.objects.order_by("name"))
+    query, terms = paging._make_order_total(Author.objects.order_by("name"))
     return rows(
-        paging._beyond(query, terms, paging._read(query, terms, text), backwards=False), dialect
+        paging._filter_beyond(query, terms, paging._read(query, terms, text), backwards=False),
+        dialect,
     )
 
 

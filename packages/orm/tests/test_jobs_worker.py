@@ -100,8 +100,8 @@ async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
     await aenqueue(orm_jobs.fail_until, 2)
     await worker(attempts=1).run()
     assert queue.states() == "failed 0"
-    await engine.requeue([queue.value("SELECT id FROM pgqueuer")])
-    assert await engine.waiting() == {"queued": 1}
+    await engine.requeue_jobs([queue.value("SELECT id FROM pgqueuer")])
+    assert await engine.count_by_state() == {"queued": 1}
     await worker(attempts=1).run()
     assert queue.states() is None
 
@@ -188,7 +188,7 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 async def stopped(working: Worker, task: asyncio.Task[None]) -> None:
-    working.stop(signal.SIGTERM)
+    working.request_stop(signal.SIGTERM)
     await asyncio.wait_for(task, 10)
 
 
@@ -236,7 +236,7 @@ async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Que
     assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
     (job,) = await engine.failed_jobs(10)
     assert await engine.last_error(job.id) == "its worker was lost 3 times while it ran"
-    await engine.requeue([job.id])
+    await engine.requeue_jobs([job.id])
     await worker(attempts=3).run()
     assert (orm_jobs.seen, queue.states()) == ([1], None)
 
@@ -379,8 +379,8 @@ async def test_a_schedule_enqueues_its_job_when_it_is_due(queue: Queue) -> None:
 async def test_a_schedule_is_passed_over_while_its_last_job_waits(queue: Queue) -> None:
     schedule = Schedule("* * * * *", orm_jobs.note, 1)
     for _ in range(2):
-        await engine.ainsert(schedule.call, once="digest")
-    assert await engine.waiting() == {"queued": 1}
+        await engine.ainsert_job(schedule.call, once="digest")
+    assert await engine.count_by_state() == {"queued": 1}
 
 
 @pytest.mark.parametrize("cron", ["* * *", "every day", "99 * * * *", 5])
@@ -437,7 +437,7 @@ def test_an_option_that_cannot_work_is_refused(options: dict[str, Any], text: st
 
 def test_each_attempt_waits_twice_as_long_up_to_an_hour() -> None:
     options = Options(backoff=5.0)
-    assert [options.delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
+    assert [options.compute_retry_delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
 
 
 # -- two applications on one database
@@ -453,7 +453,7 @@ async def test_a_worker_takes_the_jobs_of_its_application_and_names_the_others(
     await worker(attempts=1).run()
 
     assert sorted(orm_jobs.seen) == ["lost", "treefold:shop:production"]  # side by side
-    assert await engine.waiting() == {"failed": 1}
+    assert await engine.count_by_state() == {"failed": 1}
     assert [job.entrypoint for job in await engine.failed_jobs(1)] == [here.queue]
     told = [text for text in caplog.messages if "jobs wait" in text]
     assert told == [
@@ -474,7 +474,7 @@ async def test_failed_jobs_of_others_do_not_hide_those_of_an_application(queue: 
 async def test_a_schedule_of_two_applications_is_kept_for_each(queue: Queue) -> None:
     call = Schedule("* * * * *", orm_jobs.note, 1).call
     for here.queue in ("treefold:a", "treefold:b", "treefold:b"):
-        await engine.ainsert(call, once="the same")
+        await engine.ainsert_job(call, once="the same")
     assert queue.value("SELECT count(*) FROM pgqueuer") == 2
 
 

@@ -15,7 +15,7 @@ from orm_models import Country
 
 from treefold_orm import ConfigurationError, configure, create_all
 from treefold_orm._drivers.postgres import PostgresDatabase
-from treefold_orm._framework.own_databases import LONGEST_NAME, _short
+from treefold_orm._framework.own_databases import LONGEST_NAME, _shorten_name
 from treefold_orm._runtime.connections import _databases, database_for, made_for
 from treefold_orm.testing import OwnDatabases, sandbox
 
@@ -238,17 +238,17 @@ def test_a_user_who_may_make_none_is_told_the_ways_out(postgres_dsn: str, tmp_pa
 def test_only_the_name_of_an_address_changes(address: str, name: str) -> None:
     made = made_for("default", address)
     assert isinstance(made, PostgresDatabase)
-    moved = made.at(f"test_{made.database}")
+    moved = made.with_database(f"test_{made.database}")
     assert moved.database == name
     assert moved.place.partition(", ")[0] == made.place.partition(", ")[0]
     assert ("ann:p%40ss@" in str(moved._connect["dsn"])) is ("ann" in address)
 
 
 def test_a_long_name_stays_its_own_within_63_bytes() -> None:
-    names = [_short(f"test_{'ü' * 40}{n}") for n in range(3)]
+    names = [_shorten_name(f"test_{'ü' * 40}{n}") for n in range(3)]
     assert len(set(names)) == 3
     assert all(len(name.encode()) <= LONGEST_NAME for name in names)
-    assert _short("test_shop") == "test_shop"
+    assert _shorten_name("test_shop") == "test_shop"
 
 
 # -- the plugin -----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from treefold_orm import (
     fields,
     read_only,
 )
-from treefold_orm._fields.zones import truncated
+from treefold_orm._fields.zones import truncate_in_zone
 
 UTC = dt.UTC
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -207,7 +207,7 @@ def test_sqlite_cuts_like_postgresql(admin: Any, moment: dt.datetime, zone: str,
     text = moment.replace(tzinfo=UTC).isoformat(" ", "microseconds")
     sql = f"SELECT date_trunc('{unit}', '{text}'::timestamptz, '{zone}') AT TIME ZONE 'UTC'"  # noqa: S608, RUF100 - texts of this test
     wanted = admin.value(sql).replace(tzinfo=UTC)
-    assert truncated(unit, text, zone) == wanted.isoformat(" ", "microseconds")
+    assert truncate_in_zone(unit, text, zone) == wanted.isoformat(" ", "microseconds")
 
 
 DATES_REFUSED: list[tuple[Callable[[Any], Any], str]] = [

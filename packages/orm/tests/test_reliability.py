@@ -35,7 +35,7 @@ from treefold_orm import (
     transaction,
 )
 from treefold_orm._drivers import sqlite
-from treefold_orm._drivers.postgres_errors import translate
+from treefold_orm._drivers.postgres_errors import translate_error
 
 
 async def names() -> list[str]:
@@ -102,15 +102,15 @@ async def test_s_110_cancelled_queries_never_give_their_answers_to_others(
     found = await asyncio.gather(*(Tag.objects.aget(name=f"n{number}") for number in range(1000)))
     assert [t.name for t in found] == [f"n{number}" for number in range(1000)]
     if engine == "sqlite":
-        assert len(database._readers.items) <= size
+        assert len(database._readers.all_items) <= size
         deadline = time.monotonic() + 5  # a worker gives its connection back behind its last answer
-        while database._readers.idle < len(database._readers.items):
+        while database._readers.idle_count < len(database._readers.all_items):
             assert time.monotonic() < deadline
             await asyncio.sleep(0.001)
     else:
         (pool,) = database._pools.values()
-        assert pool.size <= size
-        assert len(pool.idle) == pool.size
+        assert pool.connection_count <= size
+        assert len(pool.idle) == pool.connection_count
 
 
 async def test_r_31_cancelling_a_transaction_anywhere_leaks_nothing(db: Any) -> None:
@@ -152,8 +152,8 @@ async def _hooked() -> None:
 
 FEATURES: dict[str, Any] = {
     "get": lambda: Tag.objects.aget(name="b"),
-    "list": lambda: Tag.objects.all()._afetch(),
-    "prefetch": lambda: Author.objects.prefetch_related("posts")._afetch(),
+    "list": lambda: Tag.objects.all()._afetch_rows(),
+    "prefetch": lambda: Author.objects.prefetch_related("posts")._afetch_rows(),
     "page": lambda: Tag.objects.akeyset(2),
     "stream": _streamed,
     "raw": lambda: araw("SELECT 1 AS one"),
@@ -320,14 +320,14 @@ async def test_r_07_a_full_disk_loses_nothing_and_ends_when_there_is_room(
     db: Any, half: Any, engine: str
 ) -> None:
     if engine == "postgres":  # its disk is its own affair; ours is to report it
-        translated = translate(asyncpg_errors.DiskFullError("could not extend file"))
+        translated = translate_error(asyncpg_errors.DiskFullError("could not extend file"))
         assert isinstance(translated, OperationalError)
         return
-    writer = db._writer.take()
-    raw = writer.raw()
+    writer = db._writer.take_item()
+    raw = writer.ensure_connection()
     limit = raw.execute("PRAGMA page_count").fetchone()[0] + 8
     raw.execute(f"PRAGMA max_page_count = {limit}")
-    db._writer.give(writer)
+    db._writer.return_item(writer)
     stored, refused = 0, 0
     for number in range(1000):
         try:

@@ -44,7 +44,7 @@ from treefold_orm._base.statement import ATOMIC, Statement
 from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._runtime.run import run
-from treefold_orm._schema.create import _create
+from treefold_orm._schema.create import _create_tables
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
@@ -686,7 +686,7 @@ def test_sqlite_needs_a_key_that_is_a_number() -> None:
 
 def test_a_sqlite_without_fts5_is_named(empty: Any) -> None:
     made = declare([SearchIndex(["title"])])
-    work = _create([made._meta], "default")
+    work = _create_tables([made._meta], "default")
     assert next(work) is ATOMIC
     first = next(work)
     if empty.engine == "postgres":

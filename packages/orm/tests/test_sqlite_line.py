@@ -65,7 +65,7 @@ def read(most: int, begun: threading.Event | None = None) -> asyncio.Task[int]:
 
 async def given_back(pool: Any) -> None:
     deadline = time.monotonic() + 5
-    while pool.idle < len(pool.items):
+    while pool.idle_count < len(pool.all_items):
         assert time.monotonic() < deadline, "A connection was not given back"
         await asyncio.sleep(0.001)
 
@@ -96,7 +96,7 @@ async def test_many_writes_at_once_are_each_written(pool: Any) -> None:
 
 
 async def test_a_cancelled_read_stops_alone(pool: Any) -> None:
-    begun = [threading.Event() for _ in pool.items or range(pool._size)]
+    begun = [threading.Event() for _ in pool.all_items or range(pool._size)]
     endless = [read(FOREVER, event) for event in begun]
     behind = [read(10 + i) for i in range(10)]
     for event in begun:

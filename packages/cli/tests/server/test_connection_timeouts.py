@@ -200,7 +200,7 @@ def test_r12_a_body_that_was_too_slow_is_logged_as_it_was_answered(
                 await server.until(lambda: len(server.state.tasks) == 1)
                 writer.close()
             await server.until(lambda: "POST /v1/x" in caplog.text)
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
 
     caplog.set_level("INFO")
     run(main())

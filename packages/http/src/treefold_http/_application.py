@@ -42,9 +42,9 @@ from treefold_http._responses.response import (
 from treefold_http._runtime.background import BackgroundOwner
 from treefold_http._runtime.boot_report import BootReport
 from treefold_http._runtime.current_application import (
+    enter_application,
     entered,
-    entering,
-    leave,
+    leave_application,
     note_made,
 )
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
@@ -151,7 +151,7 @@ class Application:
         """Its names in Redis: of the settings `name` and `environment`, or their defaults."""
         names = self._names
         if names is None:
-            names = self._names = NameSpace.of(
+            names = self._names = NameSpace.from_settings(
                 self.settings, self.root, dev=self.dev, is_test=self._is_tested
             )
         return names
@@ -207,10 +207,10 @@ class Application:
             SettingsError: when a setting is wrong.
         """
         if self._project is None:
-            with entering(self):
-                self._boot()
+            with enter_application(self):
+                self._boot_project()
 
-    def _boot(self) -> None:
+    def _boot_project(self) -> None:
         configure(
             log_format=self.settings.log_format,
             level=self.settings.log_level,
@@ -246,7 +246,7 @@ class Application:
             factory: a function, class or generator, its own parameters provided in turn.
             scope: `app` for one value in the application's life, `request` for one per request.
         """
-        self.providers.add(key, Provider(factory, scope))
+        self.providers.add_provider(key, Provider(factory, scope))
 
     def scope(self) -> InjectionContext:
         """Return a scope for injection outside requests: `async with app.scope() as s: ...`.
@@ -274,7 +274,7 @@ class Application:
         """
         mounted = as_mountable(prefix, target, is_started=self.lifespan.started)
         mounted.check(self.root)
-        self.mounts.add(prefix, mounted)
+        self.mounts.add_mount(prefix, mounted)
 
     def exception_handler(
         self, kind: type[BaseException]
@@ -284,7 +284,7 @@ class Application:
         It takes the request, or a socket before `accept`, and the exception, and may return what a
         handler may return, or an `HTTPError`. A handler for `Exception` never gets an `HTTPError`.
         """
-        return self.errors.handlers.adder(kind)
+        return self.errors.handlers.make_decorator(kind)
 
     def error_format(self, render: Render | ErrorFormat) -> Render | ErrorFormat:
         """Declare the form of all error responses, as `error_format` of `hooks.py` does.
@@ -322,7 +322,7 @@ class Application:
         entry = None
         if scope["type"] != "http" or not self.lifespan.is_direct:
             if not self.lifespan.is_beside or scope["type"] != "http":
-                if (prepared := await self._prepare(scope, receive, send)) is None:
+                if (prepared := await self._prepare_scope(scope, receive, send)) is None:
                     return
                 scope = prepared
             entry = entered.set(self)
@@ -388,28 +388,28 @@ class Application:
             except ValueError:  # a task that is closed from another context
                 pass
             if entry is not None:
-                leave(entry)
+                leave_application(entry)
 
-    async def _prepare(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
+    async def _prepare_scope(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
         """Return the scope of a request that waits to be served; serve any other scope."""
         if scope["type"] == "lifespan":
-            await self.lifespan.serve(scope, receive, send)
+            await self.lifespan.serve_scope(scope, receive, send)
             return None
         if not self.lifespan.started:
-            await self.lifespan.start()
+            await self.lifespan.run_startup()
         if self.settings.root_path:
             scope = place_below(scope, self.settings.root_path)
         if scope["type"] == "http":
             return scope
-        with entering(self):
+        with enter_application(self):
             await serve_socket(self, scope, receive, send)
         return None
 
     def _start_work(self, request: Request, response: Response | None) -> None:
         if response is not None and response.background is not None:
-            self.background.start(response.background)
+            self.background.start_work(response.background)
         if request.work is not None:
-            self.background.start(request.work)
+            self.background.start_work(request.work)
 
     def route_at(self, path: bytes | str) -> Route | None:
         """Return a route at a path, of any method; None without one, or before the boot."""
@@ -429,7 +429,7 @@ class Application:
         if request.exit_callbacks:
             error, request.error = await request.leave(error) or error, None
         request.drop_work()
-        return await self.errors.respond(self, error, request)
+        return await self.errors.respond_to_error(self, error, request)
 
 
 async def _finish_body(request: Request, common: RawHeaders) -> None:

@@ -30,7 +30,7 @@ def reader(
 
 
 async def collect(source: BodyReader) -> list[bytes]:
-    return [chunk async for chunk in source.stream()]
+    return [chunk async for chunk in source.stream_chunks()]
 
 
 @given(st.lists(st.binary(max_size=20), max_size=20))
@@ -38,7 +38,7 @@ def test_chunks_are_joined_in_order(chunks: list[bytes]) -> None:
     source = reader(chunks)
 
     assert asyncio.run(source.read()) == b"".join(chunks)
-    assert source.kept == b"".join(chunks)
+    assert source.kept_body == b"".join(chunks)
     assert source.size == len(b"".join(chunks))
 
 
@@ -80,7 +80,7 @@ def test_a_stream_gives_the_chunks_that_arrive_and_keeps_none() -> None:
     async def main() -> None:
         source = reader([b"a", b"", b"bc"])
         assert await collect(source) == [b"a", b"bc"]
-        assert source.kept is None
+        assert source.kept_body is None
         assert source.size == 3
 
     asyncio.run(main())
@@ -111,7 +111,7 @@ def test_what_was_streamed_cannot_be_read_again(
 def test_a_stream_that_was_left_half_way_cannot_be_read() -> None:
     async def main() -> None:
         source = reader([b"a", b"b"])
-        stream = source.stream()
+        stream = source.stream_chunks()
         assert await anext(stream) == b"a"
         with pytest.raises(RuntimeError, match=r"stream\(\) already consumed the body"):
             await source.read()
@@ -161,7 +161,7 @@ def test_a_declared_size_above_the_limit_is_refused_before_anything_is_read(
     with pytest.raises(PayloadTooLarge):
         asyncio.run(_run(take, source))
 
-    assert not source.started
+    assert not source.has_started
 
 
 def test_a_limit_of_zero_takes_the_empty_body_only() -> None:
@@ -182,7 +182,7 @@ def test_a_client_that_leaves_early_is_never_a_short_body(
         asyncio.run(_run(take, source))
 
     assert source.disconnected
-    assert source.kept is None
+    assert source.kept_body is None
 
 
 def test_a_disconnect_before_any_byte_is_said_again_on_the_next_read() -> None:

@@ -155,11 +155,11 @@ def test_s143_small_files_go_to_disk_where_memory_is_full() -> None:
         other, space = FormSpace(limits=LIMITS), FormSpace(limits=LIMITS)
         await other.take_memory(950)
         builder = FormBuilder(LIMITS, space)
-        builder.take(PartHead("file", "x.bin", "", Headers([])))
-        assert builder.take(b"x" * 40) == 0
-        assert builder.take(b"x" * 40) == 40
+        builder.take_event(PartHead("file", "x.bin", "", Headers([])))
+        assert builder.take_event(b"x" * 40) == 0
+        assert builder.take_event(b"x" * 40) == 40
         await builder.make_room(40)
-        upload = builder.build().files["file"]
+        upload = builder.build_form().files["file"]
         used = space.disk, space.memory, await upload.read()
         await close_uploads([upload])
         assert (space.disk, space.memory) == (0, 0)

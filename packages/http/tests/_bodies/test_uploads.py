@@ -35,11 +35,11 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def _made(content: bytes, *, limit: int, filename: str = "a.txt") -> UploadFile:
     limits = Limits(spool=limit)
     builder = FormBuilder(limits, FormSpace(limits=limits))
-    builder.take(PartHead("file", filename, "text/plain", Headers([])))
+    builder.take_event(PartHead("file", filename, "text/plain", Headers([])))
     for start in range(0, len(content), 7):
-        if wanted := builder.take(content[start : start + 7]):
+        if wanted := builder.take_event(content[start : start + 7]):
             await builder.make_room(wanted)
-    return builder.build().files["file"]
+    return builder.build_form().files["file"]
 
 
 def using(work: Work[T], content: bytes, *, on_disk: bool, filename: str = "a.txt") -> T:

@@ -71,9 +71,9 @@ def test_the_nearest_class_of_an_exception_decides(
 ) -> None:
     handlers = ExceptionHandlers()
     for kind in kinds:
-        handlers.adder(kind)(handle)
+        handlers.make_decorator(kind)(handle)
 
-    found = handlers.find(error)
+    found = handlers.find_runner(error)
 
     assert found is (handlers._by_type[taken] if taken else None)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from treefold_http import Application, BadRequest, HTTPError, Request, Response, UnprocessableEntity
-from treefold_http._failures.problems import crash, problem
+from treefold_http._failures.problems import render_crash, render_problem
 
 RequestOf = Callable[..., Request]
 
@@ -24,7 +24,7 @@ def document(response: Response) -> Any:
 def test_a_problem_has_every_member(request_of: RequestOf) -> None:
     request = request_of(target="/v1/a%20b?token=zz")
 
-    assert document(problem(BadRequest("why"), request)) == {
+    assert document(render_problem(BadRequest("why"), request)) == {
         "type": "about:blank",
         "title": "Bad Request",
         "status": 400,
@@ -36,7 +36,7 @@ def test_a_problem_has_every_member(request_of: RequestOf) -> None:
 
 def test_the_errors_of_a_validation_are_shown(request_of: RequestOf) -> None:
     errors = [{"loc": ["query", "a"], "msg": "a is required", "type": "missing"}]
-    shown = document(problem(UnprocessableEntity("no", errors=errors), request_of()))
+    shown = document(render_problem(UnprocessableEntity("no", errors=errors), request_of()))
 
     assert shown["errors"] == errors
     assert shown["status"] == 422
@@ -52,14 +52,14 @@ def test_the_errors_of_a_validation_are_shown(request_of: RequestOf) -> None:
     ],
 )
 def test_title_and_detail(request_of: RequestOf, error: HTTPError, title: str, detail: str) -> None:
-    shown = document(problem(error, request_of()))
+    shown = document(render_problem(error, request_of()))
 
     assert (shown["title"], shown["detail"]) == (title, detail)
 
 
 def test_the_headers_of_the_error_are_sent(request_of: RequestOf) -> None:
     error = HTTPError(405, "no", headers={"Allow": "GET", "X-A": "1"})
-    response = problem(error, request_of())
+    response = render_problem(error, request_of())
 
     assert response.headers["allow"] == "GET"
     assert response.headers["x-a"] == "1"
@@ -70,7 +70,7 @@ def test_the_headers_of_the_error_are_sent(request_of: RequestOf) -> None:
     "error", [HTTPError(400, MARKUP), HTTPError(422, "x", errors=[{"msg": MARKUP}])]
 )
 def test_markup_is_escaped_and_reads_back(request_of: RequestOf, error: HTTPError) -> None:
-    response = problem(error, request_of())
+    response = render_problem(error, request_of())
 
     assert not set(response.body) & set(b"<>&")
     assert MARKUP in json.dumps(json.loads(response.body), ensure_ascii=False)
@@ -78,7 +78,7 @@ def test_markup_is_escaped_and_reads_back(request_of: RequestOf, error: HTTPErro
 
 @pytest.mark.parametrize("target", ["/v1/\xff", "/v1/<b>"])
 def test_the_instance_is_printable_whatever_was_sent(request_of: RequestOf, target: str) -> None:
-    shown = document(problem(HTTPError(404), request_of(target=target)))
+    shown = document(render_problem(HTTPError(404), request_of(target=target)))
 
     assert shown["instance"].isascii()
     assert shown["instance"].isprintable()
@@ -103,7 +103,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_a_crash_says_nothing_of_the_exception(request_of: RequestOf, error: BaseException) -> None:
-    response = crash(error, request_of())
+    response = render_crash(error, request_of())
 
     assert document(response) == {
         "type": "about:blank",
@@ -121,7 +121,7 @@ def test_with_dev_a_crash_shows_the_exception_escaped(
 ) -> None:
     request = request_of()
     request.app = Application(tmp_path, dev=True)
-    response = crash(error, request)
+    response = render_crash(error, request)
     shown = document(response)
 
     assert response.status == 500

@@ -167,7 +167,7 @@ def test_background_work_of_a_scope_is_run_by_the_application(app: Application) 
 
             await scope.call(use)
             assert ran == []
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
 
     asyncio.run(main())
     assert ran == ["done"]

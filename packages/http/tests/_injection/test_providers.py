@@ -144,12 +144,12 @@ def test_a_value_of_the_application_is_made_once_and_left_at_its_end(
     app = providing(project, APP_VALUE, USE)
 
     async def main() -> None:
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         assert made(app) == []
         answers = await asyncio.gather(*(exchange("GET", "/v1/x").run(app) for _ in range(20)))
         assert len({answer.body for answer in answers}) == 1
         assert made(app) == ["in", "Database"]
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
         assert made(app) == ["in", "Database", "out"]
 
     for _ in range(2):
@@ -177,7 +177,7 @@ def test_who_asks_first_may_leave_and_the_value_is_made_all_the_same(
 
     async def main() -> None:
         made(app).extend([asyncio.Event(), asyncio.Event()])
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         first = asyncio.ensure_future(exchange("GET", "/v1/x").run(app))
         await made(app)[0].wait()
         second = asyncio.ensure_future(exchange("GET", "/v1/x").run(app))
@@ -187,7 +187,7 @@ def test_who_asks_first_may_leave_and_the_value_is_made_all_the_same(
         made(app)[1].set()
         assert (await second).status == 200
         assert made(app)[2:] == ["end"]
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
 
     async def limited() -> None:
         async with asyncio.timeout(10):
@@ -264,9 +264,9 @@ providers = {"good": Provider(good, "app"), "broken": Provider(broken, "app")}
     )
 
     async def main() -> None:
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         assert (await exchange("GET", "/v1/x").run(app)).status == 200
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
         assert not app.lifespan.started
 
     asyncio.run(main())
@@ -321,4 +321,4 @@ def test_what_can_provide_nothing_is_refused(
     tmp_path: Any, key: Any, factory: Any, message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
-        Application(tmp_path).providers.add(key, factory)
+        Application(tmp_path).providers.add_provider(key, factory)

@@ -9,7 +9,7 @@ import pytest
 
 from treefold_http import Application
 from treefold_http._injection.sources import Query
-from treefold_http._types.validate import entry
+from treefold_http._types.validate import make_error_entry
 
 if TYPE_CHECKING:
     from conftest import Answer
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_there_has_the_default(take: Take, parameter: str) ->
 
 
 def test_an_entry_names_the_last_step_that_is_a_name() -> None:
-    assert entry(["query", "ids", 3], "should be an integer") == {
+    assert make_error_entry(["query", "ids", 3], "should be an integer") == {
         "loc": ["query", "ids", 3],
         "msg": "ids should be an integer",
         "type": "value_error",

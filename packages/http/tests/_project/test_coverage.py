@@ -101,8 +101,8 @@ def test_a_prefix_that_covers_something_boots(project: Project, prefix: str) -> 
     app = guarded(project, prefix)
     app.mount("/static", StaticFiles("web"))
     app.mount("/legacy", legacy)
-    asyncio.run(app.lifespan.start())
-    asyncio.run(app.lifespan.stop())
+    asyncio.run(app.lifespan.run_startup())
+    asyncio.run(app.lifespan.run_shutdown())
 
 
 def test_mounts_count_after_the_startup_hooks(project: Project, ask: Ask) -> None:
@@ -118,7 +118,7 @@ def test_a_prefix_that_no_hook_mounts_stops_the_start(project: Project) -> None:
     app.boot()
     assert [str(entry) for entry in app.project.unserved] == ["/latter"]
     with pytest.raises(BootError, match=r"got '/latter'; the nearest is '/later'$"):
-        asyncio.run(app.lifespan.start())
+        asyncio.run(app.lifespan.run_startup())
     hook: Any = app.project.on_shutdown[0]
     assert hook.__globals__["notes"] == ["down"]
 

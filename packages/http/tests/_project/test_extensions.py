@@ -71,8 +71,8 @@ def entries(app: Application) -> list[str]:
 def live(app: Application) -> None:
     async def main() -> None:
         async with asyncio.timeout(20):
-            await app.lifespan.start()
-            await app.lifespan.stop()
+            await app.lifespan.run_startup()
+            await app.lifespan.run_shutdown()
 
     asyncio.run(main())
 
@@ -159,7 +159,7 @@ def test_the_start_of_the_end_is_seen_once_by_whoever_watches(project: Project) 
     app = extended(project, "[]")
 
     async def main() -> None:
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         watching = asyncio.ensure_future(app.stopping.wait())
         await asyncio.sleep(0)
         assert not app.stopping.is_set()
@@ -167,19 +167,19 @@ def test_the_start_of_the_end_is_seen_once_by_whoever_watches(project: Project) 
         app.begin_shutdown()
         async with asyncio.timeout(5):
             assert await watching
-        await app.lifespan.stop()
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
+        await app.lifespan.run_shutdown()
         assert app.stopping.is_set()
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         assert not app.stopping.is_set()
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
 
 
 def test_an_application_that_never_started_has_nothing_to_stop(project: Project) -> None:
     app = extended(project, "[]", "on_shutdown = [note('hook down')]")
-    asyncio.run(app.lifespan.stop())
+    asyncio.run(app.lifespan.run_shutdown())
     app.boot()
 
     assert entries(app) == []
@@ -196,9 +196,9 @@ def test_work_that_does_not_end_is_named_and_cancelled_after_the_grace(
         await asyncio.Event().wait()
 
     async def main() -> None:
-        await app.lifespan.start()
-        app.background.start(endless)
-        await app.lifespan.stop()
+        await app.lifespan.run_startup()
+        app.background.start_work(endless)
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
     assert entries(app) == ["hook down"]

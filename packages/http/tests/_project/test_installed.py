@@ -68,8 +68,8 @@ def entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
 
 def live(app: Application) -> None:
     async def main() -> None:
-        await app.lifespan.start()
-        await app.lifespan.stop()
+        await app.lifespan.run_startup()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
 

@@ -105,8 +105,8 @@ def notes(lines: Lines) -> list[str]:
 
 def live(app: Application) -> None:
     async def main() -> None:
-        await app.lifespan.start()
-        await app.lifespan.stop()
+        await app.lifespan.run_startup()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
 

@@ -24,14 +24,14 @@ HANDLER = "async def handler(request): ...\n"
 
 def load(root: Path, file: str) -> ModuleType:
     packages = RouteTable.scan(root / "Api").packages
-    module, _ = ModuleSpace.of(root).load_file("Api", file.removeprefix("Api/"), packages)
+    module, _ = ModuleSpace.of_root(root).load_file("Api", file.removeprefix("Api/"), packages)
     return module
 
 
 def test_a_file_in_brackets_is_what_importlib_gives_for_its_dotted_name(write: Write) -> None:
     root = write({"Api/v1/User/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of(root)
-    with space.current():
+    space = ModuleSpace.of_root(root)
+    with space.as_current_root():
         module = load(root, "Api/v1/User/[id]/Get.py")
 
         assert module.__name__ == "Api.v1.User.[id].Get"
@@ -39,14 +39,14 @@ def test_a_file_in_brackets_is_what_importlib_gives_for_its_dotted_name(write: W
         assert module.__file__ == str(root.resolve() / "Api/v1/User/[id]/Get.py")
         assert importlib.import_module("Api.v1.User.[id].Get") is module
         assert sys.modules["Api.v1.User.[id].Get"] is module
-        assert space.load("Api.v1.User.[id].Get") is module
+        assert space.load_module("Api.v1.User.[id].Get") is module
 
 
 def test_a_module_that_was_imported_first_is_the_one_that_is_loaded(write: Write) -> None:
     root = write({"Api/v1/Get.py": HANDLER, "Api/v1/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of(root)
-    plain = space.load("Api.v1.Get")
-    bracket = space.load("Api.v1.[id].Get")
+    space = ModuleSpace.of_root(root)
+    plain = space.load_module("Api.v1.Get")
+    bracket = space.load_module("Api.v1.[id].Get")
 
     assert load(root, "Api/v1/Get.py") is plain
     assert load(root, "Api/v1/[id]/Get.py") is bracket
@@ -56,13 +56,13 @@ def test_a_file_runs_once_and_the_first_call_says_so(write: Write) -> None:
     root = write(
         {"Api/v1/Get.py": "import Services.count as c\nc.n += 1\n", "Services/count.py": "n = 0\n"}
     )
-    space = ModuleSpace.of(root)
+    space = ModuleSpace.of_root(root)
     first, ran = space.load_file("Api", "v1/Get.py", ())
     again, ran_again = space.load_file("Api", "v1/Get.py", ())
 
     assert first is again
     assert (ran, ran_again) == (True, False)
-    assert space.load("Services.count").n == 1
+    assert space.load_module("Services.count").n == 1
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_init_file_of_a_package_runs_before_its_handlers(write: Write) -> No
 def test_a_handler_is_an_attribute_of_its_package(write: Write) -> None:
     root = write({"Api/v1/User/[id]/Get.py": HANDLER})
     module = load(root, "Api/v1/User/[id]/Get.py")
-    with ModuleSpace.of(root).current():
+    with ModuleSpace.of_root(root).as_current_root():
         package = importlib.import_module("Api.v1.User.[id]")
 
         assert package.Get is module
@@ -124,8 +124,8 @@ def test_a_handler_is_an_attribute_of_its_package(write: Write) -> None:
 
 def test_a_folder_is_a_package_once_somebody_asks_for_it(write: Write) -> None:
     root = write({"Api/v1/User/Get.py": HANDLER, "Api/v1/User/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of(root)
-    with space.current():
+    space = ModuleSpace.of_root(root)
+    with space.as_current_root():
         below, above = load(root, "Api/v1/User/[id]/Get.py"), load(root, "Api/v1/User/Get.py")
         assert "Api" not in sys.modules
 
@@ -188,11 +188,11 @@ def test_a_broken_file_leaves_nothing_behind(
     write: Write, text: str, error: type[BaseException] | tuple[type[BaseException], ...]
 ) -> None:
     root = write({"Api/v1/Get.py": text, "Api/v1/Services/broken.py": "1 / 0"})
-    space = ModuleSpace.of(root)
+    space = ModuleSpace.of_root(root)
     for _ in range(2):
         with pytest.raises(error):
             load(root, "Api/v1/Get.py")
-        with space.current():
+        with space.as_current_root():
             assert "Api.v1.Get" not in sys.modules
             assert "Api.v1.Services.broken" not in sys.modules
 
@@ -274,15 +274,15 @@ def test_what_was_imported_under_a_name_of_the_layout_does_not_stand_for_the_pro
     foreign.__file__ = str(tmp_path / "installed" / name / "__init__.py")
     monkeypatch.setitem(sys.modules, name, foreign)
     monkeypatch.setitem(sys.modules, f"{name}.inner", inner)
-    own = ModuleSpace.of(write({f"{name}/__init__.py": "value = 'own'"}))
-    other = ModuleSpace.of(write({"Api/v1/Get.py": HANDLER}, "without"))
+    own = ModuleSpace.of_root(write({f"{name}/__init__.py": "value = 'own'"}))
+    other = ModuleSpace.of_root(write({"Api/v1/Get.py": HANDLER}, "without"))
 
-    assert own.load(name).value == "own"
+    assert own.load_module(name).value == "own"
     with pytest.raises(ImportError):
-        own.load(f"{name}.inner")
-    assert other.load(name) is foreign  # this root has none, and does without ours
-    assert own.load(name).value == "own"
-    other.enter()  # which takes the module back before the end of the test removes it
+        own.load_module(f"{name}.inner")
+    assert other.load_module(name) is foreign  # this root has none, and does without ours
+    assert own.load_module(name).value == "own"
+    other.make_current_root()  # which takes the module back before the end of the test removes it
 
 
 def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
@@ -291,13 +291,15 @@ def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
     root = write({"Services/__init__.py": "", "Services/count.py": "n = []"})
     (tmp_path / "link").symlink_to(root)
     (tmp_path / "empty").mkdir()
-    ModuleSpace.of(tmp_path / "empty").enter()  # or `Services` would be that of the test before
+    ModuleSpace.of_root(
+        tmp_path / "empty"
+    ).make_current_root()  # or `Services` would be that of the test before
     monkeypatch.setattr(sys, "path", [str(tmp_path / "link"), *sys.path])
     monkeypatch.delitem(sys.modules, "Services", raising=False)
     monkeypatch.delitem(sys.modules, "Services.count", raising=False)
     first = importlib.import_module("Services.count")
 
-    assert ModuleSpace.of(root).load("Services.count") is first
+    assert ModuleSpace.of_root(root).load_module("Services.count") is first
 
 
 # -- two roots in one process
@@ -391,8 +393,8 @@ def test_one_root_is_one_space_however_it_is_spelled(write: Write, tmp_path: Pat
     root = write({"Api/v1/Get.py": HANDLER})
     (tmp_path / "link").symlink_to(root)
 
-    assert ModuleSpace.of(root) is ModuleSpace.of(root / "Api" / "..")
-    assert ModuleSpace.of(root) is ModuleSpace.of(tmp_path / "link")
+    assert ModuleSpace.of_root(root) is ModuleSpace.of_root(root / "Api" / "..")
+    assert ModuleSpace.of_root(root) is ModuleSpace.of_root(tmp_path / "link")
 
 
 def test_a_root_inside_another_is_its_own(write: Write) -> None:
@@ -407,30 +409,30 @@ def test_a_root_inside_another_is_its_own(write: Write) -> None:
     assert load(outer, "Api/v1/Get.py").name == "outer"
     assert load(inner, "Api/v1/Get.py").name == "inner"
     assert load(outer, "Api/v1/Get.py").name == "outer"
-    with ModuleSpace.of(inner).current():
+    with ModuleSpace.of_root(inner).as_current_root():
         assert importlib.import_module("Services.names").name == "inner"
-    with ModuleSpace.of(outer).current():
+    with ModuleSpace.of_root(outer).as_current_root():
         assert importlib.import_module("Services.names").name == "outer"
 
 
 def test_while_a_root_is_current_its_modules_are_those_of_sys_modules(write: Write) -> None:
-    one, two = (ModuleSpace.of(root) for root in two_roots(write))
-    first, second = one.load("Services.names"), two.load("Services.names")
-    with one.current():
+    one, two = (ModuleSpace.of_root(root) for root in two_roots(write))
+    first, second = one.load_module("Services.names"), two.load_module("Services.names")
+    with one.as_current_root():
         assert sys.modules["Services.names"] is first
-        with two.current():
+        with two.as_current_root():
             assert sys.modules["Services.names"] is second
         assert sys.modules["Services.names"] is first
 
 
 def test_the_former_root_comes_back_after_a_failure(write: Write) -> None:
     roots = two_roots(write)
-    one, two = (ModuleSpace.of(root) for root in roots)
-    first = one.load("Services.names")
+    one, two = (ModuleSpace.of_root(root) for root in roots)
+    first = one.load_module("Services.names")
     (roots[1] / "Services" / "broken.py").write_text("1 / 0")
-    with one.current():
+    with one.as_current_root():
         with pytest.raises(ZeroDivisionError):
-            two.load("Services.broken")
+            two.load_module("Services.broken")
 
         assert sys.modules["Services.names"] is first
 
@@ -488,7 +490,7 @@ def test_threads_that_import_the_same_name_in_two_roots_neither_meet_nor_wait_fo
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file("Api", "v1/Get.py", ())
+            modules[name], _ = ModuleSpace.of_root(root).load_file("Api", "v1/Get.py", ())
         threads = [
             threading.Thread(target=lambda n=n, m=m: found.update({n: m.lazy()}), daemon=True)
             for n, m in modules.items()
@@ -533,7 +535,7 @@ def test_many_threads_importing_in_two_roots_each_get_their_own(
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file("Api", "v1/Get.py", ())
+            modules[name], _ = ModuleSpace.of_root(root).load_file("Api", "v1/Get.py", ())
         wrong = []
         def work(name, module):
             for n in range(30):

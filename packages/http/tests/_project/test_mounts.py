@@ -34,7 +34,7 @@ class Named:
 def mounts(*prefixes: str) -> Mounts:
     made = Mounts()
     for prefix in prefixes:
-        made.add(prefix, Named(prefix))
+        made.add_mount(prefix, Named(prefix))
     return made
 
 
@@ -64,7 +64,7 @@ def test_the_longest_prefix_of_whole_segments_answers(
     request_of: Callable[..., Request], path: bytes | str, found: list[Any] | None
 ) -> None:
     async def main() -> None:
-        answer = mounts("/static", "/static/deep").find(path)
+        answer = mounts("/static", "/static/deep").find_mount(path)
         assert (answer is None) is (found is None)
         if answer is not None:
             response = await answer(request_of())
@@ -172,4 +172,4 @@ def test_a_folder_that_must_not_be_served_is_refused(mounted: Application, folde
     with pytest.raises(BootError):
         mounted.mount("/more", StaticFiles(mounted.root / folder))
 
-    assert mounted.mounts.find(b"/more/a") is None
+    assert mounted.mounts.find_mount(b"/more/a") is None

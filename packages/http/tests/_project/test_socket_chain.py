@@ -254,4 +254,4 @@ def test_a_hook_refuses_after_the_layers_around_it(project: Project, talk: Talk)
     app = chat(project, "Stamp(), Before('no')")
 
     assert talk(app, "/v1/chat/a").refusal.body == b"no"
-    asyncio.run(app.lifespan.stop())
+    asyncio.run(app.lifespan.run_shutdown())

@@ -52,7 +52,7 @@ def test_a_value_of_the_application_is_made_anew_only_where_its_factory_is_new(
         return (await exchange("GET", target).run(app.app)).json()
 
     async def main() -> None:
-        await app.app.lifespan.start()
+        await app.app.lifespan.run_startup()
         assert await get("/v1/x") == [1, True]
         clock = await get("/v1/y")
         (db,) = [v for v in app.app.providers.values.values() if type(v).__name__ == "Db"]
@@ -66,7 +66,7 @@ def test_a_value_of_the_application_is_made_anew_only_where_its_factory_is_new(
         assert not db.open
         assert await get("/v1/x") == [2, True]
         (second,) = [v for v in app.app.providers.values.values() if type(v).__name__ == "Db"]
-        await app.app.lifespan.stop()
+        await app.app.lifespan.run_shutdown()
         assert not second.open
 
     asyncio.run(main())
@@ -208,12 +208,12 @@ def test_an_interruption_leaves_everything_as_it_was(live: MakeLive) -> None:
 
 def test_another_root_in_the_process_is_left_alone(live: MakeLive, write: Write) -> None:
     app = live(CHAIN)
-    other = ModuleSpace.of(write({"Services/b.py": "n = 'other'\n"}, root="other"))
-    module = other.load("Services.b")
+    other = ModuleSpace.of_root(write({"Services/b.py": "n = 'other'\n"}, root="other"))
+    module = other.load_module("Services.b")
     app.edit({"Services/b.py": "n = 2\n"})
 
     assert app.get() == [2]
-    assert other.load("Services.b") is module
+    assert other.load_module("Services.b") is module
 
 
 SHOP = """

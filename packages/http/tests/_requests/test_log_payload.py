@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from treefold_http import Request
-from treefold_http._requests.log_payload import MAX_RENDERED, MAX_UNREAD, read_ahead, render
+from treefold_http._requests.log_payload import MAX_RENDERED, MAX_UNREAD, read_ahead, render_payload
 
 RequestOf = Callable[..., Request]
 
@@ -21,7 +21,7 @@ def described(request: Request, *, read: bool = True) -> str:
     async def main() -> str:
         if read:
             await request.body()
-        return render(request)
+        return render_payload(request)
 
     return asyncio.run(main())
 
@@ -83,7 +83,7 @@ def test_a_stream_is_described_by_the_size_that_was_taken(request_of: RequestOf)
         request = request_of("POST", chunks=[b"abc", b"de"], headers=[("content-type", "text/csv")])
         async for _ in request.stream():
             pass
-        return render(request)
+        return render_payload(request)
 
     assert asyncio.run(main()) == "<text/csv 5>"
 
@@ -106,7 +106,7 @@ def ahead(request: Request) -> bytes | None:
     async def main() -> bytes | None:
         async with asyncio.timeout(5):
             await read_ahead(request)
-        return request.reader.kept
+        return request.reader.kept_body
 
     return asyncio.run(main())
 
@@ -162,4 +162,4 @@ def test_a_client_that_leaves_while_it_is_read_ahead_is_no_error(request_of: Req
     request = request_of("POST", chunks=[b"["], cut=True, headers=[*JSON, ("content-length", "5")])
 
     assert ahead(request) is None
-    assert render(request) == "<application/json 5>"
+    assert render_payload(request) == "<application/json 5>"

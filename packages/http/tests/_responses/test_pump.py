@@ -12,7 +12,7 @@ import pytest
 
 from treefold_http import Application, Request
 from treefold_http._responses import streams
-from treefold_http._responses.streams import pump
+from treefold_http._responses.streams import send_chunks
 from treefold_http._responses.write_buffer import MAX_BUFFER
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
 
@@ -76,7 +76,7 @@ async def test_a_stop_ends_the_producer_and_leaves_the_end_to_be_sent(
     await here.begin()
     async with asyncio.timeout(WAIT):
         chunks = until(stopping)
-        assert await pump(chunks, here.request, here.exchange.send, stopping) == b""
+        assert await send_chunks(chunks, here.request, here.exchange.send, stopping) == b""
     assert cancelling() == 0
     assert here.exchange.answer.body == b"x"
     await asyncio.sleep(0)
@@ -97,7 +97,7 @@ async def test_a_client_that_leaves_while_the_application_stops_takes_back_one_c
         await asyncio.Event().wait()
 
     async with asyncio.timeout(WAIT):
-        await pump(content(), here.request, here.exchange.send, stopping)
+        await send_chunks(content(), here.request, here.exchange.send, stopping)
     assert cancelling() == 0
 
 
@@ -123,7 +123,7 @@ async def test_a_producer_that_swallows_its_cancellation_is_ended_all_the_same(
             journal.append("finally")
 
     async with asyncio.timeout(WAIT):
-        assert await pump(content(), here.request, here.exchange.send) is None
+        assert await send_chunks(content(), here.request, here.exchange.send) is None
     assert cancelling() == 0
     assert journal == ["swallowed", "finally"]
     assert here.exchange.answer.body == b"first"
@@ -143,7 +143,7 @@ async def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_a
         except asyncio.CancelledError:
             yield b"last words"
 
-    sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, here.exchange.send))
     await waiting.wait()
     sending.cancel()
     last = await sending  # empty where the machine was slow, and the words went out before the end
@@ -169,7 +169,7 @@ async def test_a_cancellation_from_outside_is_raised_once_the_producer_is_closed
     async def send(message: Message) -> None:
         await here.exchange.send(message)
 
-    sending = asyncio.ensure_future(pump(content(), here.request, send, stopping))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, send, stopping))
     await stopping.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -197,7 +197,7 @@ async def test_a_server_that_raises_because_the_client_left_ends_the_producer(
             raise ConnectionResetError
         await here.exchange.send(message)
 
-    assert await pump(content(), here.request, send) is None
+    assert await send_chunks(content(), here.request, send) is None
     assert journal == ["finally"]
     assert here.exchange.answer.body == b"x" * 2 * YIELD_EVERY
 
@@ -219,7 +219,7 @@ async def test_where_neither_producer_nor_server_waits_a_client_that_left_is_sti
     async def send(message: Message) -> None:
         """As a server that drops what nobody reads."""
 
-    assert await pump(content(), here.request, send) is None
+    assert await send_chunks(content(), here.request, send) is None
     assert journal == ["finally"]
 
 
@@ -239,7 +239,7 @@ async def test_chunks_without_a_wait_between_them_go_out_together_and_before_a_w
         yield b"c"
         yield b"d"
 
-    sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, here.exchange.send))
     await here.exchange.first_chunk.wait()
     assert here.exchange.answer.body == b"ab"
     assert len(here.exchange.answer.messages) == 2
@@ -263,7 +263,7 @@ async def test_a_client_that_does_not_read_keeps_little_waiting(
     async def send(message: Message) -> None:
         await asyncio.Event().wait()
 
-    sending = asyncio.ensure_future(pump(content(), here.request, send))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, send))
     await asyncio.sleep(0.05)
     assert (made[0] - 1) * size < MAX_BUFFER
     assert made[0] <= YIELD_EVERY
@@ -284,7 +284,7 @@ async def test_a_producer_that_computes_without_a_wait_is_heard_while_it_does(
             time.sleep(0.01)  # noqa: ASYNC251 - what this is about
             yield b"x"
 
-    assert await pump(content(), here.request, here.exchange.send) == b""
+    assert await send_chunks(content(), here.request, here.exchange.send) == b""
     assert [message["body"] for message in here.exchange.answer.messages[1:]] == [b"x"] * 3
 
 
@@ -308,7 +308,7 @@ async def test_a_cancellation_while_chunks_go_out_before_a_wait_reaches_the_prod
         sends.set()
         await asyncio.Event().wait()
 
-    sending = asyncio.ensure_future(pump(content(), here.request, send))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, send))
     await sends.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -332,7 +332,7 @@ async def test_a_cancellation_while_chunks_go_out_reaches_what_the_producer_wait
         sends.set()
         await asyncio.Event().wait()
 
-    sending = asyncio.ensure_future(pump(content(), here.request, send))
+    sending = asyncio.ensure_future(send_chunks(content(), here.request, send))
     await sends.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -358,7 +358,7 @@ async def test_a_server_that_raises_because_the_client_left_ends_a_producer_that
     async def send(message: Message) -> None:
         raise ConnectionResetError
 
-    assert await pump(content(), here.request, send) is None
+    assert await send_chunks(content(), here.request, send) is None
     assert journal == ["finally"]
     assert cancelling() == 0
 
@@ -379,7 +379,7 @@ async def test_an_error_of_a_producer_is_raised_though_its_client_leaves_before_
         await asyncio.Event().wait()
 
     with pytest.raises(LookupError, match="of the producer"):
-        await pump(content(), here.request, send)
+        await send_chunks(content(), here.request, send)
     assert cancelling() == 0
 
 
@@ -401,7 +401,7 @@ async def test_a_server_that_says_at_a_full_measure_that_the_client_left_is_beli
     async def send(message: Message) -> None:
         raise ConnectionResetError
 
-    assert await pump(content(), here.request, send) is None
+    assert await send_chunks(content(), here.request, send) is None
     assert journal == ["finally"]
 
 
@@ -423,7 +423,7 @@ async def test_a_server_that_fails_while_chunks_go_out_ends_the_producer(
         raise RuntimeError("the server is at fault")
 
     with pytest.raises(RuntimeError, match="at fault"):
-        await pump(content(), here.request, send)
+        await send_chunks(content(), here.request, send)
     assert journal == ["finally"]
 
 
@@ -439,7 +439,7 @@ async def test_an_error_of_the_disk_in_a_producer_is_no_client_that_left(
         raise OSError("disk on fire")
 
     with pytest.raises(OSError, match="disk on fire"):
-        await pump(content(), here.request, here.exchange.send)
+        await send_chunks(content(), here.request, here.exchange.send)
 
 
 def over_http_2(exchange: type[Exchange], method: str = "GET", **options: Any) -> Exchange:

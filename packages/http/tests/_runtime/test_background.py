@@ -48,9 +48,9 @@ def test_calls_run_in_the_order_added_with_their_arguments(owner: BackgroundOwne
         tasks.add(loud, 1, a=2)
         tasks.add(plain, 3, b=4)
         tasks.add(loud)
-        owner.start(tasks)
+        owner.start_work(tasks)
         assert seen == []
-        await owner.drain(5)
+        await owner.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == [((1,), {"a": 2}), ((3,), {"b": 4}, False), ((), {})]
@@ -66,8 +66,8 @@ def test_keywords_may_have_any_name(owner: BackgroundOwner) -> None:
         tasks = BackgroundTasks()
         add: Callable[..., None] = tasks.add
         add(call, fn=1, self=2, function=3)
-        owner.start(tasks)
-        await owner.drain(5)
+        owner.start_work(tasks)
+        await owner.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == {"fn": 1, "self": 2, "function": 3}
@@ -77,8 +77,8 @@ def test_a_single_callable_is_work_too(owner: BackgroundOwner) -> None:
     seen: list[int] = []
 
     async def main() -> None:
-        owner.start(partial(seen.append, 1))
-        await owner.drain(5)
+        owner.start_work(partial(seen.append, 1))
+        await owner.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == [1]
@@ -87,9 +87,9 @@ def test_a_single_callable_is_work_too(owner: BackgroundOwner) -> None:
 def test_no_calls_are_no_task(owner: BackgroundOwner) -> None:
     async def main() -> None:
         before = asyncio.all_tasks()
-        owner.start(BackgroundTasks())
+        owner.start_work(BackgroundTasks())
         assert asyncio.all_tasks() == before
-        await owner.drain(0)
+        await owner.drain_tasks(0)
 
     asyncio.run(main())
 
@@ -128,8 +128,8 @@ def test_a_call_that_fails_is_logged_and_the_next_ones_run(
         tasks = BackgroundTasks()
         tasks.add(failing_plain if plain else failing)
         tasks.add(seen.append, "next")
-        owner.start(tasks)
-        await owner.drain(5)
+        owner.start_work(tasks)
+        await owner.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == ["next"]
@@ -152,13 +152,13 @@ def test_work_runs_in_the_context_of_its_request(owner: BackgroundOwner) -> None
         tasks = BackgroundTasks()
         tasks.add(loud)
         tasks.add(plain)
-        owner.start(tasks)
+        owner.start_work(tasks)
 
     async def main() -> None:
         await asyncio.create_task(ask("one"))
-        await owner.drain(5)
+        await owner.drain_tasks(5)
         await asyncio.create_task(ask("two"))
-        await owner.drain(5)
+        await owner.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == ["one", "one", "two", "two"]
@@ -173,9 +173,9 @@ def test_the_drain_waits_for_all(owner: BackgroundOwner, lines: Lines) -> None:
             done[0] += 1
 
         for _ in range(200):
-            owner.start(call)
+            owner.start_work(call)
         asyncio.get_running_loop().call_soon(free.set)
-        await owner.drain(10)
+        await owner.drain_tasks(10)
         assert done == [200]
 
     asyncio.run(main())
@@ -192,9 +192,9 @@ def test_the_drain_names_and_cancels_what_is_left(owner: BackgroundOwner, lines:
             cleaned.append("yes")
 
     async def main() -> None:
-        owner.start(endless)
+        owner.start_work(endless)
         async with asyncio.timeout(5):
-            await owner.drain(0.01)
+            await owner.drain_tasks(0.01)
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
@@ -210,9 +210,9 @@ def test_a_cancelled_call_is_not_followed_by_the_next(owner: BackgroundOwner, li
         tasks = BackgroundTasks()
         tasks.add(asyncio.Event().wait)
         tasks.add(seen.append, "next")
-        owner.start(tasks)
+        owner.start_work(tasks)
         async with asyncio.timeout(5):
-            await owner.drain(0.01)
+            await owner.drain_tasks(0.01)
 
     asyncio.run(main())
     assert seen == []
@@ -220,7 +220,7 @@ def test_a_cancelled_call_is_not_followed_by_the_next(owner: BackgroundOwner, li
 
 
 def test_a_drain_with_nothing_to_do_ends_at_once(owner: BackgroundOwner) -> None:
-    asyncio.run(owner.drain(0))
+    asyncio.run(owner.drain_tasks(0))
 
 
 class Caller:

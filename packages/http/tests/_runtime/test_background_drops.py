@@ -74,7 +74,7 @@ def ran(app: Application, exchange: type[Exchange], *, method: str = "GET") -> t
 
     async def main() -> Answer:
         answer = await exchange(method, "/v1/x").run(app)
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
         return answer
 
     status = asyncio.run(main()).status
@@ -316,7 +316,7 @@ def test_a_socket_drops_the_tasks_of_a_failed_handler(
     async def main() -> None:
         async with asyncio.timeout(20):
             await socket("/v1").run(app)
-            await app.background.drain(5)
+            await app.background.drain_tasks(5)
 
     asyncio.run(main())
     assert ran_in(app) == expected
@@ -334,7 +334,7 @@ def test_a_scope_that_fails_drops_its_tasks(serving: Project) -> None:
         await failed.close(ValueError("x"))
         async with app.scope() as scope:
             scope.background.add(seen.append, "kept")
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
 
     asyncio.run(main())
     assert seen == ["kept"]

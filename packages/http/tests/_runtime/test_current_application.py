@@ -7,7 +7,7 @@ from contextvars import Context, copy_context
 from pathlib import Path
 
 from treefold_http import Application
-from treefold_http._runtime.current_application import entered, entering, leave
+from treefold_http._runtime.current_application import enter_application, entered, leave_application
 from treefold_http._wire.asgi import Message, Scope
 
 
@@ -44,8 +44,8 @@ def test_a_first_request_leaves_no_variable_in_the_context(tmp_path: Path) -> No
 
 def test_an_application_in_another_gives_way_to_it(tmp_path: Path) -> None:
     outer, inner = make_application(tmp_path / "a"), make_application(tmp_path / "b")
-    with entering(outer):
-        with entering(inner):
+    with enter_application(outer):
+        with enter_application(inner):
             assert entered.get() is inner
         assert entered.get() is outer
     assert entered.get() is None
@@ -57,7 +57,7 @@ def test_leaving_from_another_context_restores_what_was_before(tmp_path: Path) -
 
     def leave_there() -> object:
         entered.set(app)
-        leave(entry)
+        leave_application(entry)
         return entered.get()
 
     assert Context().run(leave_there) is None

@@ -18,9 +18,9 @@ def test_a_stream_that_ends_as_its_watch_begins_leaves_nothing_behind(
     async def main() -> None:
         watcher, sender = DisconnectWatcher(), asyncio.current_task()
         assert sender is not None
-        watcher.add(sender, request_of(), asyncio.Event())
-        watcher._watch()  # as its timer does
-        assert watcher.remove(sender) is None
+        watcher.watch_sender(sender, request_of(), asyncio.Event())
+        watcher._start_watchers()  # as its timer does
+        assert watcher.forget_sender(sender) is None
         await asyncio.sleep(0)
 
     asyncio.run(main())

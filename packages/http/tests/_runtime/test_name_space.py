@@ -39,7 +39,7 @@ def test_the_name_is_that_of_setting_project_or_folder(
     for file, text in files.items():
         (root / file).write_text(text)
 
-    assert NameSpace.of(Settings.load(root), root).own == f"treefold:{name}:production:"
+    assert NameSpace.from_settings(Settings.load(root), root).own == f"treefold:{name}:production:"
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,13 @@ def test_the_name_is_that_of_setting_project_or_folder(
     [("a b", "a%20b"), ("a:b", "a%3Ab"), ("a*", "a%2A"), ("ü", "%C3%BC"), ("a.b-c_d", "a.b-c_d")],
 )
 def test_a_folder_name_has_no_colon_and_no_pattern(tmp_path: Path, folder: str, name: str) -> None:
-    assert NameSpace.of(Settings(), tmp_path / folder).name == name
+    assert NameSpace.from_settings(Settings(), tmp_path / folder).name == name
 
 
 def test_long_folder_names_stay_apart(tmp_path: Path) -> None:
-    one, two = (NameSpace.of(Settings(), tmp_path / ("x" * 80 + end)).name for end in "ab")
+    one, two = (
+        NameSpace.from_settings(Settings(), tmp_path / ("x" * 80 + end)).name for end in "ab"
+    )
 
     assert one != two
     assert len(one) == 64
@@ -102,14 +104,14 @@ def test_a_test_run_stays_apart_where_a_setting_names_production(
     monkeypatch.setenv(TEST_RUN, "test-1")
     settings = Settings(environment="production")
 
-    assert NameSpace.of(settings, tmp_path).environment == "test-1.production"
+    assert NameSpace.from_settings(settings, tmp_path).environment == "test-1.production"
 
 
 def test_a_database_address_has_no_login(tmp_path: Path) -> None:
     address = "postgresql://ann:s3cret@db.internal/shop?pool_size=3"
     settings = Settings(databases={"default": address}, same_databases=("10.0.0.5:6432/shop",))
 
-    found = NameSpace.of(settings, tmp_path)
+    found = NameSpace.from_settings(settings, tmp_path)
 
     assert found.databases == ("db.internal:5432/shop", "10.0.0.5:6432/shop")
     assert "s3cret" not in repr(found)
@@ -123,13 +125,15 @@ def test_relative_files_of_two_folders_are_two_databases(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        found.append(NameSpace.of(settings, tmp_path).databases)
+        found.append(NameSpace.from_settings(settings, tmp_path).databases)
 
     assert found == [(str(tmp_path / "a/db.sqlite3"),), (str(tmp_path / "b/db.sqlite3"),)]
 
 
 def test_the_secret_is_not_shown(tmp_path: Path) -> None:
-    assert "s3cret" not in repr(NameSpace.of(Settings(secret_key="s3cret" * 8), tmp_path))
+    assert "s3cret" not in repr(
+        NameSpace.from_settings(Settings(secret_key="s3cret" * 8), tmp_path)
+    )
 
 
 def test_a_script_without_an_application_has_the_names_of_its_folder(

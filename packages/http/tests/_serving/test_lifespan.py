@@ -245,7 +245,7 @@ def test_the_end_waits_for_work_in_the_background(project: Project) -> None:
             entries.append("work")
 
         async def start() -> None:
-            app.background.start(work)
+            app.background.start_work(work)
 
         await app(*_parts(start))
 
@@ -368,7 +368,7 @@ def test_without_a_lifespan_a_start_that_failed_is_tried_again(
         assert (await exchange("GET", "/v1").run(app)).status == 200
         assert (await exchange("GET", "/v1").run(app)).status == 200
         assert journal(app) == ["try", "try"]
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
         assert journal(app) == ["try", "try", "end"]
 
     asyncio.run(main())
@@ -417,10 +417,10 @@ def test_a_boot_that_failed_leaves_no_mount_in_the_way_of_the_next(
 
     async def main() -> None:
         with pytest.raises(BootError, match=r"^hooks\.py cannot be used"):
-            await app.lifespan.start()
+            await app.lifespan.run_startup()
         (app.root / "hooks.py").write_text("on_startup = []")
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         assert (await exchange("GET", "/static/a.txt").run(app)).body == b"text"
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())

@@ -201,7 +201,7 @@ def test_work_after_the_response_goes_on_when_it_is_sent(
         answer = await exchange("GET", "/legacy/works_on").run(app)
         assert (answer.body, legacy.notes) == (b"plain", [])
         legacy.after.set()
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
         assert legacy.notes == ["worked on"]
 
     asyncio.run(asyncio.wait_for(main(), 20))
@@ -333,9 +333,9 @@ def test_its_lifespan_runs_inside_the_hooks_of_the_project(
         living.boot()
         notes: list[str] = living.project.on_startup[0].__globals__["notes"]
         living.mount("/legacy", Living(notes))
-        await living.lifespan.start()
+        await living.lifespan.run_startup()
         await exchange("GET", "/legacy").run(living)
-        await living.lifespan.stop()
+        await living.lifespan.run_shutdown()
         return notes
 
     notes = asyncio.run(asyncio.wait_for(main(), 20))
@@ -348,7 +348,7 @@ def test_a_mounted_application_that_cannot_start_stops_the_start(living: Applica
     living.mount("/legacy", Living(notes, fails=True))
     message = "Startup hook of the mount /legacy failed: .* did not start: no database"
     with pytest.raises(BootError, match=message):
-        asyncio.run(living.lifespan.start())
+        asyncio.run(living.lifespan.run_startup())
     assert notes == ["up", "down"]
 
 

@@ -480,7 +480,7 @@ def test_sockets_at_once_keep_their_ids_apart(
     async def main() -> None:
         clients = [socket("/v1/x", headers=[("x-request-id", f"id-{n}")]) for n in range(50)]
         await asyncio.gather(*(client.run(app) for client in clients))
-        await app.background.drain(5)
+        await app.background.drain_tasks(5)
 
     app.boot()
     lines.records.clear()
@@ -626,7 +626,7 @@ def test_the_shutdown_closes_open_sockets_with_1012(
     app = serving(WAITING, SOCKET)
 
     async def main() -> None:
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         clients = [socket("/v1/x", stays=True) for _ in range(3)]
         running = [asyncio.ensure_future(client.run(app)) for client in clients]
         for client in clients:
@@ -635,7 +635,7 @@ def test_the_shutdown_closes_open_sockets_with_1012(
         async with asyncio.timeout(5):
             await asyncio.gather(*running)
         assert [client.code for client in clients] == [1012] * 3
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
     assert [line(text) for text in lines_of(lines)] == ["WEBSOCKET /v1/x 1012"] * 3
@@ -663,7 +663,7 @@ def test_one_socket_that_hangs_or_fails_does_not_keep_the_others_open(
         ends[0]._send = hang
         ends[1]._send = fail
         for websocket in ends:
-            sockets.add(websocket)
+            sockets.add_socket(websocket)
         closing = asyncio.ensure_future(sockets.close_all())
         await clients[2].until("close")
         assert clients[3].sent == []
@@ -719,5 +719,5 @@ def test_a_socket_of_a_prefix_is_refused_like_its_route(project: Project, talk: 
 
     entry = under("/v1/X", Refuse())
     (route,) = app.table.routes
-    assert entry.covers(route)
+    assert entry.covers_route(route)
     assert talk(app, "/v1//x/", "a").texts == ["a"]

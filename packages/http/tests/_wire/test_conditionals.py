@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http import Headers
-from treefold_http._wire.conditionals import EntityTag, Outcome, decide, parse_entity_tags
+from treefold_http._wire.conditionals import (
+    EntityTag,
+    Outcome,
+    evaluate_preconditions,
+    parse_entity_tags,
+)
 
 NOW = 1_700_000_000
 ETAG = '"a"'
@@ -26,7 +31,7 @@ def ask(
     modified: int | None = NOW,
 ) -> Outcome:
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in fields]
-    return decide(method, Headers(raw), etag=etag, modified=modified)
+    return evaluate_preconditions(method, Headers(raw), etag=etag, modified=modified)
 
 
 RANGE = ("Range", "bytes=0-1")

@@ -33,8 +33,8 @@ def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def old_hash(password: str) -> str:
-    digest = _passwords._scrypt(password.encode(), b"saltsaltsaltsalt", 4, 8, 1)
-    return OLD + _passwords._text(digest)
+    digest = _passwords._hash_with_scrypt(password.encode(), b"saltsaltsaltsalt", 4, 8, 1)
+    return OLD + _passwords._to_text(digest)
 
 
 def test_a_password_is_verified_against_its_hash_and_no_other(method: str) -> None:

@@ -175,7 +175,7 @@ def test_an_application_that_stops_empties_its_own_cache_only(
     async def main() -> list[Any]:
         for app in two:
             await exchange("POST", "/v1/value").run(app)
-        await one.lifespan.stop()
+        await one.lifespan.run_shutdown()
         return [(await exchange("GET", "/v1/value").run(app)).json() for app in (one, other)]
 
     assert asyncio.run(main()) == [[None, None], ["two", "two"]]

@@ -104,7 +104,7 @@ def test_a_value_expires(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_s54_bytes_that_are_not_json_are_a_miss(cache: Cache) -> None:
     for garbage in (b"cos\nsystem\n(S'x'\ntR.", b"\x80\x04\x95", b"", b"{", b"NaN", b"\xff"):
-        cache.place.backend.write("k", garbage, 60, ())
+        cache.place.backend.write_entry("k", garbage, 60, ())
         assert cache.sync.get("k", "miss") == "miss"
 
 
@@ -188,16 +188,16 @@ def test_a_tag_that_is_named_twice_is_one(cache: Cache) -> None:
 
 def test_s55_many_keys_stay_within_the_bytes_and_the_used_ones_stay() -> None:
     backend = MemoryBackend(max_bytes=200_000)
-    backend.write("used", b"1", 60, ("t",))
+    backend.write_entry("used", b"1", 60, ("t",))
     for number in range(20_000):
-        backend.write(f"key-{number}", b"x" * 50, 60, (f"tag-{number}",))
-        assert backend.read("used", ())[0] == b"1"
+        backend.write_entry(f"key-{number}", b"x" * 50, 60, (f"tag-{number}",))
+        assert backend.read_entry("used", ())[0] == b"1"
     assert backend._bytes <= 200_000
     assert len(backend._entries) == len(backend._keys_of) < 700
     sizes = [entry.size for entry in backend._entries.values()]
     assert sum(sizes) + len(backend._keys_of) * _TAG == backend._bytes
     for number in range(20_000):
-        backend.invalidate([f"other-{number}"])
+        backend.invalidate_tags([f"other-{number}"])
     assert len(backend._invalidated) <= 10_000
 
 
@@ -216,7 +216,7 @@ def test_s55_the_bytes_that_are_counted_are_those_of_the_process(
     count = 4_000_000 // (size + 200)
     for number in range(count):
         named = [f"tag-{tag}-{number // shared}" for tag in range(tags)]
-        backend.write(f"key-{number}", b"x" * size, 60, named)
+        backend.write_entry(f"key-{number}", b"x" * size, 60, named)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(backend._entries) < count, "The bound was not reached"
@@ -225,20 +225,20 @@ def test_s55_the_bytes_that_are_counted_are_those_of_the_process(
 
 def test_s55_an_entry_that_leaves_takes_its_tags_with_it() -> None:
     backend = MemoryBackend(max_bytes=100_000)
-    backend.write("a", b"x", 60, ("one", "two"))
-    backend.write("b", b"x", 60, ("two",))
-    backend.invalidate(["one"])
+    backend.write_entry("a", b"x", 60, ("one", "two"))
+    backend.write_entry("b", b"x", 60, ("two",))
+    backend.invalidate_tags(["one"])
     assert list(backend._keys_of) == ["two"]
-    backend.delete("b")
+    backend.delete_entry("b")
     assert (backend._bytes, backend._keys_of) == (0, {})
 
 
 def test_a_value_too_large_for_the_cache_is_not_kept() -> None:
     backend = MemoryBackend(max_bytes=8000)
-    backend.write("small", b"x", 60, ())
-    backend.write("large", b"x" * 1000, 60, ())
-    assert backend.read("large", ())[0] is None
-    assert backend.read("small", ())[0] == b"x"
+    backend.write_entry("small", b"x", 60, ())
+    backend.write_entry("large", b"x" * 1000, 60, ())
+    assert backend.read_entry("large", ())[0] is None
+    assert backend.read_entry("small", ())[0] == b"x"
 
 
 # -- one call
@@ -441,9 +441,9 @@ def test_the_memory_ends_with_the_application(project: Callable[..., Application
     app = project({"Api/v1/Get.py": "async def handler(): return 1"})
 
     async def work() -> None:
-        await app.lifespan.start()
+        await app.lifespan.run_startup()
         await get_cache().set("k", 1, ttl=60)
-        await app.lifespan.stop()
+        await app.lifespan.run_shutdown()
         assert await get_cache().get("k") is None
 
     run(work)

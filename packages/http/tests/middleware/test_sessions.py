@@ -239,7 +239,7 @@ def test_s68_the_memory_is_bounded_and_drops_the_least_recently_used() -> None:
 
 
 def record_of(user: str | None, size: int = 100) -> bytes:
-    return SessionRecord("id", time.time(), user, {"v": "x" * size}).encode()
+    return SessionRecord("id", time.time(), user, {"v": "x" * size}).to_json()
 
 
 def test_s68_anonymous_sessions_give_way_before_those_of_users() -> None:
@@ -560,7 +560,7 @@ def test_s66_a_cookie_without_a_signature_is_nothing(project: Project, ask: Ask)
 
 def test_s66_context_parts_never_run_together() -> None:
     contexts = [("ab", "c"), ("a", "bc"), ("abc",), ("a", "b", "c"), ("", "abc"), ("abc", "")]
-    made = {Signer([SECRET.encode()], context).sign(b"x") for context in contexts}
+    made = {Signer([SECRET.encode()], context).sign_data(b"x") for context in contexts}
     assert len(made) == len(contexts)
 
 

@@ -24,7 +24,7 @@ from treefold_http import Application
 from treefold_http._types.decode import Decoder, model_decoder
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import read
-from treefold_http._types.serialize import SerializationError, serializer
+from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.tree import (
     AnyType,
     Choice,
@@ -38,7 +38,7 @@ from treefold_http._types.tree import (
     TupleType,
     TypeNode,
     UnionType,
-    walk,
+    walk_types,
 )
 from treefold_http._types.validate import json_check
 from treefold_http._wire.errors import UnprocessableEntity
@@ -70,7 +70,7 @@ def _described(node: TypeNode, seen: list[Any]) -> str:
         case Scalar():
             return node.kind.__name__.replace("NoneType", "None")
         case Choice():
-            return f"one of {', '.join(map(repr, node.values))}"
+            return f"one of {', '.join(map(repr, node.json_values))}"
         case ListType():
             return f"{node.kind.__name__}[{words(node.item)}]"
         case Table():
@@ -84,12 +84,12 @@ def _described(node: TypeNode, seen: list[Any]) -> str:
             if name in seen:
                 return f"{name}: ..."
             seen.append(name)
-            return f"{name}: {words(node.target)}"
+            return f"{name}: {words(node.target_type)}"
         case Record():
-            if node.key in seen:
+            if node.record_key in seen:
                 return f"{node.kind.__name__}(...)"
-            seen.append(node.key)
-            members = [f"{_name(node, each)}: {words(each.type)}" for each in node.members]
+            seen.append(node.record_key)
+            members = [f"{_name(node, each)}: {words(each.type)}" for each in node.declared_members]
             return f"{node.kind.__name__}({', '.join(members)})"
         case Foreign():
             return f"foreign {node.kind.__name__}"
@@ -159,7 +159,7 @@ def _is_of(node: TypeNode, value: Any, out: bool) -> bool:
                 raise Unsaid
             return SCALARS[node.kind](value)
         case Choice():
-            return any(type(value) is type(each) and value == each for each in node.values)
+            return any(type(value) is type(each) and value == each for each in node.json_values)
         case ListType():
             if node.kind is set and {"[[", "[{"} & {json.dumps(value)[:2]}:
                 raise Unsaid  # Python cannot hold a list in a set
@@ -183,7 +183,7 @@ def _is_of(node: TypeNode, value: Any, out: bool) -> bool:
         case UnionType():
             return _any(node, value, out)
         case Named():
-            return fits(node.target, value, out=out)
+            return fits(node.target_type, value, out=out)
         case Record():
             return _is_record(node, value, out)
         case _:
@@ -209,7 +209,7 @@ def _is_record(node: Record, value: Any, out: bool) -> bool:
     given = cast("dict[str, Any]", value)
     members = {
         (each.written_as if out else each.read_as): each
-        for each in node.members
+        for each in node.declared_members
         if (each.is_output if out else each.is_input)
     }
     known = [
@@ -274,14 +274,16 @@ def accepts(decoder: Decoder, value: Any) -> tuple[bool, Any]:
 def validator(node: TypeNode, *, out: bool) -> Any:
     components = Components()
     schemas = Schemas(components)
-    schema = schemas.of(node, "output") if out else schemas.of_body(node)
-    named = components.finish()
+    schema = schemas.of_type(node, "output") if out else schemas.of_body(node)
+    named = components.build_named_schemas()
     return Draft202012Validator({**schema, "components": {"schemas": named}})
 
 
 def is_exact(node: TypeNode) -> bool:
     """True if the schema says all that is enforced."""
-    return not any(isinstance(each, Scalar) and each.kind in FORMATS for each, _ in walk(node))
+    return not any(
+        isinstance(each, Scalar) and each.kind in FORMATS for each, _ in walk_types(node)
+    )
 
 
 ROWS = [pytest.param(*row, id=re.sub(r"\W+", " ", row[1])[:50]) for row in TABLE]
@@ -310,7 +312,7 @@ def test_a_type_is_enforced_in(annotation: Any) -> None:
     node = read(annotation)
     decoder = model_decoder(node, anything=True)
     assert decoder is not None
-    write = serializer(node)
+    write = build_serializer(node)
 
     for value, fit in said(node):
         accepted, made = accepts(decoder, value)
@@ -328,7 +330,7 @@ def test_a_type_is_enforced_in_by_the_standard_library(annotation: Any) -> None:
         check = json_check(node)
     except InjectionError:
         kept = (ListType, TupleType, Table, Scalar, Record)
-        assert any(isinstance(each, kept) and not is_plain(each) for each, _ in walk(node))
+        assert any(isinstance(each, kept) and not is_plain(each) for each, _ in walk_types(node))
         return
     for value, fit in said(node):
         errors: list[dict[str, Any]] = []
@@ -340,7 +342,7 @@ def test_a_type_is_enforced_in_by_the_standard_library(annotation: Any) -> None:
 def test_a_type_is_enforced_out(annotation: Any) -> None:
     """What fits is sent, and what is sent fits, with the schema of the response as well."""
     node = read(annotation)
-    write, schema = serializer(node), validator(node, out=True)
+    write, schema = build_serializer(node), validator(node, out=True)
 
     for value, fit in said(node, out=True):
         try:
@@ -389,7 +391,7 @@ def test_a_parameter_is_read_and_documented(
     (sent,) = plan.contract.inputs
 
     assert (sent.place, sent.name, described(sent.type)) == (place, name, tree)
-    assert sent.required is required
+    assert sent.is_required is required
     if place in ("json", "form", "file"):
         assert document["requestBody"]["required"] is required
         media = "application/json" if place == "json" else "multipart/form-data"
@@ -403,9 +405,9 @@ def test_a_parameter_is_read_and_documented(
 @pytest.mark.parametrize("kind", [bytes, bytearray])
 def test_bytes_are_sent_as_base64_and_documented_so(kind: type[bytes]) -> None:
     node = read(kind)
-    written = json.loads(dumps(serializer(node)(kind(b"ab"))))
+    written = json.loads(dumps(build_serializer(node)(kind(b"ab"))))
 
     assert base64.b64decode(written) == b"ab"
     assert validator(node, out=True).schema["contentEncoding"] == "base64"
     with pytest.raises(SerializationError, match="should be"):
-        serializer(node)("ab")
+        build_serializer(node)("ab")

@@ -12,7 +12,7 @@ from http_redis import Server, connected, started
 
 from treefold_http import Application
 from treefold_http._redis import close_redis
-from treefold_http._runtime.current_application import entering
+from treefold_http._runtime.current_application import enter_application
 from treefold_http.cache import Cache
 from treefold_http.cache._cache import Place
 from treefold_http.cache._redis import RedisBackend
@@ -46,7 +46,7 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
             finally:
                 await close_redis()
 
-    with entering(app):
+    with enter_application(app):
         asyncio.run(main())
 
 

@@ -62,5 +62,7 @@ def test_nothing_is_held_back_between_pieces(coding: str) -> None:
         else zstandard.ZstdDecompressor().decompressobj().decompress
     )
 
-    assert [reader(compressor.add(b"piece", last=False)) for _ in range(3)] == [b"piece"] * 3
-    assert reader(compressor.add(b"end", last=True)) == b"end"
+    assert [reader(compressor.compress_chunk(b"piece", last=False)) for _ in range(3)] == [
+        b"piece"
+    ] * 3
+    assert reader(compressor.compress_chunk(b"end", last=True)) == b"end"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application
-from treefold_http._types.decode import _steps
+from treefold_http._types.decode import _parse_msgspec_path
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer, Lines
@@ -207,4 +207,4 @@ def test_structs_that_cannot_be_told_apart_are_refused_at_boot(serving: Project)
     ],
 )
 def test_a_path_becomes_steps(path: str, steps: list[Any]) -> None:
-    assert _steps(path) == steps
+    assert _parse_msgspec_path(path) == steps

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from treefold_http._types.read import read
-from treefold_http._types.serialize import SerializationError, serializer
+from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.validate import json_check
 from treefold_http._wire.json import dumps
 from treefold_http.openapi._components import Components
@@ -103,8 +103,8 @@ def records(draw: st.DrawFn, leaves: list[Typed], depth: int, *, typed: bool) ->
 
 def validator_of(kind: Any, mode: Mode) -> Any:
     components = Components()
-    schema = Schemas(components).of(read(kind), mode)
-    named = components.finish()
+    schema = Schemas(components).of_type(read(kind), mode)
+    named = components.build_named_schemas()
     document = {**schema, "components": {"schemas": named}}
     Draft202012Validator.check_schema(document)
     return Draft202012Validator(document)
@@ -163,7 +163,7 @@ def test_what_a_response_model_lets_out_is_the_value_and_fits_its_schema(
     data: st.DataObject,
 ) -> None:
     kind, values = data.draw(types(LEAVES))
-    shape, validator = serializer(read(kind)), validator_of(kind, "output")
+    shape, validator = build_serializer(read(kind)), validator_of(kind, "output")
     value = data.draw(values)
     sent = json.loads(dumps(shape(value)))
 
@@ -184,7 +184,7 @@ def fields_of(kind: Any) -> Any:
 def test_what_a_response_model_lets_out_of_anything_fits_its_schema(data: st.DataObject) -> None:
     kind, _ = data.draw(types(LEAVES))
     try:
-        sent = serializer(read(kind))(data.draw(ANYTHING))
+        sent = build_serializer(read(kind))(data.draw(ANYTHING))
     except SerializationError:
         return
     validator_of(kind, "output").validate(json.loads(dumps(sent)))

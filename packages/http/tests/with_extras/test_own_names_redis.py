@@ -17,7 +17,7 @@ from http_redis import Server, connected, started
 from treefold_http import Application, BootError, Rooms, Settings, SettingsError, WebSocket
 from treefold_http._redis import close_redis, users
 from treefold_http._redis.client import SharedRedis
-from treefold_http._runtime.current_application import entering
+from treefold_http._runtime.current_application import enter_application
 from treefold_http._runtime.name_space import TEST_RUN
 from treefold_http.cache import configure_cache, get_cache
 from treefold_http.testing import TestClient
@@ -189,14 +189,14 @@ def test_a_value_and_a_clear_stay_with_their_application(
     apps = [Application(tmp_path, settings=each) for each in (one, two)]
 
     async def main() -> None:
-        with entering(apps[0]):
+        with enter_application(apps[0]):
             await get_cache(cache).set("k", "shop", ttl=60, tags=["t"])
-        with entering(apps[1]):
+        with enter_application(apps[1]):
             assert await get_cache(cache).get("k") is None
             assert await asyncio.to_thread(get_cache(cache).sync.get, "k") is None
             assert await get_cache(cache).invalidate("t")
             assert await get_cache(cache).clear()
-        with entering(Application(tmp_path, settings=one)):
+        with enter_application(Application(tmp_path, settings=one)):
             assert await get_cache(cache).get("k") == "shop"
             assert await asyncio.to_thread(get_cache(cache).sync.get, "k") == "shop"
         await close_redis()
@@ -209,9 +209,9 @@ def test_a_cache_with_shared_in_its_address_is_one(tmp_path: Path, url: str) -> 
     configure_cache(alias, f"{url}?shared=true")
 
     async def main() -> None:
-        with entering(Application(tmp_path, settings=settings("shop"))):
+        with enter_application(Application(tmp_path, settings=settings("shop"))):
             await get_cache(alias).set("k", 1, ttl=60)
-        with entering(Application(tmp_path, settings=settings("blog"))):
+        with enter_application(Application(tmp_path, settings=settings("blog"))):
             assert await get_cache(alias).get("k") == 1
         await close_redis()
 
@@ -279,9 +279,9 @@ def test_a_broadcast_stays_with_its_application(
 
     async def work() -> None:
         async with in_room(here, shop) as a, in_room(second, shop) as b, in_room(there, other) as c:
-            with entering(shop):
+            with enter_application(shop):
                 await here.broadcast("lobby", "for the shop")
-            with entering(other):
+            with enter_application(other):
                 await there.broadcast("lobby", "for the other")
             for client in (a, b, c):
                 await client.until("send")
@@ -300,10 +300,10 @@ def test_applications_of_one_process_do_not_share_rooms_of_a_module(
 
     async def work() -> None:
         async with in_room(rooms, shop) as a, in_room(rooms, blog) as b:
-            with entering(shop):
+            with enter_application(shop):
                 await rooms.broadcast("lobby", "for the shop")
                 assert len(rooms.members("lobby")) == 1
-            with entering(blog):
+            with enter_application(blog):
                 await rooms.broadcast("lobby", "for the blog")
             await a.until("send")
             await b.until("send")
@@ -318,7 +318,7 @@ def test_rooms_that_are_shared_reach_both(tmp_path: Path, url: str, in_room: Joi
 
     async def work() -> None:
         async with in_room(here, shop) as a, in_room(there, blog) as b:
-            with entering(shop):
+            with enter_application(shop):
                 await here.broadcast("lobby", "for both")
             await a.until("send")
             await b.until("send")
@@ -336,12 +336,12 @@ def test_a_message_with_another_secret_is_dropped_with_one_warning(
 
     async def work() -> None:
         async with in_room(here, shop) as a:
-            with entering(forger):
+            with enter_application(forger):
                 for _ in range(3):
                     await there.broadcast("lobby", "forged")
             with connected(url) as redis:
                 redis.publish("treefold-shared:production:room:0:lobby", '{"text":"plain"}')
-            with entering(shop):
+            with enter_application(shop):
                 await here.broadcast("lobby", "real")
             await a.until("send")
             assert a.texts == ["real"]
@@ -363,12 +363,12 @@ def test_a_message_of_one_room_cannot_be_sent_to_another(
             with connected(url) as redis, redis.pubsub() as listener:
                 listener.psubscribe("*")
                 listener.get_message(timeout=5)
-                with entering(shop):
+                with enter_application(shop):
                     await rooms.broadcast("staff", "secret")
                 heard = listener.get_message(timeout=5)
                 assert heard["channel"] == b"treefold:shop:production:room:0:staff"
                 redis.publish("treefold:shop:production:room:0:lobby", heard["data"])
-            with entering(shop):
+            with enter_application(shop):
                 await rooms.broadcast("lobby", "real")
             await a.until("send")
             assert a.texts == ["real"]
@@ -386,7 +386,7 @@ def test_a_former_secret_still_signs_during_a_rotation(
 
     async def work() -> None:
         async with in_room(there, new) as b:
-            with entering(old):
+            with enter_application(old):
                 await here.broadcast("lobby", "of before")
             await b.until("send")
             assert b.texts == ["of before"]
@@ -455,7 +455,7 @@ async def claim_both(tmp_path: Path, url: str, *both: Settings) -> None:
     for app in apps:
         process = SharedRedis(url)
         try:
-            await process.claim(app.names)
+            await process.claim_names(app.names)
         finally:
             await process.close()
 
@@ -484,9 +484,9 @@ def test_processes_of_one_deployment_share(tmp_path: Path, url: str, case: str) 
 def test_the_name_is_free_again_after_a_stop_in_order(tmp_path: Path, url: str) -> None:
     async def main() -> None:
         first, process = Application(tmp_path, settings=settings()).names, SharedRedis(url)
-        await process.claim(first)
-        await process.release(first)
-        await process.claim(Application(tmp_path, settings=settings(secret_key=OTHER)).names)
+        await process.claim_names(first)
+        await process.release_names(first)
+        await process.claim_names(Application(tmp_path, settings=settings(secret_key=OTHER)).names)
         await process.close()
 
     asyncio.run(main())
@@ -499,7 +499,7 @@ def test_an_application_does_not_start_beside_another_deployment(tmp_path: Path,
 
     async def main() -> None:
         try:
-            await app.lifespan.start()
+            await app.lifespan.run_startup()
         finally:
             await close_redis()
 
@@ -518,8 +518,8 @@ def test_production_is_warned_of_names_after_a_folder(
     app = Application(root, dev=dev, settings=Settings(name=given, secret_key=SECRET))
 
     async def main() -> None:
-        await app.lifespan.start()
-        await app.lifespan.stop()
+        await app.lifespan.run_startup()
+        await app.lifespan.run_shutdown()
 
     asyncio.run(main())
     told = [text for text in lines.texts() if text.startswith("keys in redis begin with")]
@@ -540,7 +540,7 @@ def test_a_room_is_refused_beside_another_deployment(
     rooms, app = Rooms(redis=url), Application(tmp_path, settings=settings())
 
     async def work() -> None:
-        with entering(app):
+        with enter_application(app):
             await rooms.broadcast("lobby", "x")
 
     with pytest.raises(SettingsError, match="must belong to one deployment"):
@@ -593,7 +593,7 @@ def test_a_script_uses_the_cache_and_the_names_of_its_project(tmp_path: Path, ur
         assert await cache.get("k") is None
         await close_redis()
 
-    with entering(app):
+    with enter_application(app):
         asyncio.run(main())
 
 

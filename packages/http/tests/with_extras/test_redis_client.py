@@ -71,8 +71,8 @@ def test_commands_pipelines_and_scripts_return_replies(redis_url: str, key: str)
     async def work(redis: SharedRedis) -> None:
         assert await redis.execute("SET", key, b"\xff", "PX", 60_000) in (True, b"OK")
         assert await redis.execute("GET", key) == b"\xff"
-        assert await redis.pipeline([("DEL", key), ("GET", key)]) == [1, None]
-        assert [await redis.script(INCREASE, [key], [n]) for n in (2, 3)] == [2, 5]
+        assert await redis.run_transaction([("DEL", key), ("GET", key)]) == [1, None]
+        assert [await redis.run_script(INCREASE, [key], [n]) for n in (2, 3)] == [2, 5]
         await redis.execute("DEL", key)
 
     run(redis_url, work)
@@ -84,8 +84,8 @@ def test_worker_threads_use_the_same_server(redis_url: str, key: str) -> None:
 
         def blocking() -> None:
             assert redis.execute_blocking("GET", key) == b"a"
-            assert redis.pipeline_blocking([("DEL", key), ("EXISTS", key)]) == [1, 0]
-            assert redis.script_blocking(INCREASE, [key], [4]) == 4
+            assert redis.run_transaction_blocking([("DEL", key), ("EXISTS", key)]) == [1, 0]
+            assert redis.run_script_blocking(INCREASE, [key], [4]) == 4
             redis.execute_blocking("DEL", key)
 
         await asyncio.to_thread(blocking)
@@ -200,9 +200,9 @@ def test_a_ping_asks_also_during_the_pause(own_server: Server) -> None:
     async def work(redis: SharedRedis) -> None:
         own_server.stop()
         with pytest.raises(RedisUnavailable):
-            await redis.ping()
+            await redis.ping_server()
         own_server.start()
-        await redis.ping()
+        await redis.ping_server()
 
     run(own_server.url, work)
 

@@ -130,7 +130,7 @@ def test_each_is_ready_and_claims_by_the_servers_that_it_uses(
         finally:
             servers[TWO].resume()
         for app in apps.values():
-            await app.lifespan.stop()
+            await app.lifespan.run_shutdown()
         return found
 
     found = asyncio.run(main())
@@ -181,11 +181,11 @@ def test_who_stops_leaves_the_other_connected_and_its_names_claimed(
         for app in (stays, stops):
             assert (await exchange("GET", "/v1").run(app)).status == 200
         before = _connections(urls[ONE])
-        await stops.lifespan.stop()
+        await stops.lifespan.run_shutdown()
         assert _claimed(urls[ONE]) == {"shop"}
         assert before
         assert _connections(urls[ONE]) == before
-        await stays.lifespan.stop()
+        await stays.lifespan.run_shutdown()
         assert _connections(urls[ONE]) == set()
 
     asyncio.run(main())
@@ -218,7 +218,7 @@ def test_a_probe_covers_what_is_mounted(
             found.append(await exchange("GET", "/readyz").run(inner))
         finally:
             servers[TWO].resume()
-        await inner.lifespan.stop()
+        await inner.lifespan.run_shutdown()
         return [answer.json() for answer in found]
 
     ready, unready = asyncio.run(main())
@@ -238,8 +238,8 @@ def test_another_deployment_on_a_server_that_it_does_not_use_refuses_no_start(
             assert (await exchange("GET", "/v1").run(app)).status == 200
         third = dataclasses.replace(mine.settings, redis_url=urls[TWO])
         with pytest.raises(SettingsError, match="must belong to one deployment"):
-            await Application(mine.root, settings=third).lifespan.start()
+            await Application(mine.root, settings=third).lifespan.run_startup()
         for app in (other, mine):
-            await app.lifespan.stop()
+            await app.lifespan.run_shutdown()
 
     asyncio.run(main())

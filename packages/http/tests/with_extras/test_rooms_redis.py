@@ -166,7 +166,7 @@ def test_what_is_no_room_message_is_passed_over(
             with connected(redis_url) as publisher:
                 for end, content in ((room.encode(), garbage), (b"\xff", b'{"text":"a"}')):
                     channel = beginning + end
-                    signature = signer.sign(channel + b"\0" + content).encode()
+                    signature = signer.sign_data(channel + b"\0" + content).encode()
                     publisher.publish(channel, b"%b %b" % (signature, content))
             await rooms.broadcast(room, "after")
             await client.until("send")

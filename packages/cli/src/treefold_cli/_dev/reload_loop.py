@@ -247,7 +247,7 @@ class ReloadLoop:
     def _close_replaced(self, providers: Collection[Provider]) -> None:
         """Close the values of former providers once the requests that use them have ended."""
         if providers:
-            users = {*self._server.find_busy_tasks(), *self._app.background.busy()}
+            users = {*self._server.find_busy_tasks(), *self._app.background.list_unfinished_tasks()}
             task = asyncio.create_task(_close(self._app, providers, users))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

@@ -30,10 +30,10 @@ class DisconnectProbe:
         self._pending: asyncio.Future[Message] | None = None
         self._taken = asyncio.Event()
 
-    async def next(self) -> Message:
+    async def next_message(self) -> Message:
         """Return the next message; a disconnect is returned by every further call."""
         while not self._held:
-            await self._arrival()
+            await self._wait_for_message()
         message = self._held[0]
         if message["type"] != "http.disconnect":
             self._held.popleft()
@@ -43,47 +43,47 @@ class DisconnectProbe:
 
     async def is_over(self) -> bool:
         """Return True if the disconnect has been received; does not wait for it."""
-        while not self._ends() and self._size <= MAX_HELD:
-            pending = self._ask()
+        while not self._has_disconnect() and self._size <= MAX_HELD:
+            pending = self._start_receive()
             await asyncio.sleep(0)  # lets the server deliver a queued message
             if not pending.done():
                 return False
-            self._keep(pending)
-        return self._ends()
+            self._hold_message(pending)
+        return self._has_disconnect()
 
     async def wait_until_over(self) -> None:
         """Return after the disconnect; while the limit is reached, nothing more is received."""
-        while not self._ends():
+        while not self._has_disconnect():
             if self._size > MAX_HELD:
                 self._taken.clear()
                 await self._taken.wait()
             else:
-                await self._arrival()
+                await self._wait_for_message()
 
-    def stop(self) -> None:
+    def cancel_receive(self) -> None:
         """Cancel the pending receive()."""
         if self._pending is not None:
             self._pending.cancel()
 
-    def _ends(self) -> bool:
+    def _has_disconnect(self) -> bool:
         return bool(self._held) and self._held[-1]["type"] == "http.disconnect"
 
-    async def _arrival(self) -> None:
-        pending = self._ask()
+    async def _wait_for_message(self) -> None:
+        pending = self._start_receive()
         await asyncio.wait([pending])  # does not cancel it: other callers may wait for it too
-        self._keep(pending)
+        self._hold_message(pending)
 
-    def _ask(self) -> asyncio.Future[Message]:
+    def _start_receive(self) -> asyncio.Future[Message]:
         if self._pending is None:
             self._pending = asyncio.ensure_future(self._receive())
         return self._pending
 
-    def _keep(self, pending: asyncio.Future[Message]) -> None:
+    def _hold_message(self, pending: asyncio.Future[Message]) -> None:
         """Hold the received message; the first of several waiting callers does so."""
         if self._pending is pending:
             self._pending = None
             if pending.cancelled():
-                return  # by `stop`; a caller that still waits calls receive() again
+                return  # by `cancel_receive`; a caller that still waits calls receive() again
             message = pending.result()
             self._held.append(message)
             self._size += len(message.get("body", b""))

@@ -84,15 +84,15 @@ async def parse_form(
     try:
         async for chunk in chunks:
             for event in parser.take_chunk(chunk):
-                if wanted := builder.take(event):
+                if wanted := builder.take_event(event):
                     await builder.make_room(wanted)
         for event in parser.take_rest():
-            if wanted := builder.take(event):
+            if wanted := builder.take_event(event):
                 await builder.make_room(wanted)
-        parser.finish()
-        return builder.build()
+        parser.finish_body()
+        return builder.build_form()
     except (Exception, asyncio.CancelledError):
-        await builder.forget()
+        await builder.discard_form()
         raise
 
 
@@ -129,12 +129,12 @@ class FormBuilder:
         self._upload: UploadFile | None = None
         self._name: str | None = None
         self._begin_pieces(0)
-        space.forget = self.forget
+        space.forget = self.discard_form
 
-    def take(self, event: Event) -> int:
+    def take_event(self, event: Event) -> int:
         """Take an event; return the bytes of it that still need `make_room`, mostly 0."""
         if isinstance(event, PartHead):
-            self._begin(event)
+            self._begin_part(event)
             return 0
         size = len(event)
         self._held.append(event)
@@ -155,23 +155,23 @@ class FormBuilder:
             await self._space.take_memory(size)
             return
         held, self._held = self._held, []
-        await self._upload._spill(held, self._size - size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
+        await self._upload._spill_pieces(held, self._size - size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
 
-    def build(self) -> ParsedForm:
+    def build_form(self) -> ParsedForm:
         """End the last part, and return the form."""
-        self._space.check()
+        self._space.require_not_evicted()
         self._end_part()
         self._space.is_complete, self._space.forget = True, None
         return ParsedForm(FormData(self.fields), MultiMapping(self.files), self._space)
 
-    async def forget(self) -> None:
+    async def discard_form(self) -> None:
         """Drop everything that has arrived."""
         files, self.files, self.fields, self._held = self.files, [], [], []
         await close_uploads(upload for _, upload in files)
         self._space.close()
 
-    def _begin(self, head: PartHead) -> None:
-        self._space.check()
+    def _begin_part(self, head: PartHead) -> None:
+        self._space.require_not_evicted()
         self._end_part()
         if head.filename is None:
             self._name = head.name
@@ -187,7 +187,7 @@ class FormBuilder:
 
     def _end_part(self) -> None:
         if self._upload is not None:
-            self._upload._keep(self._held, self._size)  # pyright: ignore[reportPrivateUsage]
+            self._upload._keep_pieces(self._held, self._size)  # pyright: ignore[reportPrivateUsage]
             self._upload = None
         elif self._name is not None:
             try:

@@ -83,7 +83,7 @@ async def part_events(
             yield event
     for event in parser.take_rest():
         yield event
-    parser.finish()
+    parser.finish_body()
 
 
 class PartParser:
@@ -110,14 +110,14 @@ class PartParser:
         self._parser = MultipartParser(
             boundary,
             {
-                "on_part_begin": self._begin,
+                "on_part_begin": self._reset_part,
                 "on_header_field": self._take_name,
                 "on_header_value": self._take_value,
                 "on_header_end": self._end_header,
                 "on_headers_finished": self._end_head,
                 "on_part_data": self._take_data,
-                "on_part_end": self._begin,
-                "on_end": self._end,
+                "on_part_end": self._reset_part,
+                "on_end": self._end_body,
             },
             max_header_count=limits.headers,
             max_header_size=limits.header_size,
@@ -132,13 +132,13 @@ class PartParser:
         self._at = 0  # where the last name, value or data ended
         self._parts = self._files = self._delimiters = self._epilogue = 0
         self._in_data = self._plain = self._ended = False
-        self._begin()
+        self._reset_part()
 
     def take_chunk(self, chunk: bytes) -> list[Event]:
         """Take the next chunk of the body and return the completed events.
 
         Raises:
-            BadRequest: as `feed`.
+            BadRequest: as `feed_block`.
             PayloadTooLarge: above the total.
         """
         size = len(chunk)
@@ -146,7 +146,7 @@ class PartParser:
         if self._total > self._limits.total:
             raise PayloadTooLarge(f"The form must have at most {self._limits.total} bytes")
         if size >= BLOCK and not self._waiting:
-            return self.feed(chunk)
+            return self.feed_block(chunk)
         self._small.append(chunk)
         self._waiting += size
         return self.take_rest() if self._waiting >= BLOCK else []
@@ -155,14 +155,14 @@ class PartParser:
         """Parse the small chunks that wait for more, and return the completed events.
 
         Raises:
-            BadRequest: as `feed`.
+            BadRequest: as `feed_block`.
         """
         block = b"".join(self._small)
         self._small.clear()
         self._waiting = 0
-        return self.feed(block)
+        return self.feed_block(block)
 
-    def feed(self, block: bytes) -> list[Event]:
+    def feed_block(self, block: bytes) -> list[Event]:
         """Parse the next bytes of the body and return the completed events.
 
         Raises:
@@ -177,12 +177,12 @@ class PartParser:
                 self._events.append(block[at:end])
                 at = end
             else:
-                self._parse(block[at : at + STEP])
+                self._parse_step(block[at : at + STEP])
                 at += STEP
         events, self._events = self._events, []
         return events
 
-    def finish(self) -> None:
+    def finish_body(self) -> None:
         """End the body.
 
         Raises:
@@ -214,7 +214,7 @@ class PartParser:
         begun = last >= 0 and self._delimiter.startswith(block[last:])
         return last if begun else len(block)
 
-    def _parse(self, block: bytes) -> None:
+    def _parse_step(self, block: bytes) -> None:
         if self._ended:
             self._count_epilogue(len(block))
             return
@@ -248,7 +248,7 @@ class PartParser:
         if self._epilogue > self._limits.margin:
             raise BadRequest(f"More than {self._limits.margin} bytes after the closing boundary")
 
-    def _begin(self) -> None:
+    def _reset_part(self) -> None:
         self._in_data = False
         self._raw: RawHeaders = []
         self._name = self._value = b""
@@ -292,5 +292,5 @@ class PartParser:
             self._at = self._before + end
         self._events.append(data[start:end])
 
-    def _end(self) -> None:
+    def _end_body(self) -> None:
         self._ended = True

@@ -46,20 +46,22 @@ def parse_head(raw: RawHeaders) -> PartHead:
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part must not contain a control character")
-    kind, params = _parse("Content-Disposition", _single(raw, b"content-disposition"))
+    kind, params = _parse_field(
+        "Content-Disposition", _read_single_field(raw, b"content-disposition")
+    )
     if kind != "form-data" or not params.get("name"):
         raise BadRequest('A part has no name; send Content-Disposition: form-data; name="..."')
-    length = _single(raw, b"content-length")
+    length = _read_single_field(raw, b"content-length")
     if length and not (length.isascii() and length.isdigit()):
         raise BadRequest("The Content-Length of a part must be a decimal number")
     filename = params.get("filename")
-    content_type = _single(raw, b"content-type")
+    content_type = _read_single_field(raw, b"content-type")
     if filename is None and ";" in content_type:
         _check_charset(params["name"], content_type)
     return PartHead(params["name"], filename, content_type, Headers(raw))
 
 
-def _single(raw: RawHeaders, name: bytes) -> str:
+def _read_single_field(raw: RawHeaders, name: bytes) -> str:
     values = [value for key, value in raw if key == name]
     if len(values) > 1:
         raise BadRequest(f"A part has more than one {name.decode().title()} field")
@@ -69,7 +71,7 @@ def _single(raw: RawHeaders, name: bytes) -> str:
         raise BadRequest("The header of a part is not UTF-8 text") from None
 
 
-def _parse(field: str, text: str) -> tuple[str, dict[str, str]]:
+def _parse_field(field: str, text: str) -> tuple[str, dict[str, str]]:
     try:
         return parse_header(text)
     except ValueError as error:
@@ -77,6 +79,6 @@ def _parse(field: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 def _check_charset(name: str, content_type: str) -> None:
-    charset = _parse("Content-Type", content_type)[1].get("charset", "utf-8")
+    charset = _parse_field("Content-Type", content_type)[1].get("charset", "utf-8")
     if charset.lower() not in _UTF_8:
         raise BadRequest(f"Field {name!r} is in charset {charset!r}; send UTF-8")

@@ -35,7 +35,7 @@ class Part:
         self._body = body
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        while chunk := await self._body.chunk(self):
+        while chunk := await self._body.next_chunk(self):
             yield chunk
 
     async def read(self) -> bytes:
@@ -69,24 +69,24 @@ class _Body:
         self._next: PartHead | None = None
         self._open = True
 
-    async def chunk(self, part: Part) -> bytes | None:
+    async def next_chunk(self, part: Part) -> bytes | None:
         if part is not self._current:
             raise RuntimeError(
                 f"Part {part.name!r} was skipped and cannot be read any more; read each"
                 " part before the next"
             )
-        return await self._advance() if self._open else None
+        return await self._read_event() if self._open else None
 
-    async def part(self) -> Part | None:
+    async def next_part(self) -> Part | None:
         while self._open:
-            await self._advance()
+            await self._read_event()
         if self._next is None:
             return None
         self._current = Part(self._next, self)
         self._open = True
         return self._current
 
-    async def _advance(self) -> bytes | None:
+    async def _read_event(self) -> bytes | None:
         event = await anext(self._events, None)
         if isinstance(event, bytes):
             return event
@@ -111,5 +111,5 @@ async def stream_parts(
     events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
     async with aclosing(events):
         body = _Body(events, limits)
-        while (part := await body.part()) is not None:
+        while (part := await body.next_part()) is not None:
             yield part

@@ -54,12 +54,12 @@ class BodyReader:
     _look: DisconnectProbe | None = field(init=False, default=None)
 
     @property
-    def kept(self) -> bytes | None:
+    def kept_body(self) -> bytes | None:
         """The whole body after `read`; None before."""
         return self._kept
 
     @property
-    def started(self) -> bool:
+    def has_started(self) -> bool:
         """True if a part of the body has been received from the connection."""
         return self.size > 0 or self.complete
 
@@ -72,25 +72,25 @@ class BodyReader:
         Raises:
             PayloadTooLarge: above the limit, as soon as that is known.
             ClientDisconnect: when the client left before the end.
-            RuntimeError: when `stream` has consumed it already.
+            RuntimeError: when `stream_chunks` has consumed it already.
         """
         if self._kept is None:
             if self._reading:
                 raise RuntimeError("The body is being read by another task; await that one first")
-            if self.started:
+            if self.has_started:
                 raise RuntimeError(
                     "stream() already consumed the body; keep its chunks, or call body() first"
                 )
             self._check_declared()
             self._reading = self.asked = True
             try:
-                body = self._taken(await self._upcoming())
+                body = self._take_body(await self._receive_message())
                 if take is not None:
                     await take(len(body))
                 if not self.complete:  # most bodies come in one message
                     parts = [body]
                     while not self.complete:
-                        parts.append(await self._next())
+                        parts.append(await self._read_chunk())
                         if take is not None:
                             await take(len(parts[-1]))
                     body = b"".join(parts)
@@ -102,7 +102,7 @@ class BodyReader:
             self._kept = body
         return self._kept
 
-    async def stream(self) -> AsyncGenerator[bytes]:
+    async def stream_chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body in chunks as they arrive; none is kept.
 
         Raises:
@@ -113,17 +113,17 @@ class BodyReader:
             if self._kept:
                 yield self._kept
             return
-        if self.started:
+        if self.has_started:
             raise RuntimeError("The body was already streamed and is not kept; read it once")
         self._check_declared()
         self.asked = True
         while not self.complete:
             try:
-                message = await self._upcoming()
+                message = await self._receive_message()
             except asyncio.CancelledError:
                 self.was_awaited = True
                 raise
-            if chunk := self._taken(message):
+            if chunk := self._take_body(message):
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
@@ -132,15 +132,15 @@ class BodyReader:
             while not self.disconnected:
                 self.disconnected = (await self.receive())["type"] == "http.disconnect"
             return
-        look = self._looking()
+        look = self._open_probe()
         try:
             await look.wait_until_over()
         finally:
-            look.stop()
+            look.cancel_receive()
         self.disconnected = True
 
     @property
-    def looking(self) -> bool:
+    def is_reading_ahead(self) -> bool:
         """True once `is_disconnected` or `wait_for_disconnect` reads ahead of the body."""
         return self._look is not None
 
@@ -150,7 +150,7 @@ class BodyReader:
         Does not wait for the client.
         """
         if not self.disconnected:
-            self.disconnected = await self._looking().is_over()
+            self.disconnected = await self._open_probe().is_over()
         return self.disconnected
 
     async def stop_looking(self, error: BaseException | None = None) -> None:
@@ -160,9 +160,9 @@ class BodyReader:
             error: the exception of the request; unused, every exit callback takes it.
         """
         if self._look is not None:
-            self._look.stop()
+            self._look.cancel_receive()
 
-    def _looking(self) -> DisconnectProbe:
+    def _open_probe(self) -> DisconnectProbe:
         if self._look is None:
             self._look = DisconnectProbe(self.receive)
         return self._look
@@ -173,23 +173,23 @@ class BodyReader:
         Raises:
             PayloadTooLarge, ClientDisconnect: as `read`.
         """
-        return await self._next()
+        return await self._read_chunk()
 
-    async def _next(self) -> bytes:
+    async def _read_chunk(self) -> bytes:
         try:
-            return self._taken(await self._upcoming())
+            return self._take_body(await self._receive_message())
         except asyncio.CancelledError:
             self.was_awaited = True
             raise
 
-    def _upcoming(self) -> Awaitable[Message]:
+    def _receive_message(self) -> Awaitable[Message]:
         if self._look is not None:
-            return self._look.next()
+            return self._look.next_message()
         if self.disconnected:
             raise ClientDisconnect("The client disconnected before the end of the body")
         return self.receive()
 
-    def _taken(self, message: Message) -> bytes:
+    def _take_body(self, message: Message) -> bytes:
         """The body bytes of a message, added to the size."""
         if message["type"] == "http.disconnect":
             self.disconnected = True

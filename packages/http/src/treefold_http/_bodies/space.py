@@ -36,7 +36,7 @@ class _Taken:
         self.total = 0
         self.clients: dict[str, int] = {}
 
-    def add(self, client: str | None, size: int) -> None:
+    def add_bytes(self, client: str | None, size: int) -> None:
         self.total += size
         if client is not None:
             self.add_client(client, size)
@@ -89,7 +89,7 @@ class FormSpace:
         Raises:
             ServiceUnavailable: without room, or after this form has given way.
         """
-        await self._take(more, _disk, self._disk_limit, self._disk_share, kind="disk")
+        await self._take_room(more, _disk, self._disk_limit, self._disk_share, kind="disk")
 
     async def take_memory(self, more: int) -> None:
         """Reserve bytes of text in memory.
@@ -98,7 +98,9 @@ class FormSpace:
             ServiceUnavailable: as `take_disk`.
         """
         if not self.try_memory(more):
-            await self._take(more, _memory, self._memory_limit, self._memory_share, kind="memory")
+            await self._take_room(
+                more, _memory, self._memory_limit, self._memory_share, kind="memory"
+            )
 
     def try_memory(self, more: int) -> bool:
         """Reserve bytes of text in memory if they are free; without them no other form gives way.
@@ -110,15 +112,15 @@ class FormSpace:
             self._ahead -= more
             return True
         with _lock:
-            self.check()
+            self.require_not_evicted()
             needed, free = more - self._ahead, self._free_memory()
             if needed > free:
                 return False
             ahead = min(self.memory, AHEAD)
             self._ahead = ahead if needed + ahead <= free else 0
             size = needed + self._ahead
-            self._measure(size)
-            _memory.add(self._client, size)
+            self._count_bytes(size)
+            _memory.add_bytes(self._client, size)
             self.memory += size
             return True
 
@@ -128,7 +130,7 @@ class FormSpace:
             return free
         return min(free, self._memory_share - _memory.clients.get(self._client, 0))
 
-    def _measure(self, more: int) -> None:
+    def _count_bytes(self, more: int) -> None:
         now = monotonic()
         if now - self._since >= WINDOW:
             self._speed = self._recent / (now - self._since)
@@ -141,8 +143,8 @@ class FormSpace:
             disk, memory = min(disk, self.disk), min(memory, self.memory)
             self.disk -= disk
             self.memory -= memory
-            _disk.add(self._client, -disk)
-            _memory.add(self._client, -memory)
+            _disk.add_bytes(self._client, -disk)
+            _memory.add_bytes(self._client, -memory)
 
     def close(self) -> None:
         """Return everything; called at the end of the request."""
@@ -151,36 +153,40 @@ class FormSpace:
 
     __del__ = close
 
-    def check(self) -> None:
+    def require_not_evicted(self) -> None:
         """Refuse to go on with a form that has given way.
 
         Raises:
             ServiceUnavailable: if it has.
         """
         if self.is_evicted:
-            raise _refusal("This form arrived too slowly, and others needed its room")
+            raise _make_unavailable_error(
+                "This form arrived too slowly, and others needed its room"
+            )
 
-    async def _take(self, more: int, taken: _Taken, limit: int, share: int, *, kind: str) -> None:
+    async def _take_room(
+        self, more: int, taken: _Taken, limit: int, share: int, *, kind: str
+    ) -> None:
         slow: list[FormSpace] = []
         with _lock:
-            self.check()
-            self._measure(more)
+            self.require_not_evicted()
+            self._count_bytes(more)
             if self._client is not None and taken.clients.get(self._client, 0) + more > share:
-                raise _refusal("Too many forms of this client at the same time")
+                raise _make_unavailable_error("Too many forms of this client at the same time")
             while taken.total + more > limit:
-                slowest = self._slowest(kind)
+                slowest = self._find_slowest_form(kind)
                 if slowest is None:
-                    raise _refusal("Too many uploads at the same time")
+                    raise _make_unavailable_error("Too many uploads at the same time")
                 slowest.is_evicted = True
                 slowest.close()
                 slow.append(slowest)
-            taken.add(self._client, more)
+            taken.add_bytes(self._client, more)
             setattr(self, kind, getattr(self, kind) + more)
         for form in slow:
             if form.forget is not None:
                 await form.forget()
 
-    def _slowest(self, kind: str) -> FormSpace | None:
+    def _find_slowest_form(self, kind: str) -> FormSpace | None:
         now = monotonic()
         waiting = [
             form
@@ -190,10 +196,10 @@ class FormSpace:
             and getattr(form, kind) > 0
             and now - form._started >= WINDOW
         ]
-        slowest = min(waiting, key=lambda form: form.speed(now), default=None)
-        return slowest if slowest and slowest.speed(now) < self.speed(now) else None
+        slowest = min(waiting, key=lambda form: form.compute_speed(now), default=None)
+        return slowest if slowest and slowest.compute_speed(now) < self.compute_speed(now) else None
 
-    def speed(self, now: float) -> float:
+    def compute_speed(self, now: float) -> float:
         """Return the bytes a second of the last `WINDOW`."""
         elapsed = now - self._since
         if elapsed < WINDOW and self._started < self._since:
@@ -201,5 +207,5 @@ class FormSpace:
         return self._recent / max(elapsed, 1.0)
 
 
-def _refusal(reason: str) -> ServiceUnavailable:
+def _make_unavailable_error(reason: str) -> ServiceUnavailable:
     return ServiceUnavailable(f"{reason}; try again later", headers={"Retry-After": "10"})

@@ -46,7 +46,7 @@ class Spool:
         # A cancelled caller leaves its job running: closing waits until that job has ended.
         self._lock = threading.Lock()
 
-    async def append(self, chunks: list[bytes], *, disk: int) -> None:
+    async def append_chunks(self, chunks: list[bytes], *, disk: int) -> None:
         """Append chunks.
 
         Args:
@@ -59,8 +59,8 @@ class Spool:
         more = sum(map(len, chunks))
         if self._space is not None:
             await self._space.take_disk(more)
-        self._reserve(more, disk)
-        await run_on_disk(self._append, chunks)
+        self._reserve_bytes(more, disk)
+        await run_on_disk(self._write_chunks, chunks)
 
     async def read(self, start: int, size: int) -> bytes:
         """Return up to `size` bytes from `start`; all that follow if `size` is negative."""
@@ -73,7 +73,7 @@ class Spool:
             target.write(chunk)
             start += len(chunk)
 
-    def _reserve(self, more: int, disk: int) -> None:
+    def _reserve_bytes(self, more: int, disk: int) -> None:
         # Summed over live objects, so that an unclosed spool cannot hold its share for ever.
         with _reserving:
             if sum(spool.size for spool in _spools) + more > disk:
@@ -84,7 +84,7 @@ class Spool:
             self.size += more
             _spools.add(self)
 
-    def _append(self, chunks: list[bytes]) -> None:
+    def _write_chunks(self, chunks: list[bytes]) -> None:
         with self._lock:
             if self._closed:
                 return
@@ -108,7 +108,7 @@ class Spool:
             if self._file is not None:
                 with suppress(OSError):  # a full disk: the unwritten rest is no longer needed
                     self._file.close()
-                _remove(self._directory)
+                _remove_directory(self._directory)
             if self._space is not None:
                 self._space.give_back(disk=self.size)
             self.size = 0
@@ -131,10 +131,10 @@ def _open_private() -> tuple[BinaryIO, str]:
     try:
         return tempfile.TemporaryFile(dir=directory), directory
     finally:
-        _remove(directory)
+        _remove_directory(directory)
 
 
-def _remove(directory: str) -> None:
+def _remove_directory(directory: str) -> None:
     # On systems where an open file keeps its name (Windows), this succeeds after closing.
     with suppress(OSError):
         os.rmdir(directory)

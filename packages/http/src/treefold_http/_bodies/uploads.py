@@ -74,7 +74,7 @@ class UploadFile:
         if self._spool is not None:
             data = await self._spool.read(self._position, n)
         else:
-            data = self._whole()[self._position : None if n < 0 else self._position + n]
+            data = self._join_pieces()[self._position : None if n < 0 else self._position + n]
         self._position += len(data)
         return data
 
@@ -118,7 +118,7 @@ class UploadFile:
             else:
                 spool.copy_to(file)
 
-        return await run_on_disk(_save, path, self.filename, write, overwrite)
+        return await run_on_disk(_save_file, path, self.filename, write, overwrite)
 
     async def close(self) -> None:
         """Delete its bytes, also from the disk; called at the end of the request."""
@@ -135,7 +135,7 @@ class UploadFile:
         if self._closed:
             raise ValueError("The upload is closed; read it before the request ends")
 
-    def _whole(self) -> bytes:
+    def _join_pieces(self) -> bytes:
         if len(self._held) != 1:
             self._held = [b"".join(self._held)]
         return self._held[0]
@@ -146,16 +146,18 @@ class UploadFile:
         self._closed, self._held = True, []
         return spool
 
-    def _keep(self, held: list[bytes], size: int) -> None:
+    def _keep_pieces(self, held: list[bytes], size: int) -> None:
         """Take the pieces in memory, and the size of all pieces."""
         self._held, self.size = held, size
 
-    async def _spill(self, held: list[bytes], size: int, limits: Limits, space: FormSpace) -> None:
+    async def _spill_pieces(
+        self, held: list[bytes], size: int, limits: Limits, space: FormSpace
+    ) -> None:
         """Write pieces to disk; `size` bytes before the last of them were reserved in memory."""
         if self._spool is None:
             self._spool = Spool(space)
             space.give_back(memory=size)
-        await self._spool.append(held, disk=limits.disk)
+        await self._spool.append_chunks(held, disk=limits.disk)
 
 
 async def close_uploads(uploads: Iterable[UploadFile]) -> None:
@@ -164,7 +166,7 @@ async def close_uploads(uploads: Iterable[UploadFile]) -> None:
         await close_spools(spools)
 
 
-def _destination(path: str | os.PathLike[str], filename: str) -> Path:
+def _choose_destination(path: str | os.PathLike[str], filename: str) -> Path:
     if os.path.isdir(path):
         return Path(path, safe_name(filename))
     if os.fspath(path).endswith(("/", os.sep)):
@@ -174,10 +176,10 @@ def _destination(path: str | os.PathLike[str], filename: str) -> Path:
     return Path(path)
 
 
-def _save(
+def _save_file(
     path: str | os.PathLike[str], filename: str, write: Callable[[BinaryIO], None], overwrite: bool
 ) -> Path:
-    target = _destination(path, filename)
+    target = _choose_destination(path, filename)
     sibling = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
         with open(sibling, "xb") as file:

@@ -54,14 +54,14 @@ class Docs:
         app = self._app
         kept = app.project.kept
         if _KEY not in kept:  # in a thread, since it reads files
-            kept[_KEY] = await app.in_thread(_make, app)
+            kept[_KEY] = await app.in_thread(_make_docs_app, app)
         below = "".join(f"/{segment}" for segment in path_segments)
         if not below and request.raw_path.endswith(b"/"):
             below = "/"
         return _Relayed(kept[_KEY], below, is_quiet=list(path_segments[:1]) == ["assets"])
 
 
-def _make(app: Host) -> ASGIApp:
+def _make_docs_app(app: Host) -> ASGIApp:
     try:
         from treefold_docs_ui import DocsApp, Document, Inspector
     except ModuleNotFoundError as error:
@@ -79,11 +79,15 @@ def _make(app: Host) -> ASGIApp:
         whole = Document("All versions", "../openapi.json", asyncapi="../asyncapi.json")
         documents.insert(0, whole)
     title = read_info(app.root, app.table.latest).title
-    inspector = Inspector(site=lambda: _view(app), log=lambda: _log(app)) if app.dev else None
+    inspector = (
+        Inspector(site=lambda: _build_site_view(app), log=lambda: _follow_log(app))
+        if app.dev
+        else None
+    )
     return DocsApp(documents, title=title, inspector=inspector)
 
 
-def _view(app: Host) -> SiteView:
+def _build_site_view(app: Host) -> SiteView:
     from treefold_docs_ui import BrokenFile, SiteView, SkippedFile, SourceFile
 
     report = app.project.report
@@ -97,7 +101,7 @@ def _view(app: Host) -> SiteView:
     )
 
 
-async def _log(app: Host) -> AsyncIterator[Sequence[str]]:
+async def _follow_log(app: Host) -> AsyncIterator[Sequence[str]]:
     stopping = asyncio.ensure_future(app.stopping.wait())
     coming: asyncio.Future[Any] = stopping
     async with aclosing(keep_tail().follow()) as lines:
@@ -142,7 +146,7 @@ class _Relayed(Response):
             await request.reader.wait_for_disconnect()
             return {"type": "http.disconnect"}
 
-        async def forward(message: Message) -> None:
+        async def forward_message(message: Message) -> None:
             if message["type"] == "http.response.start":
                 request.sent_status = status = message["status"]
                 if self._is_quiet and status < 400 and request.plan is not None:
@@ -153,4 +157,4 @@ class _Relayed(Response):
                 message = {**message, "headers": written + added}
             await send(message)
 
-        await self._app(scope, receive, forward)
+        await self._app(scope, receive, forward_message)

@@ -42,30 +42,30 @@ class Health:
         self._failed: list[str] = []
         self._until = 0.0
         self.plans = {
-            LIVE: Plan(route=None, run=self._live, max_body=0, is_quiet=True),
-            READY: Plan(route=None, run=self._ready, max_body=0, is_quiet=True),
+            LIVE: Plan(route=None, run=self._answer_livez, max_body=0, is_quiet=True),
+            READY: Plan(route=None, run=self._answer_readyz, max_body=0, is_quiet=True),
         }
 
-    async def _live(self, request: Request) -> Response:
+    async def _answer_livez(self, request: Request) -> Response:
         check_reads(request.method, "A probe supports GET and HEAD only")
-        return _answer({"status": "alive"})
+        return _build_probe_response({"status": "alive"})
 
-    async def _ready(self, request: Request) -> Response:
+    async def _answer_readyz(self, request: Request) -> Response:
         check_reads(request.method, "A probe supports GET and HEAD only")
         if self._app.stopping.is_set():
-            return _answer({"status": "stopping"}, 503)
-        if failed := await self._failures():
-            return _answer({"status": "unavailable", "failed": failed}, 503)
-        return _answer({"status": "ready"})
+            return _build_probe_response({"status": "stopping"}, 503)
+        if failed := await self._read_failed_parts():
+            return _build_probe_response({"status": "unavailable", "failed": failed}, 503)
+        return _build_probe_response({"status": "ready"})
 
-    async def _failures(self) -> list[str]:
+    async def _read_failed_parts(self) -> list[str]:
         if self._asking is None or self._asking.get_loop() is not asyncio.get_running_loop():
             if monotonic() < self._until:
                 return self._failed
-            self._asking = asyncio.ensure_future(self._ask())
+            self._asking = asyncio.ensure_future(self._refresh_failed_parts())
         return await asyncio.shield(self._asking)
 
-    async def _ask(self) -> list[str]:
+    async def _refresh_failed_parts(self) -> list[str]:
         try:
             failed = await _failed_parts(self._app)
         finally:
@@ -97,21 +97,23 @@ def _with_mounted(app: Host) -> list[Runtime]:
 async def _failed_parts_of_one(app: Runtime) -> list[str]:
     from treefold_http._redis import used_redis
 
-    answers = asyncio.gather(*map(_answers, used_redis(app)))  # concurrent with the other checks
+    answers = asyncio.gather(
+        *map(_responds_to_ping, used_redis(app))
+    )  # concurrent with the other checks
     checks = await readiness(app, timeout=LIMIT)
     failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]
     return failed if all(await answers) else [*failed, "redis"]
 
 
-async def _answers(client: SharedRedis) -> bool:
+async def _responds_to_ping(client: SharedRedis) -> bool:
     from treefold_http._redis import RedisUnavailable
 
     try:
-        await client.ping()
+        await client.ping_server()
     except RedisUnavailable:
         return False
     return True
 
 
-def _answer(document: dict[str, object], status: int = 200) -> Response:
+def _build_probe_response(document: dict[str, object], status: int = 200) -> Response:
     return Response.json(document, status, headers={"Cache-Control": "no-store"})

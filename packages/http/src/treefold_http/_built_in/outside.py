@@ -58,10 +58,10 @@ def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Out
 
     Mounts are known after a boot, or after `load_boot_files`. Only applications serve sockets.
     """
-    found = app.mounts.find(path)
+    found = app.mounts.find_mount(path)
     if found is None or (method == WEBSOCKET and not isinstance(found.target, MountedApp)):
         return None
-    prefix, target = found.prefix, found.target
+    prefix, target = found.mount_prefix, found.target
     status, name = 200, type(target).__name__
     if isinstance(target, MountedApp):
         name = target.name

@@ -29,12 +29,14 @@ _SHOWN_ONCE = frozenset({"secret", "secretkey", "clientsecret", "totpsecret"})
 
 def check_answers(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets in response models and return annotations."""
-    for served in deployment.routes:
+    for served in deployment.loaded_routes:
         words = _WHOLE if served.route.method == "POST" else _WHOLE | _SHOWN_ONCE
         names = [name for node in _answer_types(served) for name in _secret_members(node, words)]
         for name in dict.fromkeys(names):
-            text = f"the answer of {served.shown} has the member {name!r}"
-            yield SECRET.at(served.file, text, f"response_model = ...  # a type without {name}")
+            text = f"the answer of {served.display_name} has the member {name!r}"
+            yield SECRET.at(
+                served.file_path, text, f"response_model = ...  # a type without {name}"
+            )
 
 
 def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
@@ -60,7 +62,7 @@ def _secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterator[str
 
 def _is_text(node: tree.TypeNode) -> bool:
     """Return True if a value may be the secret itself; a flag or a date is not."""
-    kinds = {each.bare for each in tree.options_of(node)} - {type(None), None}
+    kinds = {each.bare_annotation for each in tree.options_of(node)} - {type(None), None}
     dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]
     return not kinds <= {bool} and not dates
 

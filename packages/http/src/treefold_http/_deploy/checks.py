@@ -89,11 +89,11 @@ def check_deployment(
     named = {name for finding in found for name in finding.names}
     kept = [finding for finding in found if not any(name in silenced for name in finding.names)]
     if is_booted:
-        kept += _stale(deployment, set(silenced) - named)
+        kept += _find_unused_silenced(deployment, set(silenced) - named)
     return list(dict.fromkeys(kept))
 
 
-def _stale(deployment: Deployment, names: set[str]) -> Iterator[Finding]:
+def _find_unused_silenced(deployment: Deployment, names: set[str]) -> Iterator[Finding]:
     known = {kind.id for kinds in SUBJECTS.values() for kind in kinds}
     for name in sorted(names):
         is_known = name.partition(" ")[0] in known

@@ -90,7 +90,7 @@ class _PlacedEntry:
     entry: Any
     prefix: tuple[str, ...]
 
-    def meets(self, other: _PlacedEntry) -> bool:
+    def shares_routes(self, other: _PlacedEntry) -> bool:
         """Return True if both entries run for a common route."""
         pairs = zip(self.prefix, other.prefix, strict=False)
         return all(one == another or "*" in (one, another) for one, another in pairs)
@@ -98,7 +98,7 @@ class _PlacedEntry:
 
 def check_cors(deployment: Deployment) -> Iterator[Finding]:
     """Find origins that may read too much, and settings that browsers refuse or ignore."""
-    placed = [_place(entry) for entry in deployment.listed]
+    placed = [_place_entry(entry) for entry in deployment.listed_middleware]
     hosts = [host for p in _of_kind(placed, TrustedHosts) for host in p.entry.allowed]
     for number, one in enumerate(placed):
         if not isinstance(one.entry, CORS):
@@ -106,14 +106,14 @@ def check_cors(deployment: Deployment) -> Iterator[Finding]:
         yield from _check_readers(one.entry, deployment, hosts)
         yield from _check_preflight(one.entry, deployment)
         yield from _check_overlap(one, _of_kind(placed[number + 1 :], CORS))
-        if any(one.meets(limit) for limit in _of_kind(placed[:number], RateLimit)):
+        if any(one.shares_routes(limit) for limit in _of_kind(placed[:number], RateLimit)):
             text = "RateLimit comes before CORS: pages cannot read its 429"
             yield LATE.at(MIDDLEWARE, text, "middlewares = [CORS(...), RateLimit(...)]")
         if one.entry.has_credentials:
             yield from _check_sessions(one, placed, hosts)
 
 
-def _place(entry: Any) -> _PlacedEntry:
+def _place_entry(entry: Any) -> _PlacedEntry:
     return _PlacedEntry(inner_entry(entry), getattr(entry, "prefix", ()))
 
 
@@ -124,10 +124,14 @@ def _of_kind(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedEntry]:
 def _check_readers(entry: CORS, deployment: Deployment, hosts: Sequence[str]) -> Iterator[Finding]:
     """Yield origins of anybody whose pages read more than what is public."""
     if "*" in entry.origins:
-        shared = [s for s in deployment.routes if entry in s.entries]
+        shared = [s for s in deployment.loaded_routes if entry in s.entries]
         guarded = [s for s in shared if any(isinstance(e, IPAllowlist) for e in s.entries)]
         if guarded or entry.reaches_private_network:
-            why = f"IPAllowlist guards {guarded[0].shown}" if guarded else "it is for a network"
+            why = (
+                f"IPAllowlist guards {guarded[0].display_name}"
+                if guarded
+                else "it is for a network"
+            )
             text = f"CORS(['*']) lets pages of every site read answers, and {why}"
             yield INTERNAL.at(MIDDLEWARE, text, "CORS(['https://app.example.com'])")
     if entry.pattern is not None and entry.has_credentials:
@@ -146,12 +150,12 @@ def _foreign_origins(pattern: str, hosts: Sequence[str]) -> Iterator[str]:
     yield "https://evil.attacker.example"
     yield from (f"https://{host}.attacker.example" for host in hosts)
     if re.search(r"(?<!\\)[.\]][*+]\??(?=\w)", pattern):
-        yield _filled(pattern)
+        yield _fill_pattern(pattern)
     if re.search(r"(?<!\\)\.(?![*+?{])", pattern):
-        yield _filled(pattern)
+        yield _fill_pattern(pattern)
 
 
-def _filled(pattern: str) -> str:
+def _fill_pattern(pattern: str) -> str:
     text = re.sub(r"\\?\^|\\A|\\Z|\$", "", pattern)
     text = re.sub(r"(?<!\\)(?:\.|\[[^\]]*\])[*+]\??", "evil", text)
     text = re.sub(r"(?<!\\)\.", "x", text)
@@ -165,7 +169,7 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
             text = f"CORS(allow_methods=[{name!r}]) allows nothing: methods are in capitals"
             yield METHOD.at(MIDDLEWARE, text, f"CORS(allow_methods=[{name.upper()!r}], ...)")
     headers = {name.lower() for name in entry.headers}
-    shared = [each for each in deployment.routes if entry in each.entries]
+    shared = [each for each in deployment.loaded_routes if entry in each.entries]
     needed = {"Content-Type": ("JSON", any(each.route.method in _WITH_BODY for each in shared))}
     needed["Authorization"] = ("a token", any(_takes_token(each.contract) for each in shared))
     for name, (sent, is_needed) in needed.items():
@@ -182,7 +186,7 @@ def _takes_token(contract: Any) -> bool:
 
 def _check_overlap(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator[Finding]:
     """Yield origins that two entries answer: a browser refuses a repeated header field."""
-    for other in filter(one.meets, later):
+    for other in filter(one.shares_routes, later):
         named = [text for text in (*one.entry.origins, *other.entry.origins) if "*" not in text]
         for origin in named or ["https://any.example"]:
             if one.entry.allows(origin) and other.entry.allows(origin):
@@ -197,7 +201,7 @@ def _check_overlap(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator
 def _check_sessions(
     one: _PlacedEntry, placed: Sequence[_PlacedEntry], hosts: Sequence[str]
 ) -> Iterator[Finding]:
-    for session in filter(one.meets, _of_kind(placed, Sessions)):
+    for session in filter(one.shares_routes, _of_kind(placed, Sessions)):
         own = [host for host in (*hosts, session.entry.cookie.domain) if host]
         guards = [guard.entry for guard in _of_kind(placed, CSRF)] or [session.entry.guard]
         trusted = None if guards[0] is None else guards[0].trusted

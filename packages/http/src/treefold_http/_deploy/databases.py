@@ -56,7 +56,7 @@ def check_databases(deployment: Deployment) -> Iterator[Finding]:
     """Find connections that others can read, and logins that others can guess."""
     settings, sources = deployment.settings, deployment.sources
     for alias, url in settings.databases.items():
-        parts = _split(url)
+        parts = _split_url(url)
         if parts is None or parts.scheme not in _POSTGRES:
             continue
         file = sources.file_of("databases", alias)
@@ -77,9 +77,9 @@ def check_databases(deployment: Deployment) -> Iterator[Finding]:
 
 def _check_tests(deployment: Deployment) -> Iterator[Finding]:
     settings = deployment.settings
-    serving = {_place(url): alias for alias, url in settings.databases.items()}
+    serving = {_locate_database(url): alias for alias, url in settings.databases.items()}
     for alias, url in settings.test_databases.items():
-        if (same := serving.get(_place(url))) is not None:
+        if (same := serving.get(_locate_database(url))) is not None:
             text = f"tests use {alias!r} of test.databases, which is the database {same!r}"
             file = deployment.sources.file_of("test_databases", alias)
             yield TESTS.at(file, text, "[test.databases]  # leave it out: tests make their own")
@@ -87,7 +87,7 @@ def _check_tests(deployment: Deployment) -> Iterator[Finding]:
 
 def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
     for (setting, alias), url in urls.items():
-        parts = _split(url)
+        parts = _split_url(url)
         if parts is None or parts.scheme not in ("redis", "rediss") or not _is_remote(parts):
             continue
         file = deployment.sources.file_of(setting, alias or None)
@@ -100,7 +100,7 @@ def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) ->
             yield REDIS_OPEN.at(file, text, f'{shown} = "rediss://:password@{parts.hostname}"')
 
 
-def _split(url: str) -> SplitResult | None:
+def _split_url(url: str) -> SplitResult | None:
     try:
         return urlsplit(url)
     except ValueError:
@@ -111,9 +111,9 @@ def _is_remote(parts: SplitResult) -> bool:
     return bool(parts.hostname) and not is_loopback(parts.hostname or "")
 
 
-def _place(url: str) -> tuple[str, str, str]:
+def _locate_database(url: str) -> tuple[str, str, str]:
     """Return the parts of a URL that name a database; the user is none of them."""
-    parts = _split(url)
+    parts = _split_url(url)
     if parts is None:
         return "", "", url
     scheme = "postgresql" if parts.scheme in _POSTGRES else parts.scheme

@@ -62,36 +62,36 @@ class ServedRoute:
     reader: ReferenceReader
 
     @property
-    def file(self) -> str:
+    def file_path(self) -> str:
         """Its file, below the application root."""
         return f"Api/{self.route.file}"
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Its method and its URL, for messages."""
         return f"{self.route.method} {self.route.template}"
 
     @property
-    def changes(self) -> bool:
+    def is_state_changing(self) -> bool:
         """True if its method changes something."""
         return self.route.method in CHANGING
 
     @cached_property
-    def inputs(self) -> Sequence[Input]:
+    def client_inputs(self) -> Sequence[Input]:
         """The values that a client sends, the members of models too."""
         return [one for each in self.contract.inputs for one in (each, *each.members)]
 
     @property
-    def functions(self) -> Sequence[Any]:
+    def called_functions(self) -> Sequence[Any]:
         """Its handler, its dependencies, and the factories of what it is provided with."""
         steps = self.contract.steps
         shared = [step.provider.factory for step in steps if isinstance(step, Shared)]
-        return [self.module.handler, *self.contract.functions, *shared]
+        return [self.module.handler, *self.contract.dependency_functions, *shared]
 
     @cached_property
-    def references(self) -> References:
+    def code_references(self) -> References:
         """What its handler and its dependencies refer to."""
-        return self.reader.read(self.functions)
+        return self.reader.read(self.called_functions)
 
     @cached_property
     def needs_credentials(self) -> bool:
@@ -102,12 +102,12 @@ class ServedRoute:
     @cached_property
     def takes_password(self) -> bool:
         """True if a client sends a password to it."""
-        return self.changes and not PASSWORDS.isdisjoint(self.sent_names)
+        return self.is_state_changing and not PASSWORDS.isdisjoint(self.sent_names)
 
     @cached_property
     def sent_names(self) -> set[str]:
         """The names that a client sends, the fields of bodies too, in letters and digits."""
-        names = {one.name for one in self.inputs}
+        names = {one.name for one in self.client_inputs}
         for one in self.contract.inputs:
             names |= {m.read_as or m.name for m in members_in(one.type) if m.is_input}
         return {plain_name(name) for name in names}
@@ -117,24 +117,24 @@ class ServedRoute:
         """True if it verifies a password that anybody may send."""
         if self.needs_credentials:
             return False
-        if self.references.includes(login, verify_password, averify_password):
+        if self.code_references.includes_any(login, verify_password, averify_password):
             return True
-        is_new = self.references.includes(hash_password, ahash_password)
+        is_new = self.code_references.includes_any(hash_password, ahash_password)
         return self.takes_password and not is_new
 
     @cached_property
     def is_public_on_purpose(self) -> bool:
         """True if everybody has to reach it: a login, a logout, a registration."""
-        return self.is_login or self.takes_password or self.references.includes(logout)
+        return self.is_login or self.takes_password or self.code_references.includes_any(logout)
 
     @cached_property
     def is_guarded(self) -> bool:
         """True if credentials, a dependency, a middleware or the handler refuses clients."""
         guards = any(is_guard(entry, self.reader) for entry in self.entries)
-        return self.needs_credentials or guards or _refuses(self.references)
+        return self.needs_credentials or guards or _raises_refusal(self.code_references)
 
     @cached_property
-    def limits(self) -> Sequence[RateLimit]:
+    def rate_limits(self) -> Sequence[RateLimit]:
         """The limits in front of it."""
         return [entry for entry in self.entries if isinstance(entry, RateLimit)]
 
@@ -142,8 +142,10 @@ class ServedRoute:
     def is_limited(self) -> bool:
         """True if a limit of the framework or of the project counts its clients."""
         own = [each for each in self.entries if not _is_ours(each)]
-        found = self.reader.read([*own, *self.functions])
-        return bool(self.limits) or found.includes(TooManyRequests) or 429 in found.constants
+        found = self.reader.read([*own, *self.called_functions])
+        return (
+            bool(self.rate_limits) or found.includes_any(TooManyRequests) or 429 in found.constants
+        )
 
 
 @dataclass(eq=False)
@@ -168,47 +170,47 @@ class Deployment:
         self.settings = self.host.settings
 
     @cached_property
-    def listed(self) -> Sequence[Any]:
+    def listed_middleware(self) -> Sequence[Any]:
         """The entries of `Middleware/`."""
         return self.host.project.listed if self.is_booted else ()
 
     @cached_property
-    def table(self) -> RouteTable:
+    def route_table(self) -> RouteTable:
         """The route table."""
         return self.host.project.table
 
     @cached_property
-    def mounts(self) -> Mounts:
+    def project_mounts(self) -> Mounts:
         """The mounts of the project."""
         return self.host.mounts
 
     @cached_property
-    def routes(self) -> Sequence[ServedRoute]:
+    def loaded_routes(self) -> Sequence[ServedRoute]:
         """The routes whose files could be loaded."""
         return list(self._served_routes()) if self.is_booted else ()
 
     @cached_property
-    def entries(self) -> Sequence[Any]:
+    def middleware_entries(self) -> Sequence[Any]:
         """All entries of middleware, without `under`: those of `Middleware/`, then of modules."""
-        own = [entry for served in self.routes for entry in served.module.middlewares]
-        found = [inner_entry(each) for each in (*self.listed, *own)]
+        own = [entry for served in self.loaded_routes for entry in served.module.middlewares]
+        found = [inner_entry(each) for each in (*self.listed_middleware, *own)]
         return list({id(each): each for each in found}.values())
 
     @cached_property
-    def reach(self) -> Reach:
+    def network_reach(self) -> Reach:
         """From where requests come."""
-        return reach_of(self.settings, self.entries)
+        return reach_of(self.settings, self.middleware_entries)
 
     @cached_property
-    def outside(self) -> Sequence[Any]:
+    def outside_middleware(self) -> Sequence[Any]:
         """The middleware of what is no route: mounts, documents, 404."""
-        return entries_for(None, self.listed)
+        return entries_for(None, self.listed_middleware)
 
     def file_of_entry(self, entry: Any) -> str:
         """Return the file that lists an entry."""
-        for served in self.routes:
+        for served in self.loaded_routes:
             if any(inner_entry(each) is entry for each in served.module.middlewares):
-                return served.file
+                return served.file_path
         return MIDDLEWARE
 
     def _served_routes(self) -> Iterator[ServedRoute]:
@@ -231,7 +233,7 @@ def is_guard(entry: Any, reader: ReferenceReader) -> bool:
     """Return True for a middleware that refuses clients for who they are."""
     if isinstance(entry, IPAllowlist) or any(not one.optional for one in security_of(entry)):
         return True
-    return not _is_ours(entry) and _refuses(reader.read([entry]))
+    return not _is_ours(entry) and _raises_refusal(reader.read([entry]))
 
 
 def plain_name(name: str) -> str:
@@ -243,7 +245,7 @@ def _is_ours(entry: Any) -> bool:
     return type(entry).__module__.startswith(_OURS)
 
 
-def _refuses(found: References) -> bool:
-    if found.includes(Unauthorized, Forbidden):
+def _raises_refusal(found: References) -> bool:
+    if found.includes_any(Unauthorized, Forbidden):
         return True
-    return found.includes(HTTPError) and not found.constants.isdisjoint({401, 403})
+    return found.includes_any(HTTPError) and not found.constants.isdisjoint({401, 403})

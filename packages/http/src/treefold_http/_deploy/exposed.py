@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treefold_http._deploy.deployment import Deployment, inner_entry, is_guard
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.reach import covers, is_wide
+from treefold_http._deploy.reach import is_wide, networks_contain
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http.middleware._metrics import Metrics
@@ -83,28 +83,30 @@ def check_exposed(deployment: Deployment) -> Iterator[Finding]:
 
 def _is_guarded(deployment: Deployment, path: str) -> bool:
     """Return True if a guard runs for a path that is no route."""
-    below = [each for each in deployment.listed if getattr(each, "prefix", None) == (path,)]
-    chain = [*deployment.outside, *map(inner_entry, below)]
+    below = [
+        each for each in deployment.listed_middleware if getattr(each, "prefix", None) == (path,)
+    ]
+    chain = [*deployment.outside_middleware, *map(inner_entry, below)]
     return any(is_guard(entry, deployment.reader) for entry in chain)
 
 
 def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
-    reach = deployment.reach
-    for entry in deployment.entries:
+    reach = deployment.network_reach
+    for entry in deployment.middleware_entries:
         if not isinstance(entry, Metrics) or entry.page is None:
             continue
         file = deployment.file_of_entry(entry)
         if is_wide(entry.allowed):
             text = f"{entry.page} may be read from most addresses"
             yield METRICS.at(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
-        elif reach.peer and not reach.trusts_peer and covers(entry.allowed, reach.peer):
+        elif reach.peer and not reach.trusts_peer and networks_contain(entry.allowed, reach.peer):
             text = f"{entry.page} may be read from {reach.peer!r}, which is the proxy's address"
             write = f"ProxyHeaders([{reach.peer!r}])  # first in the list, before Metrics"
             yield METRICS.at(file, text, write)
 
 
 def _check_files(deployment: Deployment) -> Iterator[Finding]:
-    for target in deployment.mounts.targets if deployment.is_booted else ():
+    for target in deployment.project_mounts.mount_targets if deployment.is_booted else ():
         if not isinstance(target, StaticFiles):
             continue
         folder = deployment.root / target.directory
@@ -153,8 +155,10 @@ def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
         gib = settings.max_body * number // _GIB
         text = f"{number} bodies of {settings.max_body} bytes are {gib} GiB in each process"
         yield MEMORY.at(deployment.sources.file_of("max_body"), text, "max_body = 1048576")
-    for served in deployment.routes:
+    for served in deployment.loaded_routes:
         size = served.module.max_body
         if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_limited:
-            text = f"{served.shown} takes {size // 1024**2} MiB from anybody, without a limit"
-            yield UPLOAD.at(served.file, text, 'middlewares = [RateLimit("10/hour")]')
+            text = (
+                f"{served.display_name} takes {size // 1024**2} MiB from anybody, without a limit"
+            )
+            yield UPLOAD.at(served.file_path, text, 'middlewares = [RateLimit("10/hour")]')

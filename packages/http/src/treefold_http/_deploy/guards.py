@@ -44,22 +44,22 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
     """Find routes that were left without a guard."""
     if not deployment.is_booted:
         return
-    for duplicate in deployment.table.duplicates:
+    for duplicate in deployment.route_table.duplicates:
         *hidden, serves = duplicate.files
         shown = f"{duplicate.method} {duplicate.url}"
         text = f"{shown} is served by Api/{serves}, never by Api/{hidden[0]}"
         yield TWICE.at(f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one")
     open_routes = {**_lost_in_version(deployment), **_open_siblings(deployment)}
     for served, (kind, why) in open_routes.items():
-        text = f"{served.shown} refuses nobody, and {why}"
-        yield kind.at(served.file, text, "async def handler(user: User = Depends(signed_in)):")
+        text = f"{served.display_name} refuses nobody, and {why}"
+        yield kind.at(served.file_path, text, "async def handler(user: User = Depends(signed_in)):")
     yield from _check_caches(deployment)
 
 
-def _judged(deployment: Deployment) -> list[ServedRoute]:
+def _select_guardable_routes(deployment: Deployment) -> list[ServedRoute]:
     return [
         served
-        for served in deployment.routes
+        for served in deployment.loaded_routes
         if served.route.method not in _AUTOMATIC and not served.is_public_on_purpose
     ]
 
@@ -67,13 +67,15 @@ def _judged(deployment: Deployment) -> list[ServedRoute]:
 def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
     found: dict[ServedRoute, tuple[Kind, str]] = {}
     by_template: dict[str, list[ServedRoute]] = defaultdict(list)
-    for served in _judged(deployment):
+    for served in _select_guardable_routes(deployment):
         by_template[served.route.template].append(served)
     for group in by_template.values():
         for served in (each for each in group if not each.is_guarded):
-            weaker = [g for g in group if g.is_guarded and g.changes <= served.changes]
+            weaker = [
+                g for g in group if g.is_guarded and g.is_state_changing <= served.is_state_changing
+            ]
             if weaker:
-                found[served] = SIBLING, f"{weaker[0].shown} does"
+                found[served] = SIBLING, f"{weaker[0].display_name} does"
     by_parent: dict[str, list[list[ServedRoute]]] = defaultdict(list)
     for template, group in by_template.items():
         by_parent[template.rpartition("/")[0]].append(group)
@@ -91,14 +93,14 @@ def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]
 def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
     found: dict[ServedRoute, tuple[Kind, str]] = {}
     versions: dict[tuple[str, str], list[ServedRoute]] = defaultdict(list)
-    for served in _judged(deployment):
+    for served in _select_guardable_routes(deployment):
         path = served.route.template.removeprefix(f"/{served.route.version}")
         versions[served.route.method, path].append(served)
     for group in versions.values():
         guarded = [served for served in group if served.is_guarded]
         if guarded:
             found |= {
-                served: (VERSION, f"{guarded[-1].shown} does")
+                served: (VERSION, f"{guarded[-1].display_name} does")
                 for served in group
                 if not served.is_guarded
             }
@@ -108,7 +110,7 @@ def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, st
 def _check_caches(deployment: Deployment) -> Iterator[Finding]:
     """Yield caches in front of a guard of the project; the boot knows those of the framework."""
     told: set[int] = set()
-    for served in deployment.routes:
+    for served in deployment.loaded_routes:
         for index, entry in enumerate(served.entries):
             if not isinstance(entry, Cached) or id(entry) in told:
                 continue
@@ -117,6 +119,6 @@ def _check_caches(deployment: Deployment) -> Iterator[Finding]:
             if later:
                 told.add(id(entry))
                 name = getattr(later[0], "__name__", type(later[0]).__name__)
-                text = f"cached comes before {name} for {served.shown}"
+                text = f"cached comes before {name} for {served.display_name}"
                 write = f"middlewares = [{name}, cached(...)]"
                 yield CACHED.at(deployment.file_of_entry(entry), text, write)

@@ -33,11 +33,11 @@ _POLICY = "content-security-policy"
 
 def check_headers(deployment: Deployment) -> Iterator[Finding]:
     """Find routes without security headers, and headers that allow too much."""
-    if not deployment.reach.is_reached:
+    if not deployment.network_reach.is_reached:
         return
     bare = [
-        served.shown
-        for served in deployment.routes
+        served.display_name
+        for served in deployment.loaded_routes
         if served.route.method != "WEBSOCKET"
         and not any(isinstance(entry, SecurityHeaders) for entry in served.entries)
     ]
@@ -45,14 +45,14 @@ def check_headers(deployment: Deployment) -> Iterator[Finding]:
         more = f" and {len(bare) - 1} more routes" if bare[1:] else ""
         text = f"{bare[0]}{more} answer without security headers"
         yield NONE.at(MIDDLEWARE, text, "SecurityHeaders()")
-    for entry in deployment.entries:
+    for entry in deployment.middleware_entries:
         if isinstance(entry, SecurityHeaders):
             yield from _check_fields(entry, deployment.file_of_entry(entry))
 
 
 def _check_fields(entry: SecurityHeaders, file: str) -> Iterator[Finding]:
     policy = entry.fields.get(_POLICY, "")
-    directives = dict(_directives(policy))
+    directives = dict(_parse_directives(policy))
     if "x-frame-options" not in entry.fields and "frame-ancestors" not in directives:
         text = "SecurityHeaders sends neither X-Frame-Options nor frame-ancestors"
         yield FRAMES.at(file, text, 'SecurityHeaders(frame_options="DENY")')
@@ -65,7 +65,7 @@ def _check_fields(entry: SecurityHeaders, file: str) -> Iterator[Finding]:
         yield SCRIPTS.at(file, text, write)
 
 
-def _directives(policy: str) -> Iterator[tuple[str, list[str]]]:
+def _parse_directives(policy: str) -> Iterator[tuple[str, list[str]]]:
     for directive in policy.lower().split(";"):
         name, *values = directive.split() or [""]
         yield name, values

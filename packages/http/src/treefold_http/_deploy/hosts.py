@@ -43,23 +43,26 @@ _SHARED = frozenset(
 
 def check_hosts(deployment: Deployment) -> Iterator[Finding]:
     """Find hosts that are not checked, or too many that are trusted."""
-    if deployment.reach.is_reached:
-        yield from _unchecked(deployment)
-    for entry in deployment.entries:
+    if deployment.network_reach.is_reached:
+        yield from _find_unchecked_hosts(deployment)
+    for entry in deployment.middleware_entries:
         for name in entry.allowed if isinstance(entry, TrustedHosts) else ():
             below = name.removeprefix("*.").partition(":")[0].lower()
             if name.startswith("*.") and ("." not in below or below in _SHARED):
                 write = "TrustedHosts(['api.example.com'])  # the names of this application"
                 yield WIDE_HOST.at(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
-    chains = [deployment.outside, *(served.entries for served in deployment.routes)]
+    chains = [
+        deployment.outside_middleware,
+        *(served.entries for served in deployment.loaded_routes),
+    ]
     if any(_replaces_host(chain) for chain in chains):
         text = "TrustedHosts comes before ProxyHeaders(host=True)"
         yield LATE_HOST.at(MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]")
 
 
-def _unchecked(deployment: Deployment) -> Iterator[Finding]:
-    chains = {"what is no route": deployment.outside}
-    chains |= {served.shown: served.entries for served in deployment.routes}
+def _find_unchecked_hosts(deployment: Deployment) -> Iterator[Finding]:
+    chains = {"what is no route": deployment.outside_middleware}
+    chains |= {served.display_name: served.entries for served in deployment.loaded_routes}
     missing = [shown for shown, chain in chains.items() if not any(map(_checks_host, chain))]
     if not missing:
         return

@@ -44,7 +44,7 @@ _LONGEST_IDLE = 120.0
 
 def check_listening(deployment: Deployment) -> Iterator[Finding]:
     """Find connections that others can read, or hold."""
-    serve, reach = deployment.settings.serve, deployment.reach
+    serve, reach = deployment.settings.serve, deployment.network_reach
     file = deployment.sources.file_of("serve")
     if serve.tls_certificate is None and reach.is_public and not reach.names_proxy:
         taken = next(_takes_credentials(deployment), None)
@@ -61,16 +61,16 @@ def check_listening(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _takes_credentials(deployment: Deployment) -> Iterator[str]:
-    for entry in deployment.entries:
+    for entry in deployment.middleware_entries:
         if isinstance(entry, Sessions):
             yield "cookies of sessions are sent"
-    for served in deployment.routes:
+    for served in deployment.loaded_routes:
         if served.takes_password or served.needs_credentials:
-            yield f"{served.shown} takes credentials"
+            yield f"{served.display_name} takes credentials"
 
 
 def _check_hsts(deployment: Deployment) -> Iterator[Finding]:
-    entries = [each for each in deployment.entries if isinstance(each, SecurityHeaders)]
+    entries = [each for each in deployment.middleware_entries if isinstance(each, SecurityHeaders)]
     if entries and all(entry.hsts_seconds < _SHORTEST_HSTS for entry in entries):
         seconds = max(entry.hsts_seconds for entry in entries)
         text = f"SecurityHeaders sends HSTS for {seconds} s" if seconds else "there is no HSTS"

@@ -42,31 +42,33 @@ _SECRET_INPUTS = PASSWORDS | {"secret", "clientsecret", "apikey", "accesskey"}
 
 def check_logins(deployment: Deployment) -> Iterator[Finding]:
     """Find routes whose passwords can be guessed or read."""
-    for served in deployment.routes:
+    for served in deployment.loaded_routes:
         if served.is_login and served.route.method != "WEBSOCKET":
             yield from _check_limit(served)
-        for one in served.inputs:
+        for one in served.client_inputs:
             if one.place == "query" and plain_name(one.name) in _SECRET_INPUTS:
-                text = f"{served.shown} takes {one.name!r} from the query"
+                text = f"{served.display_name} takes {one.name!r} from the query"
                 write = f"{one.name}: Annotated[str, Header()]  # or a field of the body"
-                yield IN_QUERY.at(served.file, text, write)
+                yield IN_QUERY.at(served.file_path, text, write)
 
 
 def _check_limit(served: ServedRoute) -> Iterator[Finding]:
     line = 'middlewares = [RateLimit("10/min")]'
     if not served.is_limited:
-        text = f"{served.shown} checks a password, and nothing limits how often"
-        yield UNLIMITED.at(served.file, text, line)
+        text = f"{served.display_name} checks a password, and nothing limits how often"
+        yield UNLIMITED.at(served.file_path, text, line)
         return
-    if not served.limits:
+    if not served.rate_limits:
         return  # the project's own
-    by_address = [limit for limit in served.limits if limit.key is None]
-    keys = [limit.key for limit in served.limits if limit.key is not None]
+    by_address = [limit for limit in served.rate_limits if limit.key is None]
+    keys = [limit.key for limit in served.rate_limits if limit.key is not None]
     chosen = [key for key in keys if not _CHOSEN.isdisjoint(code_names(key))]
     if chosen and not by_address:
-        text = f"{served.shown} is limited by what a header field, the query or a cookie says"
-        yield CHOSEN_KEY.at(served.file, text, line)
-    a_minute = min(_MINUTE / limit.rate.interval for limit in served.limits)
+        text = (
+            f"{served.display_name} is limited by what a header field, the query or a cookie says"
+        )
+        yield CHOSEN_KEY.at(served.file_path, text, line)
+    a_minute = min(_MINUTE / limit.rate.interval for limit in served.rate_limits)
     if a_minute > _MOST:
-        text = f"{served.shown} allows {a_minute:.0f} guesses a minute"
-        yield LOOSE.at(served.file, text, line)
+        text = f"{served.display_name} allows {a_minute:.0f} guesses a minute"
+        yield LOOSE.at(served.file_path, text, line)

@@ -9,6 +9,6 @@ from treefold_http._types import tree
 
 def members_in(node: tree.TypeNode) -> Iterator[tree.Member]:
     """Yield the members of all records in a type."""
-    for inner, _ in tree.walk(node):
+    for inner, _ in tree.walk_types(node):
         if isinstance(inner, tree.Record):
-            yield from inner.members
+            yield from inner.declared_members

@@ -51,22 +51,24 @@ KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
 
 def check_proxies(deployment: Deployment) -> Iterator[Finding]:
     """Find trust that does not fit the peers of the server."""
-    reach, serve = deployment.reach, deployment.settings.serve
+    reach, serve = deployment.network_reach, deployment.settings.serve
     settings_file = deployment.sources.file_of("serve")
     if reach.is_public and reach.trusts_anyone:
         text = f"the forwarding fields of any peer of {listens_on(serve)} are believed"
         yield ANYONE.at(
-            _place(reach, settings_file), text, "ProxyHeaders(['10.0.0.7'])  # the proxy"
+            _choose_finding_file(reach, settings_file),
+            text,
+            "ProxyHeaders(['10.0.0.7'])  # the proxy",
         )
     if reach.peer and reach.names_proxy and not reach.trusts_peer:
         text = f"requests come from {reach.peer!r}, as the server listens on {listens_on(serve)}"
         text += ", and the trusted proxies are others"
         yield MISMATCH.at(
-            _place(reach, settings_file),
+            _choose_finding_file(reach, settings_file),
             text,
             f"ProxyHeaders([{reach.peer!r}])  # first in the list",
         )
-    readers = [entry for entry in deployment.entries if _reads_address(entry)]
+    readers = [entry for entry in deployment.middleware_entries if _reads_address(entry)]
     if reach.peer and not reach.names_proxy and readers:
         name = type(readers[0]).__name__
         text = f"{name} compares addresses, which are all {reach.peer!r} behind a proxy"
@@ -78,14 +80,14 @@ def check_proxies(deployment: Deployment) -> Iterator[Finding]:
         yield TWICE.at(settings_file, text, "forwarded_allow_ips = []  # ProxyHeaders does it")
 
 
-def _place(reach: Any, settings_file: str) -> str:
+def _choose_finding_file(reach: Any, settings_file: str) -> str:
     return MIDDLEWARE if reach.proxies else settings_file
 
 
 def _late_entries(deployment: Deployment) -> Iterator[Finding]:
     told: set[int] = set()
-    chains = [("what is no route", deployment.outside)]
-    chains += [(served.shown, served.entries) for served in deployment.routes]
+    chains = [("what is no route", deployment.outside_middleware)]
+    chains += [(served.display_name, served.entries) for served in deployment.loaded_routes]
     for shown, chain in chains:
         entry = _first_early(chain)
         if entry is None or id(entry) in told:

@@ -52,8 +52,8 @@ class Reach:
     @property
     def trusts_peer(self) -> bool:
         """True if the fields of the proxy on this machine are believed."""
-        return any(covers(proxy.trusted, self.peer) for proxy in self.proxies) or any(
-            one == "*" or (self.peer != UNIX and _holds(one, self.peer))
+        return any(networks_contain(proxy.trusted, self.peer) for proxy in self.proxies) or any(
+            one == "*" or (self.peer != UNIX and _network_contains(one, self.peer))
             for one in self.trusts_server
         )
 
@@ -100,7 +100,7 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def covers(networks: Networks, peer: str) -> bool:
+def networks_contain(networks: Networks, peer: str) -> bool:
     """Return True if a peer is in networks."""
     return networks.unix if peer == UNIX else parse_address(peer) in networks
 
@@ -110,7 +110,7 @@ def is_wide(networks: Networks) -> bool:
     return any(not one.is_private and one.prefixlen <= 16 for one in networks.networks)
 
 
-def _holds(network: str, peer: str) -> bool:
+def _network_contains(network: str, peer: str) -> bool:
     try:
         return ipaddress.ip_address(peer) in ipaddress.ip_network(network, strict=False)
     except ValueError:

@@ -45,13 +45,13 @@ class References:
     names: set[str] = field(default_factory=set[str])
     constants: set[int] = field(default_factory=set[int])
 
-    def add(self, other: References) -> None:
+    def merge_references(self, other: References) -> None:
         """Add other references."""
         self.objects |= other.objects
         self.names |= other.names
         self.constants |= other.constants
 
-    def includes(self, *targets: Any) -> bool:
+    def includes_any(self, *targets: Any) -> bool:
         """Return True if one of the objects is referred to."""
         return any(id(target) in self.objects for target in targets)
 
@@ -84,7 +84,7 @@ class ReferenceReader:
             if step not in seen:
                 seen.add(step)
                 direct, called = self._read_step(step)
-                found.add(direct)
+                found.merge_references(direct)
                 waiting += called
         return found
 
@@ -93,11 +93,11 @@ class ReferenceReader:
             function, owner = step
             direct = References()
             called: list[_Step] = []
-            for value in _referred(function, direct):
+            for value in _find_referred_objects(function, direct):
                 direct.objects[id(value)] = value
                 called += _steps_of(value, direct.names)
             if owner is not None:
-                called += _methods(owner, direct.names)
+                called += _find_methods(owner, direct.names)
             self._direct[step] = direct, [each for each in called if self._is_own(each[0])]
         return self._direct[step]
 
@@ -117,12 +117,12 @@ def _steps_of(value: Any, names: Collection[str]) -> Iterator[_Step]:
         if isinstance(inner, FunctionType) and inner is not value:
             yield inner, None
     elif isinstance(value, type):
-        yield from _methods(value, names)
+        yield from _find_methods(value, names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
-        yield from _methods(cast("type[object]", type(value)), names)
+        yield from _find_methods(cast("type[object]", type(value)), names)
 
 
-def _methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
+def _find_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
     for each in owner.__mro__[:-1]:
         for name, member in vars(each).items():
             if name in _HOOKS or name in names:
@@ -131,8 +131,8 @@ def _methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
                     yield function, owner
 
 
-def _referred(function: FunctionType, found: References) -> Iterator[Any]:
-    for code in _nested(function.__code__):
+def _find_referred_objects(function: FunctionType, found: References) -> Iterator[Any]:
+    for code in _walk_code(function.__code__):
         found.names |= set(code.co_names)
         found.constants |= {each for each in code.co_consts if type(each) is int}
         values = [function.__globals__[n] for n in code.co_names if n in function.__globals__]
@@ -144,7 +144,7 @@ def _referred(function: FunctionType, found: References) -> Iterator[Any]:
             yield value
             if isinstance(value, ModuleType) and id(value) not in seen:
                 seen.add(id(value))
-                values += _attributes(value, code.co_names)
+                values += _read_attributes(value, code.co_names)
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -152,14 +152,14 @@ def _referred(function: FunctionType, found: References) -> Iterator[Any]:
             continue
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
+def _walk_code(code: CodeType) -> Iterator[CodeType]:
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from _nested(each)
+            yield from _walk_code(each)
 
 
-def _attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
+def _read_attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
     is_ours = module.__name__.partition(".")[0] in _OURS  # its names load at first use
     for name in names:
         value = getattr(module, name, None) if is_ours else vars(module).get(name)
@@ -170,4 +170,4 @@ def _attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
 def code_names(value: Any) -> set[str]:
     """Return the names of attributes and globals in the code of a function itself."""
     functions = [function for function, _ in _steps_of(value, ())]
-    return {n for each in functions for code in _nested(each.__code__) for n in code.co_names}
+    return {n for each in functions for code in _walk_code(each.__code__) for n in code.co_names}

@@ -55,7 +55,7 @@ KINDS = (NO_CSRF, LAX, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
 def check_sessions(deployment: Deployment) -> Iterator[Finding]:
     """Find sessions that other sites can use, or that cannot be ended."""
     yield from _check_csrf(deployment)
-    for entry in deployment.entries:
+    for entry in deployment.middleware_entries:
         guard = entry.guard if isinstance(entry, Sessions) else entry
         if isinstance(guard, CSRF):
             for origin in filter(is_plain_origin, sorted(guard.trusted)):
@@ -63,11 +63,15 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
                 write = f"trusted_origins=['https://{urlsplit(origin).netloc}']"
                 yield PLAIN_ORIGIN.at(deployment.file_of_entry(entry), text, write)
         is_in_cookie = isinstance(entry, Sessions) and entry.store == "cookie"
-        logs_in = [each.shown for each in deployment.routes if each.references.includes(login)]
+        logs_in = [
+            each.display_name
+            for each in deployment.loaded_routes
+            if each.code_references.includes_any(login)
+        ]
         if is_in_cookie and logs_in:
             text = f"{logs_in[0]} logs users in, and Sessions(store='cookie') forgets no login"
             yield IRREVOCABLE.at(MIDDLEWARE, text, "Sessions(store='database')  # or 'redis'")
-    if any(served.route.method == "WEBSOCKET" for served in deployment.routes):
+    if any(served.route.method == "WEBSOCKET" for served in deployment.loaded_routes):
         file = deployment.sources.file_of("ws_allowed_origins")
         for origin in filter(is_plain_origin, deployment.settings.ws_allowed_origins):
             text = f"ws_allowed_origins has {origin!r}, whose pages are sent without TLS"
@@ -83,11 +87,11 @@ def is_plain_origin(origin: str) -> bool:
 
 def _check_csrf(deployment: Deployment) -> Iterator[Finding]:
     told: set[int] = set()
-    for served in deployment.routes:
-        if not served.changes:
+    for served in deployment.loaded_routes:
+        if not served.is_state_changing:
             continue
         for sessions in (each for each in served.entries if isinstance(each, Sessions)):
-            found = _first_csrf_fault(sessions, served.entries, served.shown)
+            found = _first_csrf_fault(sessions, served.entries, served.display_name)
             if found is not None and id(sessions) not in told:
                 told.add(id(sessions))
                 yield found

@@ -41,18 +41,18 @@ class SettingSources:
         variable = _variable_of(name, inner)
         if variable in os.environ:
             return ENVIRONMENT
-        if variable in self._variables:
+        if variable in self._given_variables:
             return DOTENV
-        for file, table in self._tables.items():
+        for file, table in self._file_tables.items():
             value = table.get(name)
             if inner is not None and isinstance(value, Mapping):
                 value = cast("Mapping[str, Any]", value).get(inner)
             if value is not None:
                 return file
-        return next(iter(self._tables), "treefold.toml")
+        return next(iter(self._file_tables), "treefold.toml")
 
     @cached_property
-    def tracked(self) -> frozenset[str]:
+    def tracked_files(self) -> frozenset[str]:
         """The settings files that are under version control."""
         names = [*(file for file, _ in _FILES), DOTENV]
         places = (self._root.resolve(), *self._root.resolve().parents)
@@ -68,16 +68,16 @@ class SettingSources:
         return frozenset(listed.stdout.decode(errors="replace").split("\0")) & frozenset(names)
 
     @cached_property
-    def _variables(self) -> Mapping[str, str]:
+    def _given_variables(self) -> Mapping[str, str]:
         return Settings.variables(self._root)
 
     @cached_property
-    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
+    def _file_tables(self) -> Mapping[str, Mapping[str, Any]]:
         found: dict[str, Mapping[str, Any]] = {}
         for file, keys in _FILES:
             path = self._root / file
             if path.is_file():
-                table = _descend(tomllib.loads(path.read_text(encoding="utf-8")), keys)
+                table = _read_nested_table(tomllib.loads(path.read_text(encoding="utf-8")), keys)
                 if table or not keys:
                     found[file] = table
         return found
@@ -92,7 +92,7 @@ def _variable_of(name: str, inner: str | None) -> str:
     return f"TREEFOLD_{name.upper()}" + (f"_{middle}" if middle else "")
 
 
-def _descend(content: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
+def _read_nested_table(content: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
     for key in keys:
         content = cast("Mapping[str, Any]", content.get(key, {}))
     return content

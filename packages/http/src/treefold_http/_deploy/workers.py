@@ -46,7 +46,7 @@ def check_workers(deployment: Deployment) -> Iterator[Finding]:
     if count < 2:
         return
     beside = f"beside {count} processes"
-    for entry in deployment.entries:
+    for entry in deployment.middleware_entries:
         file = deployment.file_of_entry(entry)
         if isinstance(entry, Sessions) and entry.is_in_memory:
             text = f"Sessions keeps its sessions in memory, {beside}"
@@ -56,7 +56,7 @@ def check_workers(deployment: Deployment) -> Iterator[Finding]:
                 file, f"RateLimit counts in memory, {beside}", "RateLimit(..., redis=True)"
             )
     yield from _check_caches(deployment, beside)
-    for name, module in ModuleSpace.of(deployment.root).loaded().items():
+    for name, module in ModuleSpace.of_root(deployment.root).find_loaded_modules().items():
         for each in vars(module).values():
             if isinstance(each, Rooms) and each.is_in_memory:
                 file = f"{name.replace('.', '/')}.py"
@@ -81,6 +81,6 @@ def _is_in_memory(caches: Mapping[str, str], alias: str) -> bool:
 
 
 def _uses_cache(deployment: Deployment) -> bool:
-    return any(isinstance(each, Cached) for each in deployment.entries) or any(
-        served.references.includes(get_cache) for served in deployment.routes
+    return any(isinstance(each, Cached) for each in deployment.middleware_entries) or any(
+        served.code_references.includes_any(get_cache) for served in deployment.loaded_routes
     )

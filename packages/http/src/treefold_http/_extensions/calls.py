@@ -53,11 +53,11 @@ def observe_all(extensions: Sequence[Any], span_factory: SpanFactory) -> Callabl
         extension.observe(span_factory) for extension in extensions if hasattr(extension, "observe")
     ]
 
-    def stop() -> None:
+    def stop_all() -> None:
         for one in stops:
             one()
 
-    return stop
+    return stop_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ async def readiness(app: Runtime, *, timeout: float = READY_TIMEOUT) -> list[Che
     message may quote an address.
     """
     asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
-    answers = await asyncio.gather(*(_ask(extension, timeout) for extension in asked))
+    answers = await asyncio.gather(*(_query_readiness(extension, timeout) for extension in asked))
     return [check for answer in answers for check in answer]
 
 
-async def _ask(extension: Any, timeout: float) -> Sequence[Check]:
+async def _query_readiness(extension: Any, timeout: float) -> Sequence[Check]:
     name = type(extension).__name__
     try:
         async with asyncio.timeout(timeout):

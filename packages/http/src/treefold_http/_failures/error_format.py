@@ -11,7 +11,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._types import tree
-from treefold_http._types.parameters import EMPTY, InjectionError, label, parameters_of, shown
+from treefold_http._types.parameters import (
+    EMPTY,
+    InjectionError,
+    format_annotation,
+    format_callable,
+    parameters_of,
+)
 from treefold_http._types.read import annotation_of, read
 from treefold_http._wire.header_fields import encode_header
 
@@ -54,11 +60,11 @@ class ErrorFormat:
         self.content_type = encode_header("content-type", media_type)
         _check_arguments(render)
         # Imported for a project that declares a format: others do not pay for it.
-        from treefold_http._types.serialize import serializer
+        from treefold_http._types.serialize import build_serializer
 
         try:
             self.model = _model_of(render, model)
-            self._shape = serializer(self.model)
+            self._shape = build_serializer(self.model)
         except InjectionError as error:
             raise TypeError(str(error)) from error
 
@@ -70,7 +76,7 @@ class ErrorFormat:
             SerializationError: for a value that is not the model; it never quotes the value.
         """
         if value is None:
-            raise TypeError(f"{label(self.render)} returned None")
+            raise TypeError(f"{format_callable(self.render)} returned None")
         return self._shape(value)
 
 
@@ -88,7 +94,7 @@ def _check_arguments(render: Callable[..., Any]) -> None:
         inspect.signature(render).bind(None, None)
     except TypeError as error:
         raise TypeError(
-            f"{label(render)} must take the request and the error: {error};"
+            f"{format_callable(render)} must take the request and the error: {error};"
             " write `def error_format(request, error) -> MyError`"
         ) from error
     except ValueError:  # a function without a readable signature
@@ -105,10 +111,14 @@ def _model_of(render: Callable[..., Any], model: Any) -> tree.TypeNode:
     node = read(model)
     options = tree.options_of(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
-        got = "no return annotation" if model is EMPTY else f"the annotation {shown(model)}"
+        got = (
+            "no return annotation"
+            if model is EMPTY
+            else f"the annotation {format_annotation(model)}"
+        )
         raise TypeError(
-            f"{label(render)} must say the model of all error bodies, got {got}; annotate it with"
-            " a dataclass, a TypedDict, or a model of pydantic or msgspec"
+            f"{format_callable(render)} must say the model of all error bodies, got {got};"
+            " annotate it with a dataclass, a TypedDict, or a model of pydantic or msgspec"
         )
     return node
 

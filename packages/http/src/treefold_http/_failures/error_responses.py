@@ -13,7 +13,13 @@ from treefold_http._extensions.calls import explain
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._failures.exception_handlers import ExceptionHandlers
 from treefold_http._failures.not_found_page import miss_page
-from treefold_http._failures.problems import crash, crash_detail, departed, escaped_json, problem
+from treefold_http._failures.problems import (
+    crash_detail,
+    escaped_json,
+    render_crash,
+    render_disconnect,
+    render_problem,
+)
 from treefold_http._responses.coercion import to_own_response
 from treefold_http._responses.response import Response, plain_response
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
@@ -40,48 +46,52 @@ class ErrorResponses:
         self.loaded: ErrorFormat | None = None
 
     @property
-    def format(self) -> ErrorFormat | None:
+    def error_format(self) -> ErrorFormat | None:
         """The error format, that of `app.error_format` first; None for the problem document."""
         return self.declared or self.loaded
 
-    async def respond(self, app: Runtime, error: BaseException, connection: Connection) -> Response:
+    async def respond_to_error(
+        self, app: Runtime, error: BaseException, connection: Connection
+    ) -> Response:
         """Return the response for an exception of a connection.
 
         A cancellation of its task is re-raised. Every other exception is answered, also
         `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
         """
         try:
-            handler = self.handlers.find(error)
+            handler = self.handlers.find_runner(error)
             if handler is not None:
                 made = await handler(app, connection, error)
                 if isinstance(made, HTTPError):
-                    return await self._render(made, connection)
+                    return await self._render_http_error(made, connection)
                 return to_own_response(made)
             if isinstance(error, HTTPError):
-                return await self._render(error, connection)
+                return await self._render_http_error(error, connection)
             if isinstance(error, ClientDisconnect):
-                return departed(connection)
+                return render_disconnect(connection)
         except BaseException as unfit:  # its headers cannot be sent, or its handler failed
             if is_outer_cancellation(unfit, connection.id):
                 raise
             error = unfit
         connection.error = error
         await explain(app, error)
-        if self.format is None:
-            return crash(error, connection)
+        if self.error_format is None:
+            return render_crash(error, connection)
         hidden = HTTPError(500, crash_detail(error, connection))
-        return await self._formatted(self.format, hidden, connection) or crash(error, connection)
+        return await self._render_in_format(self.error_format, hidden, connection) or render_crash(
+            error, connection
+        )
 
-    async def _render(self, error: HTTPError, connection: Connection) -> Response:
+    async def _render_http_error(self, error: HTTPError, connection: Connection) -> Response:
         if connection.app.dev and (page := miss_page(error, connection)) is not None:
             return page
-        if self.format is not None:
-            made = await self._formatted(self.format, error, connection)
+        if self.error_format is not None:
+            made = await self._render_in_format(self.error_format, error, connection)
             if made is not None:
                 return made
-        return problem(error, connection)
+        return render_problem(error, connection)
 
-    async def _formatted(
+    async def _render_in_format(
         self, form: ErrorFormat, error: HTTPError, connection: Connection
     ) -> Response | None:
         """Render an error in the format; None, with one log line, if that fails."""

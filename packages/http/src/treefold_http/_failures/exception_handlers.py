@@ -25,7 +25,9 @@ class ExceptionHandlers:
     def __init__(self) -> None:
         self._by_type: dict[type[BaseException], _Run] = {}
 
-    def adder(self, kind: type[BaseException]) -> Callable[[ExceptionHandler], ExceptionHandler]:
+    def make_decorator(
+        self, kind: type[BaseException]
+    ) -> Callable[[ExceptionHandler], ExceptionHandler]:
         """Return a decorator that registers a handler for an exception type.
 
         Raises:
@@ -38,13 +40,13 @@ class ExceptionHandlers:
                 f" got {kind!r}"
             )
 
-        def add(handler: ExceptionHandler) -> ExceptionHandler:
-            self._by_type[kind] = _runner(handler)
+        def register_handler(handler: ExceptionHandler) -> ExceptionHandler:
+            self._by_type[kind] = _make_runner(handler)
             return handler
 
-        return add
+        return register_handler
 
-    def find(self, error: BaseException) -> _Run | None:
+    def find_runner(self, error: BaseException) -> _Run | None:
         """Return a function that runs the handler of an exception; None if there is no handler."""
         if not self._by_type:
             return None
@@ -58,7 +60,7 @@ _ANSWERS = (HTTPError, ClientDisconnect)
 _CATCH_ALL = (Exception, BaseException)
 
 
-def _runner(handler: ExceptionHandler) -> _Run:
+def _make_runner(handler: ExceptionHandler) -> _Run:
     if inspect.iscoroutinefunction(handler):
         return lambda app, request, error: handler(request, error)
     return lambda app, request, error: app.in_thread(handler, request, error)

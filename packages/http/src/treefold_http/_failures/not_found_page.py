@@ -84,7 +84,7 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
     }
     safe = {name: escape(text) for name, text in shown.items()}
     docs = _link_to_docs(scope.get("root_path", "")) if app.has_docs else ""
-    text = _PAGE.format(rows=_rows(explanation_lines(found)), docs=docs, **safe)
+    text = _PAGE.format(rows=_render_rows(explanation_lines(found)), docs=docs, **safe)
     body = text.encode("utf-8", "backslashreplace").decode()
     return Response.html(body, status=error.status, headers={**_HEADERS, **error.headers})
 
@@ -101,7 +101,7 @@ def _wants_html(fields: Iterable[str]) -> bool:
     return "text/html" in types
 
 
-def _rows(lines: Iterable[Line]) -> str:
+def _render_rows(lines: Iterable[Line]) -> str:
     return "\n".join(
         f"<tr><th scope=row>{escape(line.label)}</th><td>{escape(line.text)}</td></tr>"
         for line in lines

@@ -23,58 +23,64 @@ PROBLEM_TYPE = (b"content-type", b"application/problem+json")
 _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
-def problem(error: HTTPError, connection: Connection) -> Response:
+def render_problem(error: HTTPError, connection: Connection) -> Response:
     """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
-    document = _document(error.title, error.status, error.message or error.title, connection)
+    document = _build_document(error.title, error.status, error.message or error.title, connection)
     if error.errors is not None:
         document["errors"] = error.errors
-    return _response(document, error.headers)
+    return _build_response(document, error.headers)
 
 
-def crash(error: BaseException, connection: Connection) -> Response:
+def render_crash(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
-    document = _document("Internal Server Error", 500, crash_detail(error, connection), connection)
+    document = _build_document(
+        "Internal Server Error", 500, crash_detail(error, connection), connection
+    )
     if connection.app.dev:
-        document["traceback"] = [_text(line) for line in traceback.format_exception(error)]
-    return _response(document, {})
+        document["traceback"] = [
+            _escape_surrogates(line) for line in traceback.format_exception(error)
+        ]
+    return _build_response(document, {})
 
 
 def crash_detail(error: BaseException, connection: Connection) -> str:
     """Return the detail of a 500: the exception in development, else nothing of it."""
     if not connection.app.dev:
         return _HIDDEN
-    return _text("".join(traceback.format_exception_only(error)).strip())
+    return _escape_surrogates("".join(traceback.format_exception_only(error)).strip())
 
 
-def departed(connection: Connection) -> Response:
+def render_disconnect(connection: Connection) -> Response:
     """Return the response to a request whose client has disconnected: it is logged, never received.
 
     A server that stopped waiting for the client and answered itself passes its status in the scope.
     """
     status: int = connection.scope.get("treefold.answered", 499)
-    return _response(_document("Client Closed Request", status, "The client left", connection), {})
+    return _build_response(
+        _build_document("Client Closed Request", status, "The client left", connection), {}
+    )
 
 
 _HIDDEN = "The server failed to answer this request"
 
 
-def _document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
+def _build_document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
     return {
         "type": "about:blank",
         "title": title,
         "status": status,
-        "detail": _text(detail),
+        "detail": _escape_surrogates(detail),
         "instance": connection.raw_path.decode("ascii", "backslashreplace"),
         "request_id": connection.id,
     }
 
 
-def _text(text: str) -> str:
+def _escape_surrogates(text: str) -> str:
     """Make text encodable in UTF-8: an exception may quote half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
+def _build_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
     made = plain_response(escaped_json(document), PROBLEM_TYPE, document["status"])
     made.headers.update(headers)
     return made

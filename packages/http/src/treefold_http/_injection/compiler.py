@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from treefold_http._injection.contract import Argument, Call, Contract, Input, Step
 from treefold_http._responses.endpoints import Endpoint
-from treefold_http._runtime.exit_callbacks import enter, enter_plain
+from treefold_http._runtime.exit_callbacks import enter_async, enter_plain
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.validate import Errors
-from treefold_http._wire.errors import unprocessable
+from treefold_http._wire.errors import unprocessable_error
 
 
 def compile_call(
@@ -61,7 +61,7 @@ class _CallCompiler:
         self.collecting: set[int] = set()
         self.names: dict[str, Any] = {
             **values,
-            "enter": enter,
+            "enter": enter_async,
             "enter_plain": enter_plain,
             "check": _raise_errors,
             "sent": _keep_sent,
@@ -186,7 +186,7 @@ def _compile_source(source: str) -> CodeType:
 
 
 def _raise_errors(errors: Errors) -> None:
-    raise unprocessable("request", errors)
+    raise unprocessable_error("request", errors)
 
 
 def _keep_sent(name: str, value: Any, default: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.resolver import Injection, plan_call
 from treefold_http._runtime.background import BackgroundTasks
-from treefold_http._runtime.current_application import entering
+from treefold_http._runtime.current_application import enter_application
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class InjectionContext:
         if outcome is not None and outcome is not error:
             raise outcome
         if error is None:
-            self.app.background.start(self.background)
+            self.app.background.start_work(self.background)
 
     async def __aenter__(self) -> InjectionContext:
-        self._entering = entering(self.app)
+        self._entering = enter_application(self.app)
         self._entering.__enter__()
         return self
 

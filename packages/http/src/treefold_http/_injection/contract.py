@@ -50,15 +50,15 @@ class Input:
     binder: Binder = field(compare=False, repr=False)
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """True if it must be sent."""
         return self.default is EMPTY
 
     @property
     def can_fail(self) -> bool:
         """True if a value of the client can be invalid or missing."""
-        free = self.type.bare in (str, EMPTY, Any) and not self.type.markers
-        return self.required or not free
+        free = self.type.bare_annotation in (str, EMPTY, Any) and not self.type.markers
+        return self.is_required or not free
 
 
 class Argument(NamedTuple):
@@ -118,17 +118,17 @@ class Contract:
     security: tuple[Security, ...] = ()
     is_opaque: bool = False
 
-    def output(self, status: str | None) -> TypeNode | None:
+    def output_type(self, status: str | None) -> TypeNode | None:
         """Return the declared type of the responses with a status; None for any type."""
         return next((each.type for each in self.outputs if each.status == status), None)
 
     @property
-    def functions(self) -> list[Callable[..., Any]]:
+    def dependency_functions(self) -> list[Callable[..., Any]]:
         """The dependencies of the handler."""
         return [step.function for step in self.steps if isinstance(step, Call)]
 
     @property
-    def errors(self) -> set[int]:
+    def error_statuses(self) -> set[int]:
         """The statuses with which the inputs can be refused."""
         statuses = {400} if self.inputs else set[int]()
         models = (step.members for step in self.steps if isinstance(step, Input))

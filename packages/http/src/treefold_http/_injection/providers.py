@@ -52,7 +52,7 @@ class Providers:
         self._scopes: list[tuple[Provider, Any]] = []
         self._making: dict[Provider, asyncio.Future[Any]] = {}
 
-    def add(self, key: Key, provider: Any) -> None:
+    def add_provider(self, key: Key, provider: Any) -> None:
         """Register the provider of a type or a parameter name; a later one replaces an earlier.
 
         Raises:
@@ -61,13 +61,13 @@ class Providers:
         self._added[key] = _check_provider(key, provider)
         self._changed()
 
-    def declare(self, providers: Mapping[Key, Any]) -> None:
+    def declare_providers(self, providers: Mapping[Key, Any]) -> None:
         """Replace the declared providers by the current ones of `providers.py`.
 
         A provider whose factory and scope are unchanged stays the same object and keeps its value.
 
         Raises:
-            TypeError: as `add`; the declared providers are then unchanged.
+            TypeError: as `add_provider`; the declared providers are then unchanged.
         """
         former = self.declared
         made = {key: _check_provider(key, provider) for key, provider in providers.items()}
@@ -75,7 +75,7 @@ class Providers:
             key: _keep_same(former.get(key), provider) for key, provider in made.items()
         }
 
-    def find(self, annotation: Any, name: str) -> Provider | None:
+    def find_for_parameter(self, annotation: Any, name: str) -> Provider | None:
         """Return the provider of a parameter, by its type or else by its name."""
         if self._asked is not None:
             self._asked.update([annotation, name] if isinstance(annotation, type) else [name])
@@ -83,7 +83,9 @@ class Providers:
         return found or self._find_provider(name)
 
     @contextmanager
-    def lookups(self, user: T, into: MutableMapping[T, frozenset[Key]] | None) -> Generator[None]:
+    def record_lookups(
+        self, user: T, into: MutableMapping[T, frozenset[Key]] | None
+    ) -> Generator[None]:
         """Note the keys that are looked for in a block, found or not.
 
         Args:
@@ -101,7 +103,7 @@ class Providers:
     def _find_provider(self, key: Key) -> Provider | None:
         return self._added.get(key) or self.declared.get(key)
 
-    async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def get_app_value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
         """Return the application's value of a provider; concurrent callers share one `make`."""
         if provider in self.values:
             return self.values[provider]

@@ -27,9 +27,14 @@ from treefold_http._injection.text_readers import (
 )
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import Decoder, model_decoder, text_converter
-from treefold_http._types.parameters import EMPTY, InjectionError, label, shown
-from treefold_http._types.scalars import converter
-from treefold_http._types.validate import Errors, entry
+from treefold_http._types.parameters import (
+    EMPTY,
+    InjectionError,
+    format_annotation,
+    format_callable,
+)
+from treefold_http._types.scalars import build_converter
+from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.errors import UnprocessableEntity
 from treefold_http._wire.json import loads
 
@@ -65,7 +70,7 @@ def resolve_source(
     constraints.check_markers(node.markers)
     kept = tuple(m for m in node.markers if constraints.family_of(m) or hasattr(m, "documentation"))
     if kept != node.markers:
-        annotation = Annotated[node.bare, *kept] if kept else node.bare
+        annotation = Annotated[node.bare_annotation, *kept] if kept else node.bare_annotation
         node = replace(node, annotation=annotation, markers=kept)
     if in_path:
         return _input_of_path(parameter, node, function)
@@ -84,7 +89,8 @@ def resolve_source(
     if parameter.default is not EMPTY:
         return None
     raise InjectionError(
-        f"Nothing provides parameter {parameter.name!r} of {label(function)}; name it after a path"
+        f"Nothing provides parameter {parameter.name!r} of {format_callable(function)}; name it"
+        " after a path"
         " parameter, annotate it with a scalar for the query or a model for the body, or give it"
         " Depends(...)"
     )
@@ -107,7 +113,11 @@ def find_marker(
     if len(options) == 1 and options[0] is not node:
         inner = options[0]
         own = [
-            *(_complete_dependency(inner.bare, m) for m in inner.markers if _says_where(m)),
+            *(
+                _complete_dependency(inner.bare_annotation, m)
+                for m in inner.markers
+                if _says_where(m)
+            ),
             *own,
         ]
         hidden = next(_yield_hidden_markers(inner), None)
@@ -116,7 +126,7 @@ def find_marker(
     if hidden is not None:
         kind = "Depends" if isinstance(hidden, Dependency) else _class_of(hidden).__name__
         raise InjectionError(
-            f"{kind}() of parameter {name!r} of {label(function)} has no effect inside"
+            f"{kind}() of parameter {name!r} of {format_callable(function)} has no effect inside"
             f" another type; write Annotated[..., {kind}(...)] around the whole type"
         )
     first = next((marker for marker in own if isinstance(marker, Dependency)), None)
@@ -127,11 +137,11 @@ def find_marker(
 def _make_refusal(
     parameter: inspect.Parameter, function: Callable[..., Any], text: str
 ) -> InjectionError:
-    return InjectionError(f"Parameter {parameter.name!r} of {label(function)} {text}")
+    return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
 
 
 def _bare_name(node: tree.TypeNode) -> str:
-    return shown(constraints.unconstrained(node))
+    return format_annotation(constraints.strip_constraints(node))
 
 
 def _says_where(marker: Any) -> bool:
@@ -156,7 +166,7 @@ def _class_of(source: Any) -> type:
 def _yield_hidden_markers(node: tree.TypeNode) -> Iterator[Any]:
     """Yield the source and dependency markers inside unions and lists."""
     if isinstance(node, (tree.UnionType, tree.ListType)):
-        for part in node.parts:
+        for part in node.inner_types:
             yield from filter(_says_where, part.markers)
             yield from _yield_hidden_markers(part)
 
@@ -180,25 +190,25 @@ def check_bodies(taken: Sequence[Taken]) -> None:
     for (function, name), (other, again) in itertools.pairwise(models):
         if function is other and name != again:
             raise InjectionError(
-                f"{label(function)} takes the body twice, as {name!r} and as {again!r};"
+                f"{format_callable(function)} takes the body twice, as {name!r} and as {again!r};"
                 " put both into one model"
             )
     if models and forms:
         (function, model), (other, field) = models[0], forms[0]
-        beside = "" if function is other else f"{label(other)} takes "
+        beside = "" if function is other else f"{format_callable(other)} takes "
         raise InjectionError(
-            f"{label(function)} takes {model!r} from a JSON body and {beside}{field!r} from"
-            " a form; a request has one body, so remove one of them"
+            f"{format_callable(function)} takes {model!r} from a JSON body and {beside}{field!r}"
+            " from a form; a request has one body, so remove one of them"
         )
 
 
 def _input_of_path(
     parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
 ) -> Input:
-    convert = converter(node) or text_converter(node)
+    convert = build_converter(node) or text_converter(node)
     if convert is None:
         raise InjectionError(
-            f"Path parameter {parameter.name!r} of {label(function)} is annotated"
+            f"Path parameter {parameter.name!r} of {format_callable(function)} is annotated"
             f" {_bare_name(node)}, which text cannot be converted to; use str, int, UUID, an enum"
             " or a date"
         )
@@ -229,8 +239,8 @@ def _input_of_source(
         if source.alias is not None:
             raise InjectionError(
                 f"Body({source.alias!r}) of parameter {parameter.name!r} of"
-                f" {label(function)} names a member, but a parameter takes the whole body;"
-                " declare a model with that member"
+                f" {format_callable(function)} names a member, but a parameter takes the whole"
+                " body; declare a model with that member"
             )
         decoder = model_decoder(node, anything=True)
         assert decoder is not None  # noqa: S101 - guaranteed by `anything`
@@ -238,11 +248,14 @@ def _input_of_source(
     if isinstance(source, sources.File):
         many = is_upload(node)
         if many is None and node.annotation is not EMPTY:
-            text = f"is annotated {shown(node.bare)}, which File() cannot provide"
-            raise _make_refusal(parameter, function, f"{text}; use UploadFile or a list of it")
+            shown = format_annotation(node.bare_annotation)
+            text = (
+                f"is annotated {shown}, which File() cannot provide; use UploadFile or a list of it"
+            )
+            raise _make_refusal(parameter, function, text)
         return _input_of_file(parameter, node, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
-        found = model_input(parameter, node, source, label(function))
+        found = model_input(parameter, node, source, format_callable(function))
         if found is not None:
             return found
     reader = text_reader(node, anything=True)
@@ -266,7 +279,7 @@ def _input_of_type(
     decoder = model_decoder(node)
     if decoder is not None:
         return _input_of_body(parameter, node, decoder)
-    constrained = bool(constraints.families(node))
+    constrained = bool(constraints.find_families(node))
     reader = text_reader(node, anything=constrained or is_text_class(node))
     if reader is not None:
         return _input_of_text(parameter, node, source, reader)
@@ -319,8 +332,8 @@ def is_upload(node: tree.TypeNode) -> bool | None:
         return None
     listed = list_in(node)
     if listed is not None and listed.kind is list:
-        return True if listed.item.bare is UploadFile else None
-    return False if options[0].bare is UploadFile else None
+        return True if listed.item.bare_annotation is UploadFile else None
+    return False if options[0].bare_annotation is UploadFile else None
 
 
 def _input_of_body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
@@ -345,7 +358,7 @@ def _input_of_body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: D
                 errors.extend(map(dict, error.errors or ()))
                 return None
         if parameter.default is EMPTY:
-            errors.append(entry(["body"], "is required", "missing"))
+            errors.append(make_error_entry(["body"], "is required", "missing"))
         return parameter.default
 
     binder = sources.Binder(bind_body, waits=True, body="json")

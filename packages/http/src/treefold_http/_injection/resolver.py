@@ -31,7 +31,7 @@ from treefold_http._requests.connection import Connection
 from treefold_http._requests.request import Request
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.background import BackgroundTasks
-from treefold_http._types.parameters import EMPTY, InjectionError, label, parameters_of
+from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, parameters_of
 from treefold_http._types.read import annotation_of, read
 from treefold_http._websockets.websocket import WebSocket
 
@@ -94,7 +94,7 @@ def plan_call(
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
     """
     contract = _Resolver(injection, kind, path_parameters, inside).resolve(handler)
-    values = {"in_thread": injection.in_thread, "app_value": injection.providers.value}
+    values = {"in_thread": injection.in_thread, "app_value": injection.providers.get_app_value}
     return compile_call(handler, contract, values), contract
 
 
@@ -114,7 +114,7 @@ def plan_split_call(
         InjectionError: as `plan_call`.
     """
     contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
-    values = {"in_thread": injection.in_thread, "app_value": injection.providers.value}
+    values = {"in_thread": injection.in_thread, "app_value": injection.providers.get_app_value}
     early = early_steps(contract)
     if not early:
         return None, compile_call(handler, contract, values), contract
@@ -153,7 +153,9 @@ class _Resolver:
         steps = [step for step in self.steps if isinstance(step, Input)]
         for sent in (each for step in steps for each in step.members or (step,)):
             known = inputs.get((sent.place, sent.name), sent)
-            inputs[sent.place, sent.name] = replace(sent, default=EMPTY) if known.required else sent
+            inputs[sent.place, sent.name] = (
+                replace(sent, default=EMPTY) if known.is_required else sent
+            )
         for step in steps:
             if step.binder.others is not None:
                 places = ("form", "file") if step.place == "form" else (step.place,)
@@ -208,7 +210,7 @@ class _Resolver:
         marker = find_marker(node, name, function)
         if isinstance(default, Dependency):
             marker = default
-        kind = node.bare
+        kind = node.bare_annotation
         if isinstance(marker, Dependency):
             return self.resolve_dependency(marker.call or kind, function, cached=marker.use_cache)
         if kind is Connection:  # a dependency for requests and sockets alike
@@ -222,7 +224,7 @@ class _Resolver:
         in_path = name in self.path_parameters
         if in_path and kind in (EMPTY, str, Any) and not node.markers:
             return Argument("path", name)
-        provider = None if in_path else self.injection.providers.find(kind, name)
+        provider = None if in_path else self.injection.providers.find_for_parameter(kind, name)
         if provider is not None:
             return self.resolve_provider(provider, kind, function)
         sent = resolve_source(
@@ -233,7 +235,8 @@ class _Resolver:
     def resolve_connection(self, wanted: str, function: Callable[..., Any]) -> Argument:
         if wanted != self.kind:
             raise InjectionError(
-                f"{label(function)} needs the {wanted}, but this call has {_HAS[self.kind]}"
+                f"{format_callable(function)} needs the {wanted}, but this call has "
+                f"{_HAS[self.kind]}"
             )
         return Argument("connection")
 
@@ -256,7 +259,9 @@ class _Resolver:
 
     def resolve_dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
         if not callable(call) or call is EMPTY:
-            raise InjectionError(f"Depends() in {label(user)} must name a function or a class")
+            raise InjectionError(
+                f"Depends() in {format_callable(user)} must name a function or a class"
+            )
         call = self.injection.overrides.get(call, call)
         self.refuse_circle(call)
         if cached and call in self.values:
@@ -276,8 +281,8 @@ class _Resolver:
         if call in self.ancestors:
             circle = [*self.ancestors[self.ancestors.index(call) :], call]
             raise InjectionError(
-                f"Dependencies form a cycle: {' -> '.join(map(label, circle))}; break it at"
-                " one of them"
+                f"Dependencies form a cycle: {' -> '.join(map(format_callable, circle))}; break"
+                " it at one of them"
             )
 
 

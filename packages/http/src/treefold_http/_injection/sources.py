@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from treefold_http._types.scalars import Converter
-from treefold_http._types.validate import Errors, entry
+from treefold_http._types.validate import Errors, make_error_entry
 
 EMPTY = inspect.Parameter.empty
 
@@ -76,7 +76,7 @@ def path_binder(name: str, convert: Converter) -> Binder:
         try:
             return convert(connection.path_params[name])
         except ValueError as error:
-            errors.append(entry(["path", name], error))
+            errors.append(make_error_entry(["path", name], error))
 
     return Binder(bind_path)
 
@@ -131,7 +131,7 @@ def file_binder(name: str, default: Any, *, many: bool) -> Binder:
         if found:
             return found if many else found[0]
         if default is EMPTY:
-            errors.append(entry(["file", name], "is required", "missing"))
+            errors.append(make_error_entry(["file", name], "is required", "missing"))
         return default
 
     return Binder(bind_file, waits=True, body="form")
@@ -147,7 +147,7 @@ def text_taker(
         loc: list[str | int] = [place, name]
         if found is None or found == []:
             if default is EMPTY:
-                errors.append(entry(loc, "is required", "missing"))
+                errors.append(make_error_entry(loc, "is required", "missing"))
             return default
         if isinstance(found, str):
             return _convert_one(found, loc, convert, errors)
@@ -170,4 +170,4 @@ def _convert_one(
     try:
         return convert(value)
     except ValueError as error:
-        errors.append(entry(loc, error))
+        errors.append(make_error_entry(loc, error))

@@ -18,9 +18,9 @@ from treefold_http._injection.sources import Binder, Query, Source, TextReader, 
 from treefold_http._injection.text_readers import text_reader
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import pydantic_entry
-from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.read import read
-from treefold_http._types.validate import Errors, entry
+from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.pydantic_json import json_form
 
@@ -82,7 +82,9 @@ class _TextModel:
         self.node, self.default = node, default
         self.place: _Place = place
         self.members = [
-            _text_member(member, node, place, where) for member in node.members if member.is_input
+            _text_member(member, node, place, where)
+            for member in node.declared_members
+            if member.is_input
         ]
         self.names = frozenset(member.name for member in self.members)
         self.extra = _extra_policy(node)
@@ -135,25 +137,26 @@ class _TextModel:
             if name in self.names or name in self.others:
                 continue
             if self.extra == "forbid":
-                errors.append(entry([self.place, name], "is not known here", "extra"))
+                errors.append(make_error_entry([self.place, name], "is not known here", "extra"))
             else:
                 found = texts.getlist(name)
                 values[name] = found[0] if len(found) == 1 else found
 
 
 def _text_member(member: tree.Member, node: tree.Record, place: str, where: str) -> _TextMember:
-    shown_member = f"{shown(node.kind)}.{member.name}"
+    shown_member = f"{format_annotation(node.kind)}.{member.name}"
     if member.read_as is None:
         raise InjectionError(
             f"{where} has the member {shown_member} with several aliases; use one alias"
         )
     kind = member.type
-    if _by_pydantic(node) and constraints.families(kind):
-        kind = read(constraints.unconstrained(kind))  # the model checks the constraints
+    if _by_pydantic(node) and constraints.find_families(kind):
+        kind = read(constraints.strip_constraints(kind))  # the model checks the constraints
     reader = text_reader(kind, anything=True)
     if reader is None:
         raise InjectionError(
-            f"{where} has the member {shown_member} of type {shown(kind.bare)}, which text cannot"
+            f"{where} has the member {shown_member} of type"
+            f" {format_annotation(kind.bare_annotation)}, which text cannot"
             " provide; use a scalar or a list of scalars"
         )
     default = EMPTY if member.required else _ABSENT
@@ -178,13 +181,13 @@ def _extra_policy(node: tree.Record) -> str:
 def _choose_maker(node: tree.Record, place: str) -> _Make:
     if _by_pydantic(node):
         return _pydantic_maker(node, place)
-    names = {member.read_as: member.name for member in node.members}
+    names = {member.read_as: member.name for member in node.declared_members}
 
     def make_model(values: dict[str, Any], errors: Errors) -> Any:
         try:
             return node.kind(**{names[name]: value for name, value in values.items()})
         except ValueError as error:  # raised by __post_init__
-            errors.append(entry([place], error))
+            errors.append(make_error_entry([place], error))
 
     return make_model
 

@@ -15,7 +15,7 @@ from treefold_http._types import constraints, tree
 from treefold_http._types.decode import text_converter
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import read
-from treefold_http._types.scalars import converter
+from treefold_http._types.scalars import build_converter
 
 
 def is_text_class(node: tree.TypeNode) -> bool:
@@ -34,7 +34,7 @@ def _module_of(kind: Any) -> str:
 def is_data(node: tree.TypeNode) -> bool:
     """Return True for a type of values that clients send, False for the author's own objects."""
     if isinstance(node, tree.Named):
-        return is_data(node.target)
+        return is_data(node.target_type)
     if isinstance(node, tree.UnionType):
         return all(map(is_data, tree.without_none(node)))
     if isinstance(node, tree.Foreign):
@@ -52,7 +52,7 @@ def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
         node = read(str)
     listed = list_in(node)
     wanted = node if listed is None else listed.item
-    convert = converter(wanted)
+    convert = build_converter(wanted)
     if convert is None and anything:
         convert = text_converter(wanted)
     if convert is None:
@@ -60,7 +60,7 @@ def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
     if listed is None:
         return TextReader(check_converted(convert, constraints.value_check(node)))
     make = _CONTAINERS.get(listed.kind)
-    if constraints.families(node, items=False):
+    if constraints.find_families(node, items=False):
         check = constraints.value_check(node)
         whole = check if make is None or check is None else check_converted(make, check)
         return TextReader(convert, many=True, whole=whole)

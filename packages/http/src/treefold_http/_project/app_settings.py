@@ -21,7 +21,7 @@ from treefold_http._types import tree
 from treefold_http._types.decode import is_model, model_decoder, text_converter
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import read
-from treefold_http._types.scalars import converter
+from treefold_http._types.scalars import build_converter
 from treefold_http._wire.errors import HTTPError
 from treefold_logging import get_logger, is_sensitive
 
@@ -70,7 +70,9 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
         SettingsError: there is no such model, or a value does not fit it; each is named.
     """
     node = _read_type(model)
-    members = {member.read_as or member.name: member for member in node.members if member.is_input}
+    members = {
+        member.read_as or member.name: member for member in node.declared_members if member.is_input
+    }
     document = _build_document(members, values, extra=_takes_extra(model))
     if missing := [name for name, one in members.items() if one.required and name not in document]:
         name = missing[0]
@@ -171,7 +173,7 @@ def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
         item = next(each.item for each in options if isinstance(each, tree.ListType))
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return [_convert_scalar(item, part, text.variable, name) for part in parts]
-    if (converter(node) or text_converter(node)) is None and text[:1] in ("[", "{"):
+    if (build_converter(node) or text_converter(node)) is None and text[:1] in ("[", "{"):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -182,7 +184,7 @@ def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
 
 
 def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
-    convert = converter(node) or text_converter(node)
+    convert = build_converter(node) or text_converter(node)
     if convert is None:
         return text
     try:

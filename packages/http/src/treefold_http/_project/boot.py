@@ -71,13 +71,13 @@ def load_project(
     """
     started = time.perf_counter()
     findings = Findings(str(app.root.resolve()), former, list(broken))
-    mounted = app.mounts.snapshot()
+    mounted = app.mounts.take_snapshot()
     sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
     project = _plan_project(app, sources, findings)
     write_bytecode()
     _log_boot(project, former, time.perf_counter() - started)
     if findings.fatal:
-        app.mounts.restore(mounted)
+        app.mounts.restore_snapshot(mounted)
         raise BootError(findings.fatal_message, project.report)
     return project
 
@@ -117,8 +117,8 @@ def _read_sources(
     former = findings.former
     kept = former if same_tree else None
     table = _scan_routes(app) if kept is None else kept.table
-    space = ModuleSpace.of(app.root)
-    space.enter()
+    space = ModuleSpace.of_root(app.root)
+    space.make_current_root()
     if app.dev:
         note_computed_imports()
     providers = app.providers.declared
@@ -198,7 +198,7 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
         default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
         extensions=files.extensions,
         good=good,
-        report=findings.report(sources.table, middleware=len(files.middlewares)),
+        report=findings.build_report(sources.table, middleware=len(files.middlewares)),
     )
 
 
@@ -229,7 +229,7 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     Args:
         files: the boot files of the project.
     """
-    space = ModuleSpace.of(app.root)
+    space = ModuleSpace.of_root(app.root)
     findings = Findings(str(space.root))
     modules = {route: _load_handler(space, route, table.packages, findings)}
     plan_routes(app, modules, files.middlewares, findings)
@@ -241,7 +241,7 @@ def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Se
 
     For tools, as `load_error`.
     """
-    space = ModuleSpace.of(app.root)
+    space = ModuleSpace.of_root(app.root)
     module = _load_handler(space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
 
@@ -249,14 +249,14 @@ def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Se
 def _load_handler(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:
-    if (known := findings.known(route.file)) is not None:
+    if (known := findings.find_known_failure(route.file)) is not None:
         return known
     try:
         return load_handler(space, route, packages)
     except KeyboardInterrupt:
         raise  # Ctrl-C at the terminal ends the boot
     except BaseException as error:
-        return findings.add(route.file, error)
+        return findings.record_failure(route.file, error)
 
 
 def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
@@ -265,7 +265,7 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
     Without this, its failure would surface in a request, with no last good version to fall back on.
     """
     try:
-        space.load(name)
+        space.load_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -273,7 +273,7 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
             return  # its file is gone
         cause = cause_of(error, findings.root) or name
         if cause not in [broken.cause for broken in findings.broken]:
-            findings.add(cause.removeprefix("Api/"), error, fatal=True)
+            findings.record_failure(cause.removeprefix("Api/"), error, fatal=True)
 
 
 def _default_version(app: ProjectRuntime, table: RouteTable, findings: Findings) -> str | None:
@@ -296,7 +296,7 @@ def _encode_as_declared(space: ModuleSpace, imported: Collection[str] | None) ->
     """
     if "pydantic.dataclasses" not in sys.modules:
         return
-    loaded = space.loaded()
+    loaded = space.find_loaded_modules()
     marks = "__dataclass_fields__", "__pydantic_serializer__"
     for name in loaded if imported is None else loaded.keys() & set(imported):
         values = list(vars(loaded[name]).values())

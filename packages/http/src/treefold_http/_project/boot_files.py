@@ -92,8 +92,8 @@ def load_boot_files(app: ProjectRuntime) -> BootFiles:
 
 
 def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]) -> T:
-    space = ModuleSpace.of(app.root)
-    space.enter()
+    space = ModuleSpace.of_root(app.root)
+    space.make_current_root()
     findings = Findings(str(space.root))
     result = read(app, space, findings)
     if findings.fatal is not None:
@@ -104,7 +104,7 @@ def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Find
 def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
     """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
     if findings.former is None:
-        install(app, lambda name, error: findings.add(name, error, fatal=True))
+        install(app, lambda name, error: findings.record_failure(name, error, fatal=True))
         if findings.fatal is not None:
             return
     for name in model_modules(space.root):
@@ -123,11 +123,11 @@ def _load_module(
     space: ModuleSpace, name: str, shown: str, findings: Findings
 ) -> ModuleType | None:
     try:
-        return space.load(name)
+        return space.load_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        findings.add(shown, error, fatal=True)
+        findings.record_failure(shown, error, fatal=True)
         return None
 
 
@@ -145,7 +145,7 @@ def _read_middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
         for entry in listed:
             check_entry(entry)
     except TypeError as error:
-        findings.add(MIDDLEWARE, error, fatal=True)
+        findings.record_failure(MIDDLEWARE, error, fatal=True)
         return []
     return listed
 
@@ -156,7 +156,7 @@ def _prepare_middlewares(
     try:
         prepare_entries(app, entries, [*app.installed, *extensions])
     except Exception as error:
-        findings.add(MIDDLEWARE, error, fatal=True)
+        findings.record_failure(MIDDLEWARE, error, fatal=True)
         return []
     return entries
 
@@ -170,7 +170,7 @@ def _read_callables(
             if not callable(entry):
                 raise TypeError(f"`{name}` must be a list of functions, got the entry {entry!r}")
     except TypeError as error:
-        findings.add("hooks.py", error, fatal=True)
+        findings.record_failure("hooks.py", error, fatal=True)
         return []
     return listed
 
@@ -194,7 +194,7 @@ def _error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat 
     try:
         return None if declared is None else as_error_format(declared)
     except (TypeError, ValueError) as error:
-        findings.add("hooks.py", error, fatal=True)
+        findings.record_failure("hooks.py", error, fatal=True)
         return None
 
 
@@ -231,9 +231,9 @@ def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findi
     try:
         if not isinstance(providers, dict):
             raise TypeError(f"`providers` must be a dict, got {type(providers).__qualname__!r}")
-        app.providers.declare({**settings, **cast("dict[Any, Any]", providers)})
+        app.providers.declare_providers({**settings, **cast("dict[Any, Any]", providers)})
     except TypeError as error:
-        findings.add("providers.py", error, fatal=True)
+        findings.record_failure("providers.py", error, fatal=True)
 
 
 def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
@@ -243,6 +243,6 @@ def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings
         for extension in listed if findings.former is None else ():
             set_up(extension, app)
     except (Exception, SystemExit) as error:
-        findings.add("extensions.py", error, fatal=True)
+        findings.record_failure("extensions.py", error, fatal=True)
         return []
     return listed

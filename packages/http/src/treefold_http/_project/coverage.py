@@ -66,7 +66,7 @@ def keep_covering(
             unserved.append(entry)
             continue
         error = ValueError(describe_uncovered(app, table, files.middlewares, entry))
-        findings.add(MIDDLEWARE, error, fatal=True)
+        findings.record_failure(MIDDLEWARE, error, fatal=True)
     if findings.former is not None and len(findings.broken) > count:
         return files._replace(middlewares=findings.former.listed), findings.former.unserved
     return files, unserved
@@ -114,7 +114,7 @@ def find_uncovered(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any
         return []
     left = [each for each in scoped if not _covers_reserved(each, table, entries)]
     left = [each for each in left if not _covers_mount(app, each)]
-    return [each for each in left if not any(map(each.covers, table.routes))]
+    return [each for each in left if not any(map(each.covers_route, table.routes))]
 
 
 def describe_uncovered(
@@ -157,7 +157,7 @@ def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) ->
 def _covers_mount(app: ProjectRuntime, entry: Under) -> bool:
     return entry.may_cover_paths and any(
         _is_served_by(app, entry.prefix, mount, target)
-        for mount, target in app.mounts.snapshot().items()
+        for mount, target in app.mounts.take_snapshot().items()
     )
 
 
@@ -177,7 +177,7 @@ def _known_prefixes(table: RouteTable) -> Iterator[Segments]:
 
 
 def _known_files(app: ProjectRuntime, entry: Under) -> Iterator[Segments]:
-    for mount, target in app.mounts.snapshot().items():
+    for mount, target in app.mounts.take_snapshot().items():
         yield mount
         folder = entry.prefix[len(mount) : -1]
         if isinstance(target, StaticFiles) and prefixes_meet(entry.prefix, mount):

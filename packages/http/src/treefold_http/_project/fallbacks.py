@@ -61,7 +61,7 @@ class ScopedFallbacks:
     def __bool__(self) -> bool:
         return bool(self.below or self.preflights)
 
-    def find(
+    def find_plan(
         self, request: Request, table: RouteTable, path: bytes | str, version: str | None
     ) -> Plan | None:
         """Return the plan of a request that no route serves; None for the common plan."""
@@ -105,7 +105,7 @@ def plan_scoped_fallbacks(
         if not is_scoped and not getattr(module, "middlewares", ()):
             continue
         # Also where the only route is a socket: these plans answer requests.
-        covering = choose_entries(middlewares, partial(Under.covers, route=route))
+        covering = choose_entries(middlewares, partial(Under.covers_route, route=route))
         if len(covering) > len(common):
             below[route.template] = plan_once(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]

@@ -53,7 +53,7 @@ class Findings:
     def __post_init__(self) -> None:
         self.untried = tuple(self.broken)
 
-    def add(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
+    def record_failure(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
         """Record a file that failed, and log it; a reload logs each cause only once.
 
         Args:
@@ -76,7 +76,7 @@ class Findings:
             self.broken.append(found)
         return found
 
-    def known(self, file: str) -> BrokenFile | None:
+    def find_known_failure(self, file: str) -> BrokenFile | None:
         """Return the failure of a file without a last good version that is not to be tried."""
         return next((one for one in self.untried if one.file == file and not one.kept), None)
 
@@ -102,7 +102,7 @@ class Findings:
         """Return the last module and plan of a route's file that loaded without an error."""
         return self.former.good.get(file) if self.former is not None else None
 
-    def report(self, table: RouteTable, *, middleware: int) -> BootReport:
+    def build_report(self, table: RouteTable, *, middleware: int) -> BootReport:
         """Return the report of the boot, with the number of middleware entries."""
         return BootReport(
             routes=len(table.routes),

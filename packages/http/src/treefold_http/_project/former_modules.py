@@ -34,7 +34,7 @@ class FormerModules:
         """Return True in any thread but the importing one."""
         return threading.get_ident() != self._thread
 
-    def find(
+    def find_import(
         self, name: str, globals: Mapping[str, Any] | None, fromlist: Sequence[str], level: int
     ) -> ModuleType | None:
         """Return what `__import__` returns for the same arguments; None if it must import."""
@@ -47,6 +47,6 @@ class FormerModules:
         known = all(hasattr(module, each) or each == "*" for each in fromlist)
         return module if known else None
 
-    def module(self, name: str) -> ModuleType | None:
+    def find_module(self, name: str) -> ModuleType | None:
         """Return a module by its dotted name, as `importlib.import_module`."""
         return self._modules.get(name)

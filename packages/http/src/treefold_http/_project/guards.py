@@ -95,7 +95,7 @@ _LIST = "Middleware/__init__.py"
 
 
 def _covers_route(entry: Any, route: Route | None) -> bool:
-    return not isinstance(entry, Under) or entry.covers(route)
+    return not isinstance(entry, Under) or entry.covers_route(route)
 
 
 def _name_entries(entries: Sequence[Any], file: str, *, is_socket: bool) -> Iterator[Guard]:

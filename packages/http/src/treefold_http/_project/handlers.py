@@ -88,7 +88,9 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
         try:
             _run_init(module)
         except BaseException:
-            space.forget(module)  # the next boot imports it again instead of serving it half made
+            space.unload_module(
+                module
+            )  # the next boot imports it again instead of serving it half made
             raise
     said = vars(module)  # `getattr` would raise an exception for each missing name
     handler = said.get("handler")

@@ -87,7 +87,7 @@ class LoadedProject:
         if paths is None:
             paths = MaskedPaths(route.template for route in self.plans)
             self.kept["masked_paths"] = paths
-        return paths.find(raw_path, root_path) if paths else ()
+        return paths.find_secret_segments(raw_path, root_path) if paths else ()
 
     def log_default(self, method: str, connection: Connection, route: Route) -> None:
         """Log that a route of the default version serves a request without a version."""

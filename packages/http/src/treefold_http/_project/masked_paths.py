@@ -54,7 +54,7 @@ class MaskedPaths:
             else:
                 node = node.literals.setdefault(segment.lower(), _Node())
 
-    def find(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+    def find_secret_segments(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes, among the non-empty segments of a path, that may be secrets.
 
         Args:

@@ -157,7 +157,7 @@ def unwrap_entry(entry: Any) -> Any:
 def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
     """Return the middleware entries of a route; those of a subtree are unwrapped."""
     is_socket = route is not None and route.method == WEBSOCKET
-    return choose_entries(entries, lambda each: each.covers(route), is_socket=is_socket)
+    return choose_entries(entries, lambda each: each.covers_route(route), is_socket=is_socket)
 
 
 def choose_entries(
@@ -280,7 +280,7 @@ class _Hooks:
         self.outside: list[int] = []
         self.is_changing = False
 
-    def add(self, entry: Any) -> None:
+    def add_entry(self, entry: Any) -> None:
         if (before := getattr(entry, "before", None)) is not None:
             self.begins.append(before)
             self.outside.append(len(self.ends))
@@ -315,7 +315,7 @@ def _list_layers(entries: Sequence[Any]) -> list[Any]:
         elif any(hasattr(entry, name) for name in _HOOKS):
             if not layers or not isinstance(layers[-1], _Hooks):
                 layers.append(_Hooks())
-            layers[-1].add(entry)
+            layers[-1].add_entry(entry)
         elif not hasattr(entry, "websocket"):
             layers.append(entry)
     return layers

@@ -50,7 +50,7 @@ _plain_import_module = importlib.import_module
 
 
 class ModuleSpace:
-    """Import modules of one root; `of` returns the single space of a root in this process.
+    """Import modules of one root; `of_root` returns the single space of a root in this process.
 
     Args:
         root: the folder that holds `Api/`.
@@ -77,20 +77,20 @@ class ModuleSpace:
         self._known: dict[str, int] = {}
 
     @classmethod
-    def of(cls, root: Path) -> ModuleSpace:
+    def of_root(cls, root: Path) -> ModuleSpace:
         """Return the space of a root: two applications on one root share their modules."""
         root = root.resolve()
         if root not in cls._spaces:
             cls._spaces[root] = cls(root)
         return cls._spaces[root]
 
-    def load(self, name: str) -> ModuleType:
+    def load_module(self, name: str) -> ModuleType:
         """Import a module by its dotted name, such as `Services.mail`; once, like any import.
 
         Raises:
             ImportError: when there is none.
         """
-        with self.current():
+        with self.as_current_root():
             return importlib.import_module(name)
 
     def load_file(self, top: str, file: str, packages: Collection[str]) -> tuple[ModuleType, bool]:
@@ -111,7 +111,7 @@ class ModuleSpace:
         folder = f"{top}/{inside}" if inside else top
         package_name = name_package(folder)
         name = f"{package_name}.{leaf}"
-        with self.current():
+        with self.as_current_root():
             known = sys.modules.get(name)
             if known is not None:
                 return known, False
@@ -132,7 +132,7 @@ class ModuleSpace:
                 setattr(package, leaf, module)
             return module, True
 
-    def loaded(self) -> dict[str, ModuleType]:
+    def find_loaded_modules(self) -> dict[str, ModuleType]:
         """Return the root's modules by dotted name; the root must be the current one."""
         known, self._known = self._known, {}
         found: dict[str, ModuleType] = {}
@@ -160,9 +160,9 @@ class ModuleSpace:
         folders = {e.name for e in os.scandir(self.root) if e.name.isidentifier() and e.is_dir()}
         self.tops = self.names | (folders - sys.stdlib_module_names)
 
-    def forget(self, module: ModuleType) -> None:
+    def unload_module(self, module: ModuleType) -> None:
         """Remove a module from `sys.modules`, so that the next import runs it again."""
-        with self.current():
+        with self.as_current_root():
             sys.modules.pop(module.__name__, None)
 
     def _run_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
@@ -184,18 +184,18 @@ class ModuleSpace:
                 importlib.import_module(name)
 
     @contextmanager
-    def current(self) -> Generator[None]:
+    def as_current_root(self) -> Generator[None]:
         """Put this root's modules into `sys.modules`, and restore the former root's at the end."""
         with _lock:
             former = _current
-            self.enter()
+            self.make_current_root()
             try:
                 yield
             finally:
                 if former is not None and former is not self:
-                    former.enter()
+                    former.make_current_root()
 
-    def enter(self) -> None:
+    def make_current_root(self) -> None:
         """Make this the current root, from which `import Api` imports."""
         global _current  # sys.modules is global, and so is the root it belongs to
         with _lock:
@@ -212,7 +212,10 @@ class ModuleSpace:
     def _remove_foreign(self) -> None:
         """Remove foreign modules from `sys.modules` whose names this project defines itself."""
         for name in PROJECT_NAMES & sys.modules.keys():
-            if not self._owns_module(sys.modules[name]) and self.find(name, None) is not None:
+            if (
+                not self._owns_module(sys.modules[name])
+                and self.find_module_spec(name, None) is not None
+            ):
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
@@ -238,15 +241,15 @@ class ModuleSpace:
             return None
         if path is not None:
             own = self._prefix + package.replace(".", "/")
-            return self.find(name, path) if own in path else None
+            return self.find_module_spec(name, path) if own in path else None
         found = PathFinder.find_spec(name)
         if found is None:
             return None
         places = list(found.submodule_search_locations or filter(None, [found.origin]))
         folders = {os.path.realpath(os.path.dirname(place)) for place in places}
-        return self.find(name, None) if folders == {str(self.root)} else None
+        return self.find_module_spec(name, None) if folders == {str(self.root)} else None
 
-    def find(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    def find_module_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root, or None."""
         spec = PathFinder.find_spec(name, path or [str(self.root)]) or _with_dots(name, path)
         if spec is None:
@@ -346,7 +349,7 @@ class _ReservedNames(MetaPathFinder):
         if _current is None:
             return None
         if fullname.partition(".")[0] in PROJECT_NAMES:
-            return _current.find(fullname, path)
+            return _current.find_module_spec(fullname, path)
         return _current.find_importable(fullname, path)
 
 
@@ -358,7 +361,7 @@ class _OtherNames(MetaPathFinder):
     ) -> ModuleSpec | None:
         if _current is None or fullname.partition(".")[0] not in _current.names:
             return None
-        return _current.find(fullname, path)
+        return _current.find_module_spec(fullname, path)
 
 
 def _former_modules() -> FormerModules | None:
@@ -379,26 +382,26 @@ def _import_in_own_space(
     it, and two threads that take the two locks in different orders would deadlock.
     """
     if (former := _former_modules()) is not None:
-        found = former.find(name, globals, fromlist or (), level)
+        found = former.find_import(name, globals, fromlist or (), level)
         return found or _plain_import(name, globals, locals, fromlist or (), level)
     loader = globals.get("__loader__") if globals else None
     if not isinstance(loader, SourceLoader):
         return _plain_import(name, globals, locals, fromlist or (), level)
-    with loader.space.current():
+    with loader.space.as_current_root():
         return _plain_import(name, globals, locals, fromlist or (), level)
 
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
     """Replace `importlib.import_module`, as `__import__`, and note who calls it."""
     if (former := _former_modules()) is not None:
-        found = former.module(resolve_name(name, package))
+        found = former.find_module(resolve_name(name, package))
         return found or _plain_import_module(name, package)
     caller = calling_frame(1).f_globals
     loader = caller.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)
     loader.space.computed.setdefault(caller["__name__"], set()).add(resolve_name(name, package))
-    with loader.space.current():
+    with loader.space.as_current_root():
         return _plain_import_module(name, package)
 
 

@@ -47,7 +47,7 @@ class Mounted:
     depth: int
 
     @property
-    def prefix(self) -> str:
+    def mount_prefix(self) -> str:
         """The prefix of the mount, such as `/static`."""
         return "/" + "/".join(self.segments[: self.depth])
 
@@ -71,7 +71,7 @@ class Mounts:
     def __bool__(self) -> bool:
         return bool(self._by_prefix)
 
-    def add(self, prefix: str, target: Mountable) -> None:
+    def add_mount(self, prefix: str, target: Mountable) -> None:
         """Mount a target at a prefix.
 
         Raises:
@@ -90,15 +90,15 @@ class Mounts:
         self._by_prefix[parts] = target
 
     @property
-    def targets(self) -> Sequence[Mountable]:
+    def mount_targets(self) -> Sequence[Mountable]:
         """The targets of the project's mounts, in their order."""
         return tuple(self._by_prefix.values())
 
-    def snapshot(self) -> dict[Segments, Mountable]:
-        """Return the current mounts by prefix, for `restore`."""
+    def take_snapshot(self) -> dict[Segments, Mountable]:
+        """Return the current mounts by prefix, for `restore_snapshot`."""
         return dict(self._by_prefix)
 
-    def restore(self, mounted: dict[Segments, Mountable]) -> None:
+    def restore_snapshot(self, mounted: dict[Segments, Mountable]) -> None:
         """Return to the mounts of a snapshot, before a failed boot is repeated."""
         self._by_prefix = mounted
 
@@ -106,7 +106,7 @@ class Mounts:
         """Mount a target of the framework; routes and mounts of the project take precedence."""
         self._built_in[tuple(prefix.strip("/").split("/"))] = target
 
-    def find(self, path: bytes | str) -> Mounted | None:
+    def find_mount(self, path: bytes | str) -> Mounted | None:
         """Return the mount of the project that covers a well-formed path; None without one."""
         return _find_mount(self._by_prefix, path)
 

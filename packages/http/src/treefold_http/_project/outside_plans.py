@@ -68,9 +68,9 @@ class OutsidePlans:
         Nothing can read it in another way, so it is compared as sent only.
         """
         segments = decode_segments(path)
-        return None if has_dot_segment(segments) else self.find(segments, len(segments))
+        return None if has_dot_segment(segments) else self.find_plan(segments, len(segments))
 
-    def find(self, segments: Segments, depth: int) -> Plan | None:
+    def find_plan(self, segments: Segments, depth: int) -> Plan | None:
         """Return the plan of a path that no route serves; None for the common plan.
 
         Args:

@@ -159,7 +159,7 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
 
 def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
     for entry in module.middlewares:
-        if isinstance(entry, Under) and not entry.covers(route):
+        if isinstance(entry, Under) and not entry.covers_route(route):
             raise ValueError(
                 f"Prefix of under() in Api/{route.file} must cover its route {route.template}, got"
                 f" {str(entry)!r}; leave under() out, or move the entry to Middleware/"

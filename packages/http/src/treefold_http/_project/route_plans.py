@@ -41,12 +41,12 @@ def plan_routes(
     plans: dict[Route, Plan] = {}
     for route, module in list(modules.items()):
         if isinstance(module, HandlerModule):
-            with app.providers.lookups(route, asked):
+            with app.providers.record_lookups(route, asked):
                 try:
                     plans[route] = make_plan(app, route, module, middlewares)
                     continue
                 except Exception as error:  # reading a signature runs user code
-                    module = findings.add(route.file, error)
+                    module = findings.record_failure(route.file, error)
         good = findings.last_good(route.file)
         if good is None:
             plans[route] = broken_plan(app, route, module.error, middlewares)

@@ -29,7 +29,7 @@ class Under:
     prefix: Segments
     entry: Any
 
-    def covers(self, route: Route | None) -> bool:
+    def covers_route(self, route: Route | None) -> bool:
         """Return True if a route lies below the prefix; for None, if the prefix is the whole."""
         return lies_below(self.prefix, segments_of(route)) if route is not None else not self.prefix
 

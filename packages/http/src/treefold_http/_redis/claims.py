@@ -58,31 +58,31 @@ class Claim:
     names: NameSpace
 
     @property
-    def key(self) -> str:
+    def deployment_key(self) -> str:
         """The sorted set of the processes."""
         return f"{self.names.own}deployment"
 
     @property
-    def arguments(self) -> list[str | int]:
+    def script_arguments(self) -> list[str | int]:
         """The arguments of the script."""
-        return [_process, *self._parts, LIFE]
+        return [_process, *self._identity_parts, LIFE]
 
     @property
-    def release(self) -> tuple[str, ...]:
+    def release_command(self) -> tuple[str, ...]:
         """The command that ends the claim."""
-        return ("ZREM", self.key, "|".join((_process, *self._parts)))
+        return ("ZREM", self.deployment_key, "|".join((_process, *self._identity_parts)))
 
     @property
-    def _parts(self) -> tuple[str, str]:
+    def _identity_parts(self) -> tuple[str, str]:
         keys = (hmac.digest(s.encode(), _PURPOSE, "sha256").hex()[:32] for s in self.names.secrets)
         places = (quote(address, safe="/:") for address in self.names.databases)
         return ",".join(keys), ",".join(places)
 
-    def covers(self, names: NameSpace) -> bool:
+    def covers_names(self, names: NameSpace) -> bool:
         """Return True if it is a claim to the same names, by an application of one deployment."""
-        return self.names is names or self.arguments == Claim(names).arguments
+        return self.names is names or self.script_arguments == Claim(names).script_arguments
 
-    def check(self, reply: list[bytes]) -> None:
+    def check_reply(self, reply: list[bytes]) -> None:
         """Refuse names that another deployment uses.
 
         Args:
@@ -105,7 +105,7 @@ class Claim:
             f"The names {self.names.own}* in Redis must belong to one deployment, got {found}; for"
             " two applications set name = '...' in treefold.toml of one (TREEFOLD_NAME), for two"
             f" environments environment = '...'; if both are one, {same}. A process that was killed"
-            f" counts for an hour, or until DEL {self.key}"
+            f" counts for an hour, or until DEL {self.deployment_key}"
         )
 
 

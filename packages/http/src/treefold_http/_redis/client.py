@@ -85,9 +85,9 @@ class SharedRedis:
         Raises:
             RedisUnavailable: after 100 ms at most.
         """
-        return await self._bounded(lambda client: client.execute_command(*command))
+        return await self._run_command(lambda client: client.execute_command(*command))
 
-    async def pipeline(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+    async def run_transaction(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """Send commands as one transaction (MULTI) and return their replies.
 
         Raises:
@@ -100,9 +100,11 @@ class SharedRedis:
                     pipe.execute_command(*command)
                 return await pipe.execute()
 
-        return await self._bounded(send)
+        return await self._run_command(send)
 
-    async def script(self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()) -> Any:
+    async def run_script(
+        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+    ) -> Any:
         """Run a Lua script, which is atomic, and return its reply.
 
         Raises:
@@ -115,7 +117,7 @@ class SharedRedis:
                 loop.scripts[source] = client.register_script(source)
             return await loop.scripts[source](keys=keys, args=arguments)
 
-        return await self._bounded(send)
+        return await self._run_command(send)
 
     def execute_blocking(self, *command: Word) -> Any:
         """Send one command from a worker thread, where no event loop runs.
@@ -123,9 +125,9 @@ class SharedRedis:
         Raises:
             RedisUnavailable: after 100 ms for connecting and 100 ms for each read.
         """
-        return self._blockingly(lambda client: client.execute_command(*command))
+        return self._run_command_blocking(lambda client: client.execute_command(*command))
 
-    def pipeline_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+    def run_transaction_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """Send commands as one transaction from a worker thread.
 
         Raises:
@@ -138,9 +140,9 @@ class SharedRedis:
                     pipe.execute_command(*command)
                 return pipe.execute()
 
-        return self._blockingly(send)
+        return self._run_command_blocking(send)
 
-    def script_blocking(
+    def run_script_blocking(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
         """Run a Lua script from a worker thread.
@@ -148,16 +150,18 @@ class SharedRedis:
         Raises:
             RedisUnavailable: as `execute_blocking`.
         """
-        return self._blockingly(lambda client: client.eval(source, len(keys), *keys, *arguments))
+        return self._run_command_blocking(
+            lambda client: client.eval(source, len(keys), *keys, *arguments)
+        )
 
     def is_claim_due(self, names: NameSpace) -> bool:
-        """Return True if `claim` has to ask the server before the names are used."""
+        """Return True if `claim_names` has to ask the server before the names are used."""
         if names.is_test:
             return False
         known = self._claims.get(names.own)
-        return known is None or time.monotonic() >= known[1] or not known[0].covers(names)
+        return known is None or time.monotonic() >= known[1] or not known[0].covers_names(names)
 
-    async def claim(self, names: NameSpace) -> None:
+    async def claim_names(self, names: NameSpace) -> None:
         """Claim the names of an application for its deployment.
 
         Raises:
@@ -165,23 +169,23 @@ class SharedRedis:
             SettingsError: another deployment uses them.
         """
         claim = Claim(names)
-        self._keep_claim(claim, await self._bounded(partial(_send_claim, claim=claim)))
+        self._keep_claim(claim, await self._run_command(partial(_send_claim, claim=claim)))
 
-    def claim_blocking(self, names: NameSpace) -> None:
-        """As `claim`, from a worker thread."""
+    def claim_names_blocking(self, names: NameSpace) -> None:
+        """As `claim_names`, from a worker thread."""
         claim = Claim(names)
-        self._keep_claim(claim, self._blockingly(partial(_send_claim, claim=claim)))
+        self._keep_claim(claim, self._run_command_blocking(partial(_send_claim, claim=claim)))
 
     @property
     def has_claims(self) -> bool:
         """True while this process claims names on the server."""
         return bool(self._claims)
 
-    async def release(self, names: NameSpace) -> None:
+    async def release_names(self, names: NameSpace) -> None:
         """End the claim to the names of an application that stops."""
         if (known := self._claims.pop(names.own, None)) is not None:
             with contextlib.suppress(RedisUnavailable):
-                await self.execute(*known[0].release)
+                await self.execute(*known[0].release_command)
 
     def release_blocking(self) -> None:
         """End all claims of this process, which ends; a lost server costs 100 ms."""
@@ -192,15 +196,15 @@ class SharedRedis:
         client = open_blocking_redis(self.url, retries=0, **options)
         with contextlib.suppress(*self._failures):  # the server forgets them by itself
             for claim, _ in known.values():
-                client.execute_command(*claim.release)
+                client.execute_command(*claim.release_command)
 
     def _keep_claim(self, claim: Claim, reply: Any) -> None:
-        claim.check(reply)
+        claim.check_reply(reply)
         if not self._claims:
             atexit.register(self.release_blocking)
         self._claims[claim.names.own] = (claim, time.monotonic() + claims.RENEW_AFTER)
 
-    async def ping(self) -> None:
+    async def ping_server(self) -> None:
         """Check that the server answers, also during the pause after a failure.
 
         Raises:
@@ -225,7 +229,7 @@ class SharedRedis:
             found = self._loops[running] = _LoopClient(self.url)
         return found
 
-    async def _bounded(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
+    async def _run_command(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
         self._check_pause()
         loop = self._of_loop()
         async with loop.turns:
@@ -234,14 +238,16 @@ class SharedRedis:
                 async with _TimeLimit(TIMEOUT):
                     reply = await send(loop.client)
             except TimeoutError as error:
-                raise self._failed("no reply within 100 ms", error, is_timeout=True) from error
+                raise self._record_failure(
+                    "no reply within 100 ms", error, is_timeout=True
+                ) from error
             except self._failures as error:
-                raise self._failed(str(error), error) from error
+                raise self._record_failure(str(error), error) from error
         if self._timeouts or self._away_until:
-            self._found()
+            self._record_recovery()
         return reply
 
-    def _blockingly(self, send: Callable[[Any], _T]) -> _T:
+    def _run_command_blocking(self, send: Callable[[Any], _T]) -> _T:
         self._begin_attempt()
         client = self._blocking
         if client is None:
@@ -252,9 +258,9 @@ class SharedRedis:
             reply = send(client)
         except self._failures as error:
             is_timeout = "timeout" in type(error).__name__.lower()
-            raise self._failed(str(error), error, is_timeout=is_timeout) from error
+            raise self._record_failure(str(error), error, is_timeout=is_timeout) from error
         if self._timeouts or self._away_until:
-            self._found()
+            self._record_recovery()
         return reply
 
     def _check_pause(self) -> None:
@@ -266,7 +272,7 @@ class SharedRedis:
         if self._away_until:
             self._away_until = time.monotonic() + PAUSE  # one attempt; other commands fail
 
-    def _failed(
+    def _record_failure(
         self, text: str, error: BaseException, *, is_timeout: bool = False
     ) -> RedisUnavailable:
         now = time.monotonic()
@@ -279,7 +285,7 @@ class SharedRedis:
             get_logger().warning("redis unavailable, %s: %s", effects, text)
         return RedisUnavailable(f"Redis is unavailable: {text}")
 
-    def _found(self) -> None:
+    def _record_recovery(self) -> None:
         if self._away_until and self._is_told:
             get_logger().info("redis available again")
             self._is_told = False
@@ -310,17 +316,17 @@ class _TimeLimit:
 
     async def __aenter__(self) -> None:
         await self._limit.__aenter__()
-        self._wait()
+        self._schedule_tick()
 
-    def _wait(self) -> None:
+    def _schedule_tick(self) -> None:
         self._began = self._loop.time()
-        self._timer = self._loop.call_later(self._tick, self._count)
+        self._timer = self._loop.call_later(self._tick, self._count_tick)
 
-    def _count(self) -> None:
+    def _count_tick(self) -> None:
         now = self._loop.time()
         self._left -= min(now - self._began, LATE * self._tick)
         if self._left > 0:
-            self._wait()
+            self._schedule_tick()
         else:
             self._limit.reschedule(now)
 
@@ -330,7 +336,7 @@ class _TimeLimit:
 
 
 def _send_claim(client: Any, *, claim: Claim) -> Any:
-    return client.eval(claims.SCRIPT, 1, claim.key, *claim.arguments)
+    return client.eval(claims.SCRIPT, 1, claim.deployment_key, *claim.script_arguments)
 
 
 def import_redis(feature: str) -> Any:
@@ -367,18 +373,18 @@ def open_redis(url: str, *, retries: int, **options: Any) -> Any:
             of redis-py itself sleep for seconds.
     """
     redis = import_redis("Redis")
-    return redis.from_url(url, retry=_retry("asyncio.", retries), **_OPTIONS, **options)
+    return redis.from_url(url, retry=_make_retry("asyncio.", retries), **_OPTIONS, **options)
 
 
 def open_blocking_redis(url: str, *, retries: int, **options: Any) -> Any:
     """Return a client of redis-py for worker threads; as `open_redis` in everything else."""
     redis: Any = importlib.import_module("redis")
-    return redis.Redis.from_url(url, retry=_retry("", retries), **_OPTIONS, **options)
+    return redis.Redis.from_url(url, retry=_make_retry("", retries), **_OPTIONS, **options)
 
 
 _OPTIONS = {"protocol": 2, "socket_keepalive": True}
 
 
-def _retry(half: str, retries: int) -> Any:
+def _make_retry(half: str, retries: int) -> Any:
     retry: Any = importlib.import_module(f"redis.{half}retry").Retry
     return retry(importlib.import_module("redis.backoff").NoBackoff(), retries)

@@ -45,7 +45,7 @@ class OwnRedis:
         self._app = None if app is None else proxy(app)  # which keeps what it has opened
         self._shared = shared
 
-    def key(self, kind: str, name: str) -> str:
+    def build_key(self, kind: str, name: str) -> str:
         """Return the key of a name, such as that of a session."""
         return own_key(self._find_names(), kind, name, shared=self._shared)
 
@@ -56,41 +56,43 @@ class OwnRedis:
             RedisUnavailable: after 100 ms at most.
             SettingsError: another deployment uses the names.
         """
-        await self._claim()
+        await self._claim_names()
         return await self._redis.execute(*command)
 
-    async def pipeline(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
-        """As `SharedRedis.pipeline`."""
-        await self._claim()
-        return await self._redis.pipeline(commands)
+    async def run_transaction(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """As `SharedRedis.run_transaction`."""
+        await self._claim_names()
+        return await self._redis.run_transaction(commands)
 
-    async def script(self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()) -> Any:
-        """As `SharedRedis.script`."""
-        await self._claim()
-        return await self._redis.script(source, keys, arguments)
-
-    def pipeline_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
-        """As `SharedRedis.pipeline_blocking`."""
-        self._claim_blocking()
-        return self._redis.pipeline_blocking(commands)
-
-    def script_blocking(
+    async def run_script(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
-        """As `SharedRedis.script_blocking`."""
-        self._claim_blocking()
-        return self._redis.script_blocking(source, keys, arguments)
+        """As `SharedRedis.run_script`."""
+        await self._claim_names()
+        return await self._redis.run_script(source, keys, arguments)
+
+    def run_transaction_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """As `SharedRedis.run_transaction_blocking`."""
+        self._claim_names_blocking()
+        return self._redis.run_transaction_blocking(commands)
+
+    def run_script_blocking(
+        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+    ) -> Any:
+        """As `SharedRedis.run_script_blocking`."""
+        self._claim_names_blocking()
+        return self._redis.run_script_blocking(source, keys, arguments)
 
     def _find_names(self) -> NameSpace:
         return current_names() if self._app is None else self._app.names
 
-    async def _claim(self) -> None:
+    async def _claim_names(self) -> None:
         if not self._shared and self._redis.is_claim_due(names := self._find_names()):
-            await self._redis.claim(names)
+            await self._redis.claim_names(names)
 
-    def _claim_blocking(self) -> None:
+    def _claim_names_blocking(self) -> None:
         if not self._shared and self._redis.is_claim_due(names := self._find_names()):
-            self._redis.claim_blocking(names)
+            self._redis.claim_names_blocking(names)
 
 
 def own_key(names: NameSpace, kind: str, name: str, *, shared: bool) -> str:

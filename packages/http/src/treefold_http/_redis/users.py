@@ -66,7 +66,7 @@ async def claim_at_start(app: Runtime) -> None:
         SettingsError: another deployment uses them.
     """
     for client in used_redis(app):
-        await _claim(client, app.names)
+        await _claim_names(client, app.names)
 
 
 async def ensure_claim(url: str, names: NameSpace) -> None:
@@ -75,13 +75,13 @@ async def ensure_claim(url: str, names: NameSpace) -> None:
     Raises:
         SettingsError: another deployment uses them.
     """
-    await _claim(_client_of(url), names)
+    await _claim_names(_client_of(url), names)
 
 
-async def _claim(client: SharedRedis, names: NameSpace) -> None:
+async def _claim_names(client: SharedRedis, names: NameSpace) -> None:
     if client.is_claim_due(names):
         with contextlib.suppress(RedisUnavailable):  # the use of the server reports it
-            await client.claim(names)
+            await client.claim_names(names)
 
 
 def has_claims() -> bool:
@@ -92,7 +92,7 @@ def has_claims() -> bool:
 async def release_claims(names: NameSpace) -> None:
     """End the claims of this process to the names of an application that stops."""
     for client in _clients.values():
-        await client.release(names)
+        await client.release_names(names)
 
 
 async def close_redis(*, besides: Iterable[Runtime] = ()) -> None:

@@ -42,7 +42,7 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
             for alias in node.names:
                 yield from [alias.name] if alias.asname else _with_parents(alias.name)
         elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node.module or "", node.level, package)
+            base = _resolve_import_name(node.module or "", node.level, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call):
@@ -57,10 +57,10 @@ def _dynamic_imports(call: ast.Call, package: str) -> Iterator[str]:
     name = call.args[0]
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
         bare = name.value.lstrip(".")
-        yield _absolute(bare, len(name.value) - len(bare), package)
+        yield _resolve_import_name(bare, len(name.value) - len(bare), package)
 
 
-def _absolute(name: str, level: int, package: str) -> str:
+def _resolve_import_name(name: str, level: int, package: str) -> str:
     if not level:
         return name
     parts = package.split(".")

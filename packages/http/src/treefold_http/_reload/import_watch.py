@@ -55,7 +55,7 @@ class ImportWatch:
         for owner, name, text in _WATCHED:
             plain = getattr(owner, name)
             self._plain.append((owner, name, plain))
-            setattr(owner, name, self._noting(plain, text))
+            setattr(owner, name, self._wrap_function(plain, text))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,19 +63,19 @@ class ImportWatch:
             owner, name, plain = self._plain.pop()
             setattr(owner, name, plain)
 
-    def _noting(self, plain: Any, text: str) -> Any:
-        def note(*args: Any, **kwargs: Any) -> Any:
+    def _wrap_function(self, plain: Any, text: str) -> Any:
+        def record_and_call(*args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() == self._thread and not _is_shared(plain, args, kwargs):
-                file = self._importing()
+                file = self._find_importing_file()
                 if file is not None:
                     self.seen.setdefault(file, text)
                 if plain is _set_signal and not _is_main_thread():
                     return signal.getsignal(*args[:1])  # refused here; the next process sets it
             return plain(*args, **kwargs)
 
-        return note
+        return record_and_call
 
-    def _importing(self) -> str | None:
+    def _find_importing_file(self) -> str | None:
         """Return the innermost module of the project that is being imported in this thread.
 
         Or that of the function that runs: `init()` of a handler.

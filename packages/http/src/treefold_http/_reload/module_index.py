@@ -41,7 +41,7 @@ class ModuleIndex:
         self._computed: Mapping[str, Collection[str]] = {}
         self._edges: dict[str, frozenset[str]] = {}
 
-    def update(
+    def update_modules(
         self, loaded: Mapping[str, ModuleType], computed: Mapping[str, Collection[str]]
     ) -> None:
         """Take over the modules that are loaded now.
@@ -52,32 +52,32 @@ class ModuleIndex:
         """
         self._computed = computed
         for name in self.loaded.keys() - loaded.keys():
-            self.remove(name)
+            self.remove_module(name)
         for name, module in loaded.items():
             if self.loaded.get(name) is not module:
-                self.remove(name)
+                self.remove_module(name)
                 self.loaded[name] = module
                 self._read(name, module)
                 self.by_file.setdefault(self.file_of(module), set()).add(name)
-                self._connect(name)
+                self._add_edges(name)
             elif not name.startswith(_HANDLERS) or name in computed:
-                self._connect(name)  # globals may hold other objects by now
+                self._add_edges(name)  # globals may hold other objects by now
 
-    def remove(self, name: str) -> None:
+    def remove_module(self, name: str) -> None:
         """Forget a module, which must not be kept alive."""
         module = self.loaded.pop(name, None)
         if module is not None:
             self.by_file.get(self.file_of(module), set()).discard(name)
             del self.imports[name]
             self.asking.discard(name)
-            self._disconnect(name)
+            self._remove_edges(name)
 
     def file_of(self, module: ModuleType) -> str:
         """Return the path of a module's file below the root; empty if the module has no file."""
         file = getattr(module, "__file__", None)
         return str(file)[len(self._root) + 1 :].replace("\\", "/") if file is not None else ""
 
-    def scanners(self, package: str) -> set[str]:
+    def find_scanning_modules(self, package: str) -> set[str]:
         """Return the modules that import modules of a package by names of their own making."""
         return {
             importer
@@ -91,16 +91,16 @@ class ModuleIndex:
         if b"__subclasses__" in source:
             self.asking.add(name)
 
-    def _connect(self, name: str) -> None:
+    def _add_edges(self, name: str) -> None:
         computed = self._computed.get(name, ())
         edges = self.imports[name].union(referenced_modules(self.loaded[name]), computed) - {name}
         if edges != self._edges.get(name):
-            self._disconnect(name)
+            self._remove_edges(name)
             self._edges[name] = edges
             for imported in edges:
                 self.importers.setdefault(imported, set()).add(name)
 
-    def _disconnect(self, name: str) -> None:
+    def _remove_edges(self, name: str) -> None:
         for imported in self._edges.pop(name, ()):
             self.importers[imported].discard(name)
 

@@ -65,7 +65,7 @@ class ModuleSwap:
     """
 
     def __init__(self, space: ModuleSpace, names: Iterable[str]) -> None:
-        self._before = space.loaded()
+        self._before = space.find_loaded_modules()
         self._space = space
         self.former = {name: self._before[name] for name in names if name in self._before}
         self._hidden: list[_HiddenSubmodule] = []
@@ -82,17 +82,17 @@ class ModuleSwap:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            for name in self._space.loaded():
+            for name in self._space.find_loaded_modules():
                 if name not in self._before:
                     del sys.modules[name]
-            self.restore(self.former, anyway=True)
+            self.restore_modules(self.former, anyway=True)
         for hidden in reversed(self._hidden):
-            hidden.end()
+            hidden.unhide_submodule()
         running, self._space.former = self._space.former, None
         for name in running.late if running is not None else ():
-            _forget(name)
+            _unload_module(name)
 
-    def restore(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
+    def restore_modules(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
         """Restore former modules that have no new version; return the restored names.
 
         Args:
@@ -108,7 +108,7 @@ class ModuleSwap:
         return back
 
 
-def _forget(name: str) -> None:
+def _unload_module(name: str) -> None:
     """Remove a module that former code has loaded during the swap: it uses former modules."""
     module = sys.modules.pop(name, None)
     package, _, leaf = name.rpartition(".")
@@ -130,18 +130,18 @@ class _HiddenSubmodule:
         self._thread = threading.get_ident()
         self._module = module
         self._next = self._names.get("__getattr__")
-        self._names["__getattr__"] = self._get
+        self._names["__getattr__"] = self._get_attribute
         if self._names.get(leaf) is module:
             del self._names[leaf]
 
-    def _get(self, name: str) -> Any:
+    def _get_attribute(self, name: str) -> Any:
         if name == self._leaf and threading.get_ident() != self._thread:
             return self._module
         if self._next is not None:
             return self._next(name)
         raise AttributeError(f"module {self._names['__name__']!r} has no attribute {name!r}")
 
-    def end(self) -> None:
+    def unhide_submodule(self) -> None:
         if self._next is None:
             del self._names["__getattr__"]
         else:

@@ -46,7 +46,7 @@ class ModuleGraph:
         self._index = index
         self._group_of = {name: group for group in groups for name in group}
 
-    def plan(
+    def plan_reload(
         self, files: Collection[str], failed: Collection[str], without: Collection[str] = ()
     ) -> ReloadPlan:
         """Plan the reload of changed files.
@@ -59,10 +59,14 @@ class ModuleGraph:
         names = {*failed}.union(*map(self._module_names, files))
         at_start = self._at_start(names)
         left_out = {
-            name for name in names if without and not self._reach([name]).isdisjoint(without)
+            name
+            for name in names
+            if without and not self._find_affected_modules([name]).isdisjoint(without)
         }
         return ReloadPlan(
-            stale=frozenset(self._reach(names - left_out) & self._index.loaded.keys()),
+            stale=frozenset(
+                self._find_affected_modules(names - left_out) & self._index.loaded.keys()
+            ),
             at_start=at_start,
             left_out=frozenset(left_out & self._index.loaded.keys()),
         )
@@ -72,23 +76,23 @@ class ModuleGraph:
         return frozenset(file for file in files if self._at_start(self._module_names(file)))
 
     def _at_start(self, names: Iterable[str]) -> frozenset[str]:
-        return _USED_AT_START & self._reach(names)
+        return _USED_AT_START & self._find_affected_modules(names)
 
-    def together(self, names: Iterable[str]) -> set[str]:
+    def expand_groups(self, names: Iterable[str]) -> set[str]:
         """Return the names, and all modules that must be imported together with one of them."""
         return {other for name in names for other in self._group_of.get(name, (name,))}
 
-    def _reach(self, names: Iterable[str]) -> set[str]:
+    def _find_affected_modules(self, names: Iterable[str]) -> set[str]:
         """Return the names, their importers, and all that must be imported together with them."""
         found = transitive_closure(names, self._index.importers)
-        while not found.issuperset(related := self.together(found)):
+        while not found.issuperset(related := self.expand_groups(found)):
             found = transitive_closure([*found, *related], self._index.importers)
         return found
 
     def _module_names(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.
         name, known = module_name(file), self._index.by_file.get(file, ())
-        scanners = () if known else self._index.scanners(name.rpartition(".")[0])
+        scanners = () if known else self._index.find_scanning_modules(name.rpartition(".")[0])
         return {name, *known, *scanners}
 
 

@@ -32,11 +32,11 @@ def contents_of(module: ModuleType, own: Collection[str]) -> Contents:
     found: Contents = {}
     for name, value in list(vars(module).items()):
         if not name.startswith("__"):
-            _collect(value, own, found, _DEPTH)
+            _collect_containers(value, own, found, _DEPTH)
     return found
 
 
-def _collect(value: Any, own: Collection[str], found: Contents, depth: int) -> None:
+def _collect_containers(value: Any, own: Collection[str], found: Contents, depth: int) -> None:
     if isinstance(value, _CONTAINERS):
         container = cast("Container", value)
         if id(container) in found:
@@ -50,7 +50,7 @@ def _collect(value: Any, own: Collection[str], found: Contents, depth: int) -> N
     else:
         return
     for each in values:
-        _collect(each, own, found, depth - 1)
+        _collect_containers(each, own, found, depth - 1)
 
 
 def _module_of(value: Any) -> Any:
@@ -77,10 +77,10 @@ class Registrations:
             key
             for name, contents in self._before.items()
             for key, (_, copy) in contents.items()
-            if name in last and key in last[name] and not _same(last[name][key][1], copy)
+            if name in last and key in last[name] and not _has_same_items(last[name][key][1], copy)
         }
 
-    def changed(self, fresh: Collection[str]) -> str | None:
+    def find_changed_module(self, fresh: Collection[str]) -> str | None:
         """Return a module whose containers the import has changed, None without one.
 
         Args:
@@ -88,17 +88,17 @@ class Registrations:
         """
         for name, contents in self._before.items():
             for key, (container, copy) in contents.items():
-                if not _same(container, copy) and (
-                    key not in self._moving or _holds(container, fresh)
+                if not _has_same_items(container, copy) and (
+                    key not in self._moving or _holds_objects_of(container, fresh)
                 ):
                     return name
         return None
 
-    def restore(self) -> None:
+    def restore_containers(self) -> None:
         """Restore the former contents of the changed containers: running code uses them."""
         for contents in self._before.values():
             for container, copy in contents.values():
-                if _same(container, copy):
+                if _has_same_items(container, copy):
                     continue
                 if isinstance(container, list):
                     container[:] = cast("list[Any]", copy)
@@ -112,7 +112,7 @@ class Registrations:
                     container |= cast("set[Any]", copy)
 
 
-def _same(one: Container, other: Container) -> bool:
+def _has_same_items(one: Container, other: Container) -> bool:
     if len(one) != len(other):
         return False
     if isinstance(one, dict):
@@ -123,7 +123,7 @@ def _same(one: Container, other: Container) -> bool:
     return all(a is b for a, b in zip(one, other, strict=False))
 
 
-def _holds(container: Container, fresh: Collection[str]) -> bool:
+def _holds_objects_of(container: Container, fresh: Collection[str]) -> bool:
     values = container.values() if isinstance(container, dict) else container
     return any(_module_of(v if hasattr(v, "__name__") else type(v)) in fresh for v in list(values))
 
@@ -139,13 +139,13 @@ def extended_class(
         asking: modules of the project that ask any class for its subclasses.
     """
     for name, module in fresh.items():
-        for made in _classes(module):
+        for made in _list_own_classes(module):
             for base in made.__mro__[1:]:
                 if base.__module__ in staying and (asking or "__init_subclass__" in vars(base)):
                     return name, base.__qualname__
     return None
 
 
-def _classes(module: ModuleType) -> Iterator[type]:
+def _list_own_classes(module: ModuleType) -> Iterator[type]:
     values = list(vars(module).values())
     return (v for v in values if isinstance(v, type) and v.__module__ == module.__name__)

@@ -101,7 +101,7 @@ class Reloader:
 
     def __init__(self, app: Host, *, import_seconds: float = _IMPORT_SECONDS) -> None:
         self._app = app
-        self._space = ModuleSpace.of(app.root)
+        self._space = ModuleSpace.of_root(app.root)
         self._settings = Settings.load(app.root)
         self._index = ModuleIndex(self._space.root)
         self._contents: dict[str, Contents] = {}
@@ -114,8 +114,8 @@ class Reloader:
 
     def read_imports(self) -> None:
         """Read the imports of each module now, which makes the first reload faster."""
-        with self._space.current():
-            self._index.update(self._space.loaded(), self._space.computed)
+        with self._space.as_current_root():
+            self._index.update_modules(self._space.find_loaded_modules(), self._space.computed)
             for name in transitive_closure(self._index.loaded, self._index.imports):
                 if name in self._index.loaded and self._index.importers.get(name):
                     module = self._index.loaded[name]
@@ -140,13 +140,13 @@ class Reloader:
                 limit; everything is as before.
         """
         changed = frozenset(changed)
-        outcome = self._reload(changed)
+        outcome = self._reload_files(changed)
         if isinstance(outcome, RestartNeeded):
             for file in changed:  # the next process compares its times, in whole seconds
                 remove_bytecode(self._app.root / file)
         return outcome
 
-    def _reload(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
+    def _reload_files(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
         if (reason := self._elsewhere_reason(changed)) is not None:
             return RestartNeeded(reason)
         self._pending |= changed
@@ -157,11 +157,11 @@ class Reloader:
         for blocking in self._blocking:
             apart = apart.and_those_of(blocking)
         timeouts = 0
-        with self._space.current(), no_running_loop():
+        with self._space.as_current_root(), no_running_loop():
             while True:
                 try:
                     with limited_imports(self._space, self._import_seconds):
-                        outcome = self._build(changed, apart)
+                        outcome = self._build_project(changed, apart)
                     break
                 except _Restart as needed:
                     return RestartNeeded(str(needed))
@@ -207,20 +207,20 @@ class Reloader:
                 return f"the settings in {name} changed"
         return None
 
-    def _build(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
+    def _build_project(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         index = self._index
-        index.update(self._space.loaded(), self._space.computed)
+        index.update_modules(self._space.find_loaded_modules(), self._space.computed)
         loaded, imports = dict(index.loaded), dict(index.imports)
-        graph = ModuleGraph(index, self._groups())
-        plan = graph.plan(self._pending, self._failed, apart.names)
+        graph = ModuleGraph(index, self._collect_related_groups())
+        plan = graph.plan_reload(self._pending, self._failed, apart.names)
         for name in plan.stale:
             if is_compiled(loaded[name]):
                 raise _Restart(f"{index.file_of(loaded[name])} is compiled")
         self._space.refresh_names()
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
-        staying = self._staying(plan.stale)
+        staying = self._find_staying_modules(plan.stale)
         entered = Registrations(staying, loaded.keys(), self._contents)
         try:
             with ModuleSwap(self._space, plan.stale) as swap, ImportWatch(index.root) as watch:
@@ -235,13 +235,13 @@ class Reloader:
                     _check_restart(former, project, plan, graph.used_at_start(self._pending))
                 kept = kept_modules(project.report.broken)
                 broken = plan.stale.intersection(kept)
-                together = graph.together(broken) & plan.stale
+                together = graph.expand_groups(broken) & plan.stale
                 if together > broken:
                     raise _LeaveOut(frozenset(together), project.report.broken)
                 self._check_safety(former, project, plan, watch, entered, swap.former, apart)
-                failed = swap.restore(transitive_closure(kept, imports))
+                failed = swap.restore_modules(transitive_closure(kept, imports))
         except BaseException:
-            entered.restore()
+            entered.restore_containers()
             app.providers.declared = declared
             _restore_in_extensions(undo, plan.stale)
             raise
@@ -253,9 +253,9 @@ class Reloader:
             self._contents[name] = contents_of(staying[name], loaded.keys())
         for name in fresh:
             self._contents.pop(name, None)
-            index.remove(name)  # otherwise old modules stay alive until the next reload
+            index.remove_module(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
-        return _compare(
+        return _compare_projects(
             former,
             project,
             files=tuple(sorted({index.file_of(loaded[name]) for name in fresh})),
@@ -264,7 +264,7 @@ class Reloader:
             seconds=time.perf_counter() - started,
         )
 
-    def _staying(self, stale: Collection[str]) -> dict[str, ModuleType]:
+    def _find_staying_modules(self, stale: Collection[str]) -> dict[str, ModuleType]:
         """Return the modules that the stale ones import, and could enter something into."""
         reached = transitive_closure(stale, self._index.imports)
         names = (reached & self._index.loaded.keys()).difference(stale)
@@ -281,17 +281,17 @@ class Reloader:
         apart: _Apart,
     ) -> None:
         """Ask for a restart if modules were imported that cannot be imported twice."""
-        loaded = self._space.loaded()
+        loaded = self._space.find_loaded_modules()
         fresh = {name: loaded[name] for name in plan.stale if name in loaded}
         reason = ""
         if watch.seen:
             file, what = next(iter(watch.seen.items()))
             reason = f"{file} {what}"
-        elif (name := entered.changed(fresh.keys())) is not None:
+        elif (name := entered.find_changed_module(fresh.keys())) is not None:
             reason = f"what was imported enters something into {name}"
         elif found := extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
-        elif marked := _marked(before) or _marked(fresh):
+        elif marked := _find_restart_module(before) or _find_restart_module(fresh):
             reason = f"{marked} has restart_on_change"
         broken = tuple(one for one in project.report.broken if one.kept)
         if reason and broken and apart.names.isdisjoint(plan.stale):
@@ -299,7 +299,7 @@ class Reloader:
         if reason:
             raise _Restart(reason)
 
-    def _groups(self) -> list[Collection[str]]:
+    def _collect_related_groups(self) -> list[Collection[str]]:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
         return [group for groups in offers for group in groups]
 
@@ -380,7 +380,7 @@ def _check_restart(
         raise _Restart(reason)
 
 
-def _marked(modules: Mapping[str, ModuleType]) -> str:
+def _find_restart_module(modules: Mapping[str, ModuleType]) -> str:
     found = (name for name in modules if vars(modules[name]).get("restart_on_change") is True)
     return next(found, "")
 
@@ -393,7 +393,9 @@ def _restore_in_extensions(
             restore(names)
 
 
-def _compare(former: LoadedProject, project: LoadedProject, **facts: Any) -> Reloaded | None:
+def _compare_projects(
+    former: LoadedProject, project: LoadedProject, **facts: Any
+) -> Reloaded | None:
     before, after = ({}, {}) if former.table is project.table else map(_by_place, (former, project))
     changed_report = former.report.broken != project.report.broken
     anything = facts["files"] or facts["deferred"] or changed_report

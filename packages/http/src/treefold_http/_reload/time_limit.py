@@ -73,11 +73,11 @@ class _Limit(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(self._seconds / _TICKS):
-            self._look()
+            self._watch_import()
         self._module = None
 
-    def _look(self) -> None:
-        frames = self._importing(frame_of(self._importer))
+    def _watch_import(self) -> None:
+        frames = self._find_importing_frames(frame_of(self._importer))
         module = frames[-1] if frames else None
         self._ticks = self._ticks + 1 if module is self._module else 0
         self._module = module
@@ -94,7 +94,7 @@ class _Limit(threading.Thread):
                 self._seconds,
             )
 
-    def _importing(self, frame: FrameType | None) -> list[FrameType]:
+    def _find_importing_frames(self, frame: FrameType | None) -> list[FrameType]:
         """Return the frames of the modules that are being imported, the outermost first."""
         modules: list[FrameType] = []
         outermost: list[FrameType] = []

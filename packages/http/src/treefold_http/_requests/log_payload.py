@@ -16,7 +16,7 @@ from treefold_http._bodies.reader import UNREAD
 from treefold_http._runtime.unhandled import report_to_test_client
 from treefold_http._wire.datastructures import parse_urlencoded
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
-from treefold_http._wire.json import compact, loads, reparse
+from treefold_http._wire.json import compact_json, loads, reparse_body
 from treefold_http._wire.media_types import is_json
 from treefold_logging import (
     compact_payload,
@@ -50,7 +50,7 @@ def log_connection(
         return
     payload = NONE
     if has_body and (plan is None or plan.log_payload):
-        payload = render(cast("Request", connection))
+        payload = render_payload(cast("Request", connection))
     scope = connection.scope
     raw_path = scope.get("raw_path") or connection.raw_path
     target = request_target(raw_path, scope["query_string"], connection.masked_segments())
@@ -61,7 +61,7 @@ async def read_ahead(request: Request) -> None:
     """Read a small JSON or form body that the handler left unread, so that the log can show it."""
     reader = request.reader
     kind = request.content_type
-    if reader.asked or reader.started or not kind or not (is_json(kind) or kind == URLENCODED):
+    if reader.asked or reader.has_started or not kind or not (is_json(kind) or kind == URLENCODED):
         return
     declared = reader.declared
     if (declared is not None and declared > MAX_UNREAD) or b"expect" in request.fields:
@@ -74,12 +74,12 @@ async def read_ahead(request: Request) -> None:
         return
 
 
-def render(request: Request) -> str:
+def render_payload(request: Request) -> str:
     """Return the masked payload for the log line; `-` if there is none."""
     reader = request.reader
-    body = reader.kept
+    body = reader.kept_body
     if reader.names is not None and body is not None and len(body) <= MAX_RENDERED:
-        text = compact(body)
+        text = compact_json(body)
         payload = None if text is None else compact_payload(text, reader.names)
         if payload is not None:
             return payload
@@ -103,7 +103,7 @@ def render(request: Request) -> str:
             document = reader.document
             if document is None:
                 known = reader.names is not None or reader.json is not UNREAD
-                document = reparse(body) if known else loads(body)
+                document = reparse_body(body) if known else loads(body)
             return json_payload(document)
         if kind == URLENCODED:
             return form_payload(parse_urlencoded(body, limit=1000))

@@ -47,7 +47,7 @@ class ReadNotes:
         self.context = context
         self.addresses: list[Unresolved] = []
 
-    def note(self, name: str) -> None:
+    def note_name(self, name: str) -> None:
         """Note that a part of the request was read."""
         self.names.add(name)
 

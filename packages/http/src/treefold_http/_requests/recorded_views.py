@@ -36,15 +36,15 @@ class RecordedFields(Mapping[bytes, bytes]):
         self._notes = notes
 
     def __getitem__(self, name: bytes) -> bytes:
-        self._notes.note(f"header:{name.decode('latin-1')}")
+        self._notes.note_name(f"header:{name.decode('latin-1')}")
         return self._plain[name]
 
     def __iter__(self) -> Iterator[bytes]:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return iter(self._plain)
 
     def __len__(self) -> int:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return len(self._plain)
 
 
@@ -59,31 +59,31 @@ class RecordedHeaders(Headers):
 
     @property
     def raw(self) -> Any:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return self._plain.raw
 
     def __getitem__(self, name: str) -> str:
-        self._notes.note(f"header:{name.lower()}")
+        self._notes.note_name(f"header:{name.lower()}")
         return self._plain[name]
 
     def getlist(self, name: str) -> list[str]:
-        self._notes.note(f"header:{name.lower()}")
+        self._notes.note_name(f"header:{name.lower()}")
         return self._plain.getlist(name)
 
     def __iter__(self) -> Iterator[str]:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return iter(self._plain)
 
     def __len__(self) -> int:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return len(self._plain)
 
     def multi_items(self) -> list[tuple[str, str]]:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return self._plain.multi_items()
 
     def __repr__(self) -> str:
-        self._notes.note(HEADERS)
+        self._notes.note_name(HEADERS)
         return repr(self._plain)
 
 
@@ -106,15 +106,15 @@ class RecordedQuery(QueryParams):
         return len(self._plain)
 
     def __iter__(self) -> Iterator[str]:
-        self._notes.note("query")
+        self._notes.note_name("query")
         return iter(self._plain)
 
     def multi_items(self) -> list[tuple[str, str]]:
-        self._notes.note("query")
+        self._notes.note_name("query")
         return self._plain.multi_items()
 
     def __repr__(self) -> str:
-        self._notes.note("query")
+        self._notes.note_name("query")
         return repr(self._plain)
 
 
@@ -129,11 +129,11 @@ class RecordedState(State):
     def __getattribute__(self, name: str) -> Any:
         plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
         if name == "__dict__":
-            notes.note(STATE)
+            notes.note_name(STATE)
         elif name.startswith("__") and name.endswith("__"):
             return object.__getattribute__(self, name)
         elif name not in notes.written:
-            notes.note(f"state:{name}")
+            notes.note_name(f"state:{name}")
         return getattr(plain, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -144,14 +144,14 @@ class RecordedState(State):
     def __delattr__(self, name: str) -> None:
         plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
         if name not in notes.written:
-            notes.note(f"state:{name}")
+            notes.note_name(f"state:{name}")
         notes.written.add(name)
         delattr(plain, name)
 
     def __contains__(self, name: str) -> bool:
         plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
         if name not in notes.written:
-            notes.note(f"state:{name}")
+            notes.note_name(f"state:{name}")
         return name in plain
 
 
@@ -161,11 +161,11 @@ class RecordedAddress(Address):
     is_whole: bool
 
     @classmethod
-    def of(cls, plain: Address, notes: ReadNotes) -> RecordedAddress:
+    def of_address(cls, plain: Address, notes: ReadNotes) -> RecordedAddress:
         """Return the same address, noted as used whole until its host is asked for."""
         made = cls(*plain)
         made.is_whole = True
-        notes.note("client.host")
+        notes.note_name("client.host")
         notes.addresses.append(made)
         return made
 
@@ -187,26 +187,26 @@ class RecordedScope(dict[str, Any]):
         self._plain = plain
         self._notes = notes
 
-    def _note(self, name: str) -> None:
+    def _note_key(self, name: str) -> None:
         if name in _IN_EVERY_KEY:
             return
         if name == "client":
             self._notes.names.update(("client.host", "client.port"))
         elif (noted := _SCOPE_NAMES.get(name)) is not None:
-            self._notes.note(noted)
+            self._notes.note_name(noted)
         else:
             self._notes.note_everything()
 
     def __getitem__(self, name: str) -> Any:
-        self._note(name)
+        self._note_key(name)
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
-        self._note(str(name))
+        self._note_key(str(name))
         return super().__contains__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        self._note(name)
+        self._note_key(name)
         return super().get(name, default)
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -218,13 +218,13 @@ class RecordedScope(dict[str, Any]):
         del self._plain[name]
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        self._note(name)
+        self._note_key(name)
         if not super().__contains__(name):
             self[name] = default
         return super().__getitem__(name)
 
     def pop(self, name: str, *default: Any) -> Any:
-        self._note(name)
+        self._note_key(name)
         self._plain.pop(name, None)
         return super().pop(name, *default)
 

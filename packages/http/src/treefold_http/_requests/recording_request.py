@@ -55,7 +55,7 @@ def _write_fields(request: Connection, fields: Mapping[bytes, bytes]) -> None:
 
 
 def _read_id(request: Connection) -> str:
-    request.notes.note("id")
+    request.notes.note_name("id")
     return _id.__get__(request)
 
 
@@ -73,9 +73,9 @@ class RecordingRequest(Request):
         """The peer address of the connection; None if the server does not report it."""
         client = plain_scope(self).get("client")
         if not client:
-            self.notes.note("client.host")
+            self.notes.note_name("client.host")
             return None
-        return RecordedAddress.of(Address(client[0], int(client[1])), self.notes)
+        return RecordedAddress.of_address(Address(client[0], int(client[1])), self.notes)
 
     @property
     def headers(self) -> Headers:
@@ -100,13 +100,13 @@ class RecordingRequest(Request):
     @property
     def session(self) -> Session:
         """The session of the client."""
-        self.notes.note("session")
+        self.notes.note_name("session")
         return super().session
 
     @property
     def reader(self) -> BodyReader:
         """The one reader of the body."""
-        self.notes.note("body")
+        self.notes.note_name("body")
         return super().reader
 
 

@@ -72,10 +72,12 @@ class Request(Connection):
         reader = self._reader
         if reader is None:
             limit = self.plan.max_body if self.plan else self.app.settings.max_body
-            reader = self._reader = BodyReader(self._receive, self._declared(), limit=limit)
+            reader = self._reader = BodyReader(
+                self._receive, self._read_declared_size(), limit=limit
+            )
         return reader
 
-    def _declared(self) -> int | None:
+    def _read_declared_size(self) -> int | None:
         """The announced size of the body; 0 if HTTP/1.1 framing says that there is none."""
         length = self.fields.get(b"content-length", b"").strip(BLANKS)
         if length.isdigit():
@@ -158,7 +160,7 @@ class Request(Connection):
             As `form`, while iterating.
         """
         limits = self._form_limits()
-        async with aclosing(self.reader.stream()) as chunks:
+        async with aclosing(self.reader.stream_chunks()) as chunks:
             async for part in stream_parts(self._form_type(), chunks, limits=limits):
                 yield part
 
@@ -181,7 +183,7 @@ class Request(Connection):
                 # Kept for the log, and for body() after form().
                 await self.reader.read(space.take_memory)
                 space.is_complete = True
-            async with aclosing(self.reader.stream()) as chunks:
+            async with aclosing(self.reader.stream_chunks()) as chunks:
                 form = await parse_form(self._form_type(), chunks, limits=limits, space=space)
         except BaseException:
             space.close()
@@ -205,12 +207,12 @@ class Request(Connection):
         Raises:
             PayloadTooLarge, ClientDisconnect: as `body`, while iterating.
         """
-        return self.reader.stream()
+        return self.reader.stream_chunks()
 
     async def is_disconnected(self) -> bool:
         """Return True if the client has disconnected; does not wait, the body stays readable."""
         reader = self.reader
-        if not reader.looking:
+        if not reader.is_reading_ahead:
             self.on_exit(reader.stop_looking)
         return await reader.is_disconnected()
 

@@ -37,8 +37,8 @@ def to_response(result: Any, status: int | None = None) -> Response:
     kind = result.__class__
     plain = PLAIN.get(kind)
     if plain is not None:
-        return _plain(plain, result, status)
-    return _OTHERS.get(kind, _learn)(result, status)
+        return _respond_plain(plain, result, status)
+    return _OTHERS.get(kind, _learn_conversion)(result, status)
 
 
 def to_own_response(result: Any, status: int | None = None) -> Response:
@@ -62,7 +62,7 @@ PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
 _LEARNED = 1024
 
 
-def _plain(
+def _respond_plain(
     plain: tuple[Callable[[Any], bytes], tuple[bytes, bytes]], result: Any, status: int | None
 ) -> Response:
     return plain_response(
@@ -70,7 +70,7 @@ def _plain(
     )
 
 
-def _learn(result: Any, status: int | None) -> Response:
+def _learn_conversion(result: Any, status: int | None) -> Response:
     """Find the conversion of a new type, remember it, and apply it."""
     kind = result.__class__
     if issubclass(kind, Response):
@@ -87,17 +87,17 @@ def _learn(result: Any, status: int | None) -> Response:
         elif _is_record(kind):
             found = PLAIN[dict]
         else:
-            return _other(kind)(result, status)
+            return _find_converter(kind)(result, status)
     if len(PLAIN) < _LEARNED:
         PLAIN[kind] = found
-    return _plain(found, result, status)
+    return _respond_plain(found, result, status)
 
 
-def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
+def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:
     if issubclass(kind, tuple) and not hasattr(cast("Any", kind), "_fields"):
-        return _tuple
+        return _convert_tuple
     if issubclass(kind, (AsyncIterator, Iterator)):
-        return _stream
+        return _make_stream_response
     raise TypeError(
         "A handler must return a dict, list, str, bytes, None, a tuple of these with a"
         f" status, or a Response, got {kind.__qualname__!r};"
@@ -108,11 +108,11 @@ def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
 def _model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
     """Encode a pydantic model; strictly if the result has a null, which pydantic writes for NaN."""
 
-    def encode(model: Any) -> bytes:
+    def encode_model(model: Any) -> bytes:
         body = dump(model).encode()
         return body if body.find(b"null") < 0 else dumps(to_plain(model))
 
-    return encode
+    return encode_model
 
 
 def _is_record(kind: type[Any]) -> bool:
@@ -129,15 +129,15 @@ def _as_it_is(response: Response, status: int | None) -> Response:
     return response
 
 
-def _empty(content: None, status: int | None) -> Response:
+def _make_empty_response(content: None, status: int | None) -> Response:
     return Response(content, 204 if status is None else status)
 
 
-def _stream(content: Any, status: int | None) -> Response:
+def _make_stream_response(content: Any, status: int | None) -> Response:
     return StreamingResponse(content, 200 if status is None else status)
 
 
-def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
+def _convert_tuple(content: tuple[Any, ...], status: int | None) -> Response:
     del status  # the tuple has its own
     if len(content) not in (2, 3):
         raise TypeError(
@@ -170,6 +170,6 @@ def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
 _OTHERS: dict[type, Callable[[Any, int | None], Response]] = {
     Response: _as_it_is,
     StreamingResponse: _as_it_is,
-    tuple: _tuple,
-    type(None): _empty,
+    tuple: _convert_tuple,
+    type(None): _make_empty_response,
 }

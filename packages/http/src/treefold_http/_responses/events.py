@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._responses.response import Background
-from treefold_http._responses.streams import Chunk, StreamingResponse, close, pump
+from treefold_http._responses.streams import Chunk, StreamingResponse, close, send_chunks
 from treefold_http._wire.asgi import Message, Send
 from treefold_http._wire.json import dumps
 from treefold_logging import get_logger
@@ -153,16 +153,16 @@ class EventStream(StreamingResponse):
         """Serialize the data of each event by a shape; a mismatch ends the stream."""
         self._frames.shape = shape
 
-    async def _produce(
+    async def _send_chunks(
         self, chunks: AsyncIterator[Chunk], request: Request, send: Send
     ) -> bytes | None:
         stopping = request.app.stopping
         if self.keep_alive is None:
-            return await pump(chunks, request, send, stopping, 0)
+            return await send_chunks(chunks, request, send, stopping, 0)
         wire = _Wire(send, self.keep_alive)
         keeper = asyncio.ensure_future(wire.keep_alive())
         try:
-            return await pump(chunks, request, wire.send, stopping, 0)
+            return await send_chunks(chunks, request, wire.send, stopping, 0)
         finally:
             # Wait before the end of the response: a comment after the end is a protocol error.
             keeper.cancel()

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._responses.regular_file import RegularFile
-from treefold_http._responses.response import Background, Response, sendable
-from treefold_http._responses.streams import pump
+from treefold_http._responses.response import Background, Response, copy_sendable_fields
+from treefold_http._responses.streams import send_chunks
 from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.asgi import RawHeaders, Send
-from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.content_disposition import Disposition, content_disposition
 from treefold_http._wire.datastructures import MutableHeaders
 from treefold_http._wire.dates import format_date, parse_date
@@ -61,8 +61,8 @@ class _Answer:
     by_path: bool = False
 
     @property
-    def length(self) -> int:
-        return sum(_length(piece) for piece in self.pieces)
+    def body_length(self) -> int:
+        return sum(_measure_piece(piece) for piece in self.pieces)
 
 
 class FileResponse(Response):
@@ -114,7 +114,7 @@ class FileResponse(Response):
             )
         self.path = os.path.abspath(path)
         self.body = b""
-        self._prepare(status, headers, background)
+        self._set_options(status, headers, background)
         if media_type is not None:
             self.headers["content-type"] = media_type
         elif "content-type" not in self.headers:
@@ -129,10 +129,10 @@ class FileResponse(Response):
         `request.sent_status` is the status that was sent: a module may keep this object, and send
         it for many requests at the same time.
         """
-        file = self._file()
+        file = self._make_regular_file()
         try:
             try:
-                answer, body = await run_on_disk(self._begin, file, request)
+                answer, body = await run_on_disk(self._open_file, file, request)
             except Exception as raised:
                 error = raised
             else:
@@ -146,38 +146,38 @@ class FileResponse(Response):
                 elif body is not None:
                     await send({"type": "http.response.body", "body": body})
                 else:
-                    last = await pump(_chunks(file, answer.pieces), request, send)
+                    last = await send_chunks(_read_chunks(file, answer.pieces), request, send)
                     if last is not None:
                         await send({"type": "http.response.body", "body": last})
                 return
         finally:
             if not file.closed:
                 await run_on_disk(file.close)
-        await self._refuse(error, request, send, common=common)
+        await self._send_error(error, request, send, common=common)
 
-    def _file(self) -> RegularFile:
+    def _make_regular_file(self) -> RegularFile:
         return RegularFile(self.path)
 
-    def _failure(self, error: Exception) -> Exception:
+    def _translate_error(self, error: Exception) -> Exception:
         """Return the exception to answer with after the file could not be opened."""
         return error
 
-    def _begin(self, file: RegularFile, request: Request) -> tuple[_Answer, bytes | None]:
+    def _open_file(self, file: RegularFile, request: Request) -> tuple[_Answer, bytes | None]:
         """Open the file and read a short body, in a disk thread; the body is None if it is long."""
         facts = file.open()
-        answer = self._answer(facts, request)
+        answer = self._build_answer(facts, request)
         if answer.by_path or request.method == "HEAD":
             body = b""
-        elif answer.length > CHUNK:
+        elif answer.body_length > CHUNK:
             return answer, None
         else:
             body = b"".join(_read(file, piece) for piece in answer.pieces)
         file.close()
         return answer, body
 
-    def _answer(self, facts: os.stat_result, request: Request) -> _Answer:
+    def _build_answer(self, facts: os.stat_result, request: Request) -> _Answer:
         size = facts.st_size
-        headers = MutableHeaders(sendable(self.raw_headers))
+        headers = MutableHeaders(copy_sendable_fields(self.raw_headers))
         # Never later than now (RFC 9110, 8.8.2.1): the clock of the disk may be ahead.
         modified = min(facts.st_mtime_ns // 1_000_000_000, int(time.time()))
         headers.setdefault("etag", f'"{facts.st_mtime_ns:x}-{size:x}"')
@@ -187,7 +187,7 @@ class FileResponse(Response):
         outcome = Outcome.WHOLE
         if self.status == 200 and request.method in ("GET", "HEAD"):
             modified = parse_date(headers["last-modified"])
-            outcome = decide(
+            outcome = evaluate_preconditions(
                 request.method, request.headers, etag=headers["etag"], modified=modified
             )
         if outcome is Outcome.FAILED:
@@ -196,27 +196,27 @@ class FileResponse(Response):
             return _Answer(304, [pair for pair in headers.raw if pair[0] not in _OF_THE_BYTES])
         spans = parse_range(request.headers["range"], size) if outcome is Outcome.PARTIAL else None
         if spans is not None:
-            return _partial(headers, spans, size)
+            return _build_partial_answer(headers, spans, size)
         headers["content-length"] = str(size)
         extensions: Any = request.scope.get("extensions") or ()
         by_path = "http.response.pathsend" in extensions and request.method != "HEAD"
         return _Answer(self.status, headers.raw, (Span(0, size),), by_path)
 
-    async def _refuse(
+    async def _send_error(
         self, error: Exception, request: Request, send: Send, *, common: RawHeaders
     ) -> None:
         """Send the response of an error, with the fields that middleware set on this response."""
         if not isinstance(error, HTTPError):
-            error = self._failure(error)
+            error = self._translate_error(error)
         response = await request.app.render(error, request)
         response.raw_headers += [
-            pair for pair in sendable(self.raw_headers) if pair[0] not in _OF_THE_FILE
+            pair for pair in copy_sendable_fields(self.raw_headers) if pair[0] not in _OF_THE_FILE
         ]
         request.sent_status = response.status
         await response.send(request, send, common)
 
 
-def _partial(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answer:
+def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answer:
     """Return the 206 for the spans; raise the 416 without any (RFC 9110, 15.3.7 and 15.5.17)."""
     if not spans:
         raise HTTPError(
@@ -229,13 +229,17 @@ def _partial(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answ
         headers["content-range"] = _content_range(spans[0], size)
     else:
         boundary = os.urandom(16).hex()
-        pieces = _parts(spans, size, boundary=boundary, kind=headers.get("content-type", OTHER))
+        pieces = _build_byteranges(
+            spans, size, boundary=boundary, kind=headers.get("content-type", OTHER)
+        )
         headers["content-type"] = f"multipart/byteranges; boundary={boundary}"
-    headers["content-length"] = str(sum(_length(piece) for piece in pieces))
+    headers["content-length"] = str(sum(_measure_piece(piece) for piece in pieces))
     return _Answer(206, headers.raw, pieces)
 
 
-def _parts(spans: Sequence[Span], size: int, *, boundary: str, kind: str) -> list[bytes | Span]:
+def _build_byteranges(
+    spans: Sequence[Span], size: int, *, boundary: str, kind: str
+) -> list[bytes | Span]:
     pieces: list[bytes | Span] = []
     for span in spans:
         head = f"--{boundary}\r\nContent-Type: {kind}\r\n"
@@ -249,7 +253,7 @@ def _content_range(span: Span, size: int) -> str:
     return f"bytes {span.start}-{span.stop - 1}/{size}"
 
 
-def _length(piece: bytes | Span) -> int:
+def _measure_piece(piece: bytes | Span) -> int:
     return piece.stop - piece.start if isinstance(piece, Span) else len(piece)
 
 
@@ -262,7 +266,7 @@ def _read(file: RegularFile, piece: bytes | Span) -> bytes:
     return bytes(found)
 
 
-async def _chunks(file: RegularFile, pieces: Sequence[bytes | Span]) -> AsyncIterator[bytes]:
+async def _read_chunks(file: RegularFile, pieces: Sequence[bytes | Span]) -> AsyncIterator[bytes]:
     for piece in pieces:
         if not isinstance(piece, Span):
             yield piece

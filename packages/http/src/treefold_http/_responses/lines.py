@@ -39,18 +39,20 @@ def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
     if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
         return None
     item = node.arguments[0]
-    options = [option for each in tree.options_of(item) for option in _targets(each)]
-    is_open = any(isinstance(option, tree.AnyType) or option.bare in _CHUNKS for option in options)
+    options = [option for each in tree.options_of(item) for option in _expand_named_type(each)]
+    is_open = any(
+        isinstance(option, tree.AnyType) or option.bare_annotation in _CHUNKS for option in options
+    )
     return None if is_open else item
 
 
-def _targets(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
-    return tree.options_of(node.target) if isinstance(node, tree.Named) else (node,)
+def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
+    return tree.options_of(node.target_type) if isinstance(node, tree.Named) else (node,)
 
 
 def declared_item(handler: Callable[..., Any], response_model: Any) -> tree.TypeNode | None:
     """Return the item type of a handler that streams JSON values; None for another handler."""
-    for declared in (response_model, _returned(handler)):
+    for declared in (response_model, _read_return_annotation(handler)):
         if declared is None or declared is EMPTY:
             continue
         for option in tree.options_of(read(declared)):
@@ -61,7 +63,7 @@ def declared_item(handler: Callable[..., Any], response_model: Any) -> tree.Type
     return None
 
 
-def _returned(handler: Any) -> Any:
+def _read_return_annotation(handler: Any) -> Any:
     """The return annotation, if it may be a stream; its names are resolved only then."""
     if not hasattr(handler, "__annotations__") or hasattr(handler, "__wrapped__"):
         try:
@@ -88,13 +90,13 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
         hold: reduces each item to the declared fields.
     """
 
-    async def lined(connection: Any) -> Any:
+    async def run_as_lines(connection: Any) -> Any:
         result: Any = await run(connection)
         parts = _parts_of(result)
         items: Any = parts[0] if parts else None
         if not isinstance(items, (AsyncIterator, Iterator)) or len(parts) > 3:
             return result
-        lines = _lines_async if isinstance(items, AsyncIterator) else _lines
+        lines = _encode_lines_async if isinstance(items, AsyncIterator) else _encode_lines
         headers: Any = parts[2] if len(parts) == 3 else {}
         if not isinstance(headers, Mapping):
             return result  # the coercion raises with the reason
@@ -102,29 +104,29 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
         said = cast("Mapping[str, str]", headers)
         return lines(items, hold), given, {"content-type": NDJSON, **said}
 
-    return lined
+    return run_as_lines
 
 
 def _parts_of(result: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
 
 
-def _line(item: Any) -> bytes:
+def _encode_line(item: Any) -> bytes:
     return dumps(item) + b"\n"
 
 
-async def _lines_async(items: Any, hold: Callable[[Any], Any]) -> AsyncIterator[bytes]:
+async def _encode_lines_async(items: Any, hold: Callable[[Any], Any]) -> AsyncIterator[bytes]:
     try:
         async for item in items:
-            yield _line(hold(item))
+            yield _encode_line(hold(item))
     finally:
         await close(items)
 
 
-def _lines(items: Any, hold: Callable[[Any], Any]) -> Iterator[bytes]:
+def _encode_lines(items: Any, hold: Callable[[Any], Any]) -> Iterator[bytes]:
     try:
         for item in items:
-            yield _line(hold(item))
+            yield _encode_line(hold(item))
     finally:
         if (end := getattr(items, "close", None)) is not None:
             end()

@@ -49,7 +49,7 @@ class RegularFile:
         with self._lock:
             if self.closed:
                 raise OSError(f"{self.path!r} was closed before it was opened")
-            self._file = file = FileIO(self.path, opener=self._opener)
+            self._file = file = FileIO(self.path, opener=self._open_descriptor)
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 self._close()
@@ -85,5 +85,5 @@ class RegularFile:
         if file is not None:
             file.close()
 
-    def _opener(self, path: str, flags: int) -> int:
+    def _open_descriptor(self, path: str, flags: int) -> int:
         return os.open(path, flags | _FLAGS | (0 if self._follow else _NO_LINK))

@@ -96,14 +96,14 @@ def _formatted_by(
 ) -> Callable[[Callable[[T, str], None]], Callable[Concatenate[T, P], None]]:
     """Replace the parameter of a method, a text, by those of the function that writes it."""
 
-    def decorate(method: Callable[[T, str], None]) -> Callable[Concatenate[T, P], None]:
-        def call(self: T, *args: P.args, **kwargs: P.kwargs) -> None:
+    def decorate_method(method: Callable[[T, str], None]) -> Callable[Concatenate[T, P], None]:
+        def call_method(self: T, *args: P.args, **kwargs: P.kwargs) -> None:
             method(self, write(*args, **kwargs))
 
-        call.__doc__ = method.__doc__
-        return call
+        call_method.__doc__ = method.__doc__
+        return call_method
 
-    return decorate
+    return decorate_method
 
 
 class Response:
@@ -135,15 +135,15 @@ class Response:
         media_type: str | None = None,
         background: Background | None = None,
     ) -> None:
-        self.body = _encoded(content)
+        self.body = _encode_content(content)
         kind = TEXT_TYPE if isinstance(content, str) else BYTES_TYPE
-        self._prepare(status, headers, background)
+        self._set_options(status, headers, background)
         if media_type is not None:
             self.headers["content-type"] = media_type
         elif content is not None and "content-type" not in self.headers:
             self.raw_headers.append(kind)
 
-    def _prepare(
+    def _set_options(
         self, status: int, headers: Mapping[str, str] | None, background: Background | None
     ) -> None:
         self.status = check_status(status)
@@ -157,7 +157,7 @@ class Response:
         self.background = background
 
     @classmethod
-    def _typed(
+    def _from_body(
         cls,
         body: Bytes,
         kind: tuple[Bytes, Bytes],
@@ -167,7 +167,7 @@ class Response:
     ) -> Response:
         made = plain_response(body, kind, check_status(status))
         if headers or background:
-            made._prepare(status, headers, background)
+            made._set_options(status, headers, background)
             if "content-type" not in made.headers:
                 made.raw_headers.append(kind)
         return made
@@ -237,17 +237,17 @@ class Response:
         Raises:
             TypeError, ValueError: when a part of the content has no JSON form.
         """
-        return Response._typed(dumps(content), JSON_TYPE, status, **options)
+        return Response._from_body(dumps(content), JSON_TYPE, status, **options)
 
     @classmethod
     def text(cls, content: str, status: int = 200, **options: Unpack[Options]) -> Response:
         """Make a `text/plain; charset=utf-8` response."""
-        return Response._typed(content.encode(), TEXT_TYPE, status, **options)
+        return Response._from_body(content.encode(), TEXT_TYPE, status, **options)
 
     @classmethod
     def html(cls, content: str, status: int = 200, **options: Unpack[Options]) -> Response:
         """Make a `text/html; charset=utf-8` response; the caller must escape the content."""
-        return Response._typed(content.encode(), HTML_TYPE, status, **options)
+        return Response._from_body(content.encode(), HTML_TYPE, status, **options)
 
     @classmethod
     def bytes(cls, content: Bytes, status: int = 200, **options: Unpack[Options]) -> Response:
@@ -256,7 +256,7 @@ class Response:
             raise TypeError(
                 f"Response.bytes content must be bytes, got {type(content).__qualname__!r}"
             )
-        return Response._typed(Bytes(content), BYTES_TYPE, status, **options)
+        return Response._from_body(Bytes(content), BYTES_TYPE, status, **options)
 
     @classmethod
     def empty(cls, status: int = 204, **options: Unpack[Options]) -> Response:
@@ -312,7 +312,7 @@ class Response:
         return f"<{type(self).__name__} {self.status}>"
 
 
-def sendable(fields: RawHeaders) -> RawHeaders:
+def copy_sendable_fields(fields: RawHeaders) -> RawHeaders:
     """Return a copy of the fields without those that the server or the application writes."""
     if len(fields) == 1 and fields[0][0] == b"content-type":
         return fields.copy()
@@ -375,7 +375,7 @@ def plain_messages(
     )
 
 
-def _encoded(content: object) -> bytes:
+def _encode_content(content: object) -> bytes:
     if content is None:
         return b""
     if isinstance(content, str):

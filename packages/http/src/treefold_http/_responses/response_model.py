@@ -14,9 +14,9 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.response import BODILESS, Response
 from treefold_http._types.outputs import Output
-from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import read
-from treefold_http._types.serialize import SerializationError, Serializer, serializer
+from treefold_http._types.serialize import SerializationError, Serializer, build_serializer
 from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, options_of
 
 
@@ -34,23 +34,23 @@ def apply_response_model(
     Raises:
         InjectionError: for a type that cannot be a response model.
     """
-    hold = _ResponseModel(outputs, status, file).hold
+    hold = _ResponseModel(outputs, status, file).serialize_result
 
-    async def held(connection: Any) -> Any:
+    async def run_and_serialize(connection: Any) -> Any:
         return hold(await run(connection))
 
-    return held
+    return run_and_serialize
 
 
 def apply_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:
     """Return a WebSocket endpoint that serializes its JSON messages by the `response_model`."""
-    shape = _named(outputs[0], file)
+    shape = _build_serializer(outputs[0], file)
 
-    async def held(websocket: Any) -> Any:
+    async def run_with_shape(websocket: Any) -> Any:
         websocket.shape = shape
         return await run(websocket)
 
-    return held
+    return run_with_shape
 
 
 def item_serializer(response_model: Any, item: TypeNode, file: str) -> Serializer:
@@ -62,7 +62,9 @@ def item_serializer(response_model: Any, item: TypeNode, file: str) -> Serialize
         file: the path of the module, for error messages.
     """
     node = read(response_model)
-    return _named(Output(status=None, type=item if _passes(node) else node), file)
+    return _build_serializer(
+        Output(status=None, type=item if _has_unchecked_content(node) else node), file
+    )
 
 
 class _ResponseModel:
@@ -70,10 +72,10 @@ class _ResponseModel:
 
     def __init__(self, outputs: Sequence[Output], status: int | None, file: str) -> None:
         self._status = status or 200
-        self._said = {output.status: _named(output, file) for output in outputs}
+        self._said = {output.status: _build_serializer(output, file) for output in outputs}
         self._model = self._said[None]
 
-    def hold(self, result: Any) -> Any:
+    def serialize_result(self, result: Any) -> Any:
         if isinstance(result, Response):
             if isinstance(result, EventStream):
                 result.hold(self._model)
@@ -82,12 +84,12 @@ class _ResponseModel:
             return cast("object", result)  # text or bytes, or items that are held one by one
         parts = cast("tuple[Any, ...]", result)
         if not isinstance(result, tuple) or hasattr(parts, "_fields"):
-            return self._shape(self._status)(parts)
+            return self._find_serializer(self._status)(parts)
         if len(parts) not in (2, 3) or isinstance(parts[0], (tuple, Response)):
             return parts  # the coercion raises with the reason
-        return (self._shape(parts[1])(parts[0]), *parts[1:])
+        return (self._find_serializer(parts[1])(parts[0]), *parts[1:])
 
-    def _shape(self, status: Any) -> Serializer:
+    def _find_serializer(self, status: Any) -> Serializer:
         """The shape for a response status, as the OpenAPI document declares it."""
         if status in BODILESS:
             return _as_it_is
@@ -102,29 +104,29 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _named(output: Output, file: str) -> Serializer:
+def _build_serializer(output: Output, file: str) -> Serializer:
     """The serializer of an output; its errors name the file and the option that declares it."""
     status = output.status or ""
     key = status if status.isdigit() else repr(status)
     name = f"responses[{key}]" if status else "response_model"
     options = options_of(output.type)
-    kinds = [kind for kind in options if not _passes(kind)]
+    kinds = [kind for kind in options if not _has_unchecked_content(kind)]
     if any(_is_tuple(kind) for kind in kinds):
         raise InjectionError(
             f"`{name}` must be the type of the content, got a tuple; set the status with"
             " `status_code`"
         )
     try:
-        node = output.type if kinds == list(options) else _narrowed(output.type, kinds)
-        shape = serializer(node) if kinds else _none_of_it
+        node = output.type if kinds == list(options) else _narrow_union(output.type, kinds)
+        shape = build_serializer(node) if kinds else _none_of_it
     except InjectionError as error:
         raise InjectionError(
             f"`{name}` must be a type that responses can be checked against, got"
-            f" {shown(output.type.annotation)}: {error}; use a dataclass, a TypedDict, a model"
-            " of pydantic or msgspec, or a list or union of these"
+            f" {format_annotation(output.type.annotation)}: {error}; use a dataclass, a"
+            " TypedDict, a model of pydantic or msgspec, or a list or union of these"
         ) from error
 
-    def shaped(value: Any) -> Any:
+    def serialize_value(value: Any) -> Any:
         try:
             return shape(value)
         except SerializationError as error:
@@ -132,10 +134,10 @@ def _named(output: Output, file: str) -> Serializer:
                 f"The result of Api/{file} does not fit its `{name}`: {error}"
             ) from None
 
-    return shaped
+    return serialize_value
 
 
-def _narrowed(node: TypeNode, options: list[TypeNode]) -> TypeNode:
+def _narrow_union(node: TypeNode, options: list[TypeNode]) -> TypeNode:
     """Return the union of some options of a union, with the `Annotated` metadata of the union."""
     union = Union[tuple(option.annotation for option in options) or (None,)]  # noqa: UP007
     return read(Annotated[union, *node.markers] if node.markers else union)
@@ -145,7 +147,7 @@ def _is_tuple(node: TypeNode) -> bool:
     return isinstance(node, TupleType) or (isinstance(node, ListType) and node.kind is tuple)
 
 
-def _passes(node: TypeNode) -> bool:
+def _has_unchecked_content(node: TypeNode) -> bool:
     """Return True for a `Response` or iterator type, whose content is not checked."""
     return (
         isinstance(node, Foreign)

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from treefold_http._types import tree
-from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.read import annotation_of, read
 
 _ANSWERED = (str, bytes, bytearray, dict, list, type(None))
@@ -38,21 +38,24 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
     Raises:
         InjectionError: names the type and the way out.
     """
-    annotated = _annotated(handler)
+    annotated = _read_return_type(handler)
     if response_model is not None:
-        refused = _refused(read(response_model))
-        if refused is not None and (_refused(annotated) or not _says_what_it_returns(handler)):
+        refused = _find_refused_type(read(response_model))
+        if refused is not None and (
+            _find_refused_type(annotated) or not _says_what_it_returns(handler)
+        ):
             raise InjectionError(
                 "`response_model` must be a type that can be a response, got"
-                f" {shown(refused.bare)}; use a type of objects or lists, or annotate a handler"
+                f" {format_annotation(refused.bare_annotation)}; use a type of objects or lists,"
+                " or annotate a handler"
                 " that sends events or lines with -> EventStream or -> AsyncIterator[...]"
             )
         return
-    refused = _refused(annotated)
+    refused = _find_refused_type(annotated)
     if refused is not None:
         raise InjectionError(
             "The return annotation of `handler` must be a type that can be a response, got"
-            f" {shown(refused.bare)}; return a dict such as "
+            f" {format_annotation(refused.bare_annotation)}; return a dict such as "
             '{"value": ...}, a text with str(...), or Response.json(...), and annotate that'
         )
 
@@ -63,7 +66,7 @@ def _says_what_it_returns(handler: Callable[..., Any]) -> bool:
     return "return" in handler.__annotations__
 
 
-def _annotated(handler: Callable[..., Any]) -> tree.TypeNode:
+def _read_return_type(handler: Callable[..., Any]) -> tree.TypeNode:
     # A wrapper has the annotations of the function in it, and may return anything.
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         return _UNKNOWN
@@ -84,15 +87,15 @@ def _annotated(handler: Callable[..., Any]) -> tree.TypeNode:
 _UNKNOWN = read(EMPTY)
 
 
-def _refused(node: tree.TypeNode) -> tree.TypeNode | None:
+def _find_refused_type(node: tree.TypeNode) -> tree.TypeNode | None:
     """Return the first type in an annotation that cannot be answered; None if there is none."""
     match node:
         case tree.Named():
-            return _refused(node.target)
+            return _find_refused_type(node.target_type)
         case tree.UnionType():
-            return next(filter(None, map(_refused, node.options)), None)
+            return next(filter(None, map(_find_refused_type, node.options)), None)
         case tree.TupleType():
-            return _refused(node.items[0]) if len(node.items) in (2, 3) else node
+            return _find_refused_type(node.items[0]) if len(node.items) in (2, 3) else node
         case _:
             return node if _is_refused(node) else None
 

@@ -114,7 +114,7 @@ class StaticFiles:
         check_reads(request.method)
         if not all(_is_plain(segment) for segment in path_segments):
             raise NotFound(NOTHING_HERE)
-        found = await run_on_disk(self._find, request.app.root, tuple(path_segments))
+        found = await run_on_disk(self._find_file, request.app.root, tuple(path_segments))
         if found is None:
             raise NotFound(NOTHING_HERE)
         path, is_index = found
@@ -130,7 +130,7 @@ class StaticFiles:
             path_segments: as for `response`.
         """
         plain = all(map(_is_plain, path_segments))
-        return plain and self._find(base, tuple(path_segments)) is not None
+        return plain and self._find_file(base, tuple(path_segments)) is not None
 
     def has_names(self, base: Path, names: Sequence[str]) -> bool:
         """Return True if a path leads to something in the folder; it blocks, and opens no file.
@@ -151,15 +151,15 @@ class StaticFiles:
             places = [place for place in inner if wanted in ("*", place.name.lower())]
         return [name for place in places for name in _list_names(place)]
 
-    def _find(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
+    def _find_file(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
         """In a disk thread, return the real path, and True for the index of a folder."""
         try:
             root = os.path.realpath(base / self.directory, strict=True)
-            path = _inside(root, segments)
+            path = _resolve_visible_path(root, segments)
             mode = os.stat(path).st_mode if path else 0
             is_index = stat.S_ISDIR(mode) and self.index is not None
             if path and is_index and self.index:
-                path = _inside(root, (*segments, self.index))
+                path = _resolve_visible_path(root, (*segments, self.index))
                 mode = os.stat(path).st_mode if path else 0
         except OSError as error:
             if is_absent(error):
@@ -173,11 +173,11 @@ class _StaticFile(FileResponse):
 
     __slots__ = ()
 
-    def _file(self) -> RegularFile:
+    def _make_regular_file(self) -> RegularFile:
         # The path was resolved: a link at its end was created afterwards.
         return RegularFile(self.path, follow=False)
 
-    def _failure(self, error: Exception) -> Exception:
+    def _translate_error(self, error: Exception) -> Exception:
         return NotFound(NOTHING_HERE) if is_absent(error) else error
 
 
@@ -206,7 +206,7 @@ def _is_plain(segment: str) -> bool:
     return not _forbidden(segment)
 
 
-def _inside(root: str, segments: tuple[str, ...]) -> str | None:
+def _resolve_visible_path(root: str, segments: tuple[str, ...]) -> str | None:
     """The real path of a name below the real root; None for a path outside, or a hidden one."""
     path = os.path.join(root, *segments)
     real = os.path.realpath(path, strict=True)

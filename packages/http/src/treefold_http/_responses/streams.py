@@ -28,7 +28,7 @@ from treefold_http._responses.response import (
     BYTES_TYPE,
     Background,
     Response,
-    sendable,
+    copy_sendable_fields,
 )
 from treefold_http._responses.write_buffer import (
     MAX_BUFFER,
@@ -79,7 +79,7 @@ class StreamingResponse(Response):
             _check_content(content)
         self.content = content
         self.body = b""
-        self._prepare(status, headers, background)
+        self._set_options(status, headers, background)
         if media_type is not None:
             self.headers["content-type"] = media_type
         elif not headers or "content-type" not in self.headers:
@@ -91,7 +91,7 @@ class StreamingResponse(Response):
             await close(self.content)
             await super().send(request, send, common)
             return
-        fields = sendable(self.raw_headers) + common
+        fields = copy_sendable_fields(self.raw_headers) + common
         start = {"type": "http.response.start", "status": self.status, "headers": fields}
         if request.method == "HEAD":
             await close(self.content)
@@ -100,15 +100,15 @@ class StreamingResponse(Response):
             return
         await send(start)
         content: Any = self.content
-        chunks = content if type(content) is _GENERATOR else _iterator(content, request)
-        last = await self._produce(chunks, request, send)
+        chunks = content if type(content) is _GENERATOR else _iterate_content(content, request)
+        last = await self._send_chunks(chunks, request, send)
         if last is not None:
             await send({"type": "http.response.body", "body": last})
 
-    def _produce(
+    def _send_chunks(
         self, chunks: AsyncIterator[Chunk], request: Request, send: Send
     ) -> Awaitable[bytes | None]:
-        return pump(chunks, request, send)
+        return send_chunks(chunks, request, send)
 
 
 def _check_content(content: object) -> None:
@@ -121,13 +121,13 @@ def _check_content(content: object) -> None:
         )
 
 
-def _iterator(content: StreamContent, request: Request) -> AsyncIterator[Chunk]:
+def _iterate_content(content: StreamContent, request: Request) -> AsyncIterator[Chunk]:
     if isinstance(content, AsyncIterable):
         return aiter(content)
     return _FromThread(iter(content), request.app.threads)
 
 
-async def pump(
+async def send_chunks(
     chunks: AsyncIterator[Chunk],
     request: Request,
     send: Send,
@@ -146,16 +146,16 @@ async def pump(
     task = asyncio.current_task()
     assert task is not None, "a request runs in a task"  # noqa: S101 - the event loop's promise
     watcher = request.app.disconnects
-    watcher.add(task, request, stopping)
+    watcher.watch_sender(task, request, stopping)
     over, buffer = watcher.over, WriteBuffer(send)
 
-    async def produce() -> AsyncIterator[Chunk]:
+    async def buffer_chunks() -> AsyncIterator[Chunk]:
         count, due = 0, perf_counter() + MAX_DELAY
         async for chunk in chunks:
             # Checked for each chunk: a producer may swallow its cancellation.
             if buffer.disconnected or (over and task in over):
                 return chunks
-            buffer.add(chunk if type(chunk) is bytes else _encoded(chunk))
+            buffer.add_chunk(chunk if type(chunk) is bytes else _encode_chunk(chunk))
             count += 1
             if buffer.size >= most or count == YIELD_EVERY or perf_counter() > due:
                 await buffer.flush()
@@ -167,7 +167,7 @@ async def pump(
 
     unclosed = chunks
     try:
-        unclosed = await flush_before_waits(produce(), buffer)
+        unclosed = await flush_before_waits(buffer_chunks(), buffer)
     except asyncio.CancelledError:
         if task not in over and not buffer.disconnected:
             raise
@@ -177,14 +177,14 @@ async def pump(
                 await buffer.flush()  # the chunks before the failure
         raise
     finally:
-        outcome = watcher.remove(task)
+        outcome = watcher.forget_sender(task)
         # Undo only the cancellation of `DisconnectWatcher`, even if the producer swallowed it.
         cancelled = outcome is not None and task.uncancel() > 0
         if unclosed is not _ENDED:
             await close(unclosed)
     if cancelled:
         raise asyncio.CancelledError
-    return None if outcome or buffer.disconnected else buffer.take()
+    return None if outcome or buffer.disconnected else buffer.take_bytes()
 
 
 _ENDED: Any = object()
@@ -206,7 +206,7 @@ class _FromThread(AsyncIterator[Chunk]):
         self._context = copy_context()
 
     async def __anext__(self) -> Chunk:
-        chunk = await self._threads.run(self._next)
+        chunk = await self._threads.run(self._next_chunk)
         if chunk is _END:
             raise StopAsyncIteration
         return chunk
@@ -214,7 +214,7 @@ class _FromThread(AsyncIterator[Chunk]):
     async def aclose(self) -> None:
         await self._threads.run(self._close)
 
-    def _next(self) -> Any:
+    def _next_chunk(self) -> Any:
         with self._lock:
             return self._context.run(next, self._iterator, _END)
 
@@ -227,7 +227,7 @@ class _FromThread(AsyncIterator[Chunk]):
 _END = object()
 
 
-def _encoded(chunk: Any) -> bytes:
+def _encode_chunk(chunk: Any) -> bytes:
     if isinstance(chunk, str):
         return chunk.encode()
     if isinstance(chunk, _BYTES):

@@ -42,19 +42,19 @@ class WriteBuffer:
         self.size = 0
         self.disconnected = False
 
-    def add(self, chunk: bytes) -> None:
+    def add_chunk(self, chunk: bytes) -> None:
         """Add a chunk to the buffer."""
         self._chunks.append(chunk)
         self.size += len(chunk)
 
-    def take(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """Empty the buffer and return its bytes; the caller sends them."""
         chunks, self._chunks, self.size = self._chunks, [], 0
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def flush(self) -> None:
         """Send the bytes of the buffer."""
-        if body := self.take():
+        if body := self.take_bytes():
             try:
                 await self._send({"type": "http.response.body", "body": body, "more_body": True})
             except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)

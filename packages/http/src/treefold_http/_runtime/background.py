@@ -64,20 +64,20 @@ class BackgroundOwner:
         self._threads = threads
         self._tasks: dict[asyncio.Task[None], str] = {}
 
-    def start(self, work: BackgroundTasks | Call) -> None:
+    def start_work(self, work: BackgroundTasks | Call) -> None:
         """Run the work in a task of its own, in the caller's context."""
         calls = work.flatten() if isinstance(work, BackgroundTasks) else [work]
         if not calls:
             return
         task = asyncio.ensure_future(self._run(calls))
-        self._tasks[task] = ", ".join(_name(call) for call in calls)
+        self._tasks[task] = ", ".join(_name_of_call(call) for call in calls)
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
-    def busy(self) -> set[asyncio.Task[None]]:
+    def list_unfinished_tasks(self) -> set[asyncio.Task[None]]:
         """Return the unfinished tasks."""
         return set(self._tasks)
 
-    async def drain(self, grace: float) -> None:
+    async def drain_tasks(self, grace: float) -> None:
         """Wait for the running tasks; after `grace` seconds, log and cancel the unfinished ones."""
         if not self._tasks:
             return
@@ -96,7 +96,7 @@ class BackgroundOwner:
             except BaseException as error:  # the next call still runs (R-20, R-21)
                 if is_outer_cancellation(error, own):
                     raise
-                get_logger().error("background task %s failed", _name(call), exc_info=error)
+                get_logger().error("background task %s failed", _name_of_call(call), exc_info=error)
 
 
 async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
@@ -117,7 +117,7 @@ def is_async(call: Callable[..., Any]) -> bool:
     )
 
 
-def _name(call: Any) -> str:
+def _name_of_call(call: Any) -> str:
     while isinstance(call, partial):
         call = call.func
     return getattr(call, "__qualname__", type(call).__qualname__)

@@ -43,16 +43,16 @@ _latest: list[weakref.ref[Runtime]] = []
 
 
 @contextmanager
-def entering(app: Runtime) -> Generator[None]:
+def enter_application(app: Runtime) -> Generator[None]:
     """Run a block as code of an application, threads and tasks that it starts included."""
     entry = entered.set(app)
     try:
         yield
     finally:
-        leave(entry)
+        leave_application(entry)
 
 
-def leave(entry: Token[Runtime | None]) -> None:
+def leave_application(entry: Token[Runtime | None]) -> None:
     """Return to the application that was current before `entered.set`, or to none."""
     try:
         # Not set to None: every later request would pay for one more variable of its context.

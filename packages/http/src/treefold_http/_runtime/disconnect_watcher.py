@@ -49,33 +49,37 @@ class DisconnectWatcher:
         self._watchers: dict[Sender, list[asyncio.Task[None]]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def add(self, sender: Sender, request: _Request, stopping: asyncio.Event | None) -> None:
+    def watch_sender(
+        self, sender: Sender, request: _Request, stopping: asyncio.Event | None
+    ) -> None:
         """Cancel the sender when its client disconnects, or when `stopping` is set.
 
-        The sender calls this itself, and `remove` when the stream has ended.
+        The sender calls this itself, and `forget_sender` when the stream has ended.
         """
         self._unwatched[sender] = request, stopping
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # no timer runs, or one of a loop that ended before it fired
             self._loop = loop
-            loop.call_later(_BRIEF, self._watch)
+            loop.call_later(_BRIEF, self._start_watchers)
 
-    def remove(self, sender: Sender) -> bool | None:
+    def forget_sender(self, sender: Sender) -> bool | None:
         """Forget a stream that has ended; return its entry in `over`, None if there is none."""
         if self._unwatched.pop(sender, None) is None:
             for watcher in self._watchers.pop(sender):
                 watcher.cancel()
         return self.over.pop(sender, None) if self.over else None
 
-    def _watch(self) -> None:
+    def _start_watchers(self) -> None:
         unwatched, self._unwatched, self._loop = self._unwatched, {}, None
         for sender, (request, stopping) in unwatched.items():
-            ends = [self._until(request.reader.wait_for_disconnect, sender, left=True)]
+            ends = [
+                self._cancel_sender_after(request.reader.wait_for_disconnect, sender, left=True)
+            ]
             if stopping is not None:
-                ends.append(self._until(stopping.wait, sender, left=False))
+                ends.append(self._cancel_sender_after(stopping.wait, sender, left=False))
             self._watchers[sender] = [asyncio.create_task(end) for end in ends]
 
-    async def _until(
+    async def _cancel_sender_after(
         self, cause: Callable[[], Awaitable[object]], sender: Sender, *, left: bool
     ) -> None:
         await cause()  # called here, as a watcher may be cancelled before its first step

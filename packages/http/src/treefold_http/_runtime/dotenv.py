@@ -47,12 +47,14 @@ def read_dotenv(app_dir: Path) -> dict[str, str]:
     for number, line in enumerate(re.split(rb"\r\n|\r|\n", content), 1):
         line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if (found := _LINE.fullmatch(line.strip(b" \t"))) is not None:
-            name, value = _assignment(*found.groups(), where=f"line {number} of {NAME}")
+            name, value = _parse_assignment(*found.groups(), where=f"line {number} of {NAME}")
             values[name] = value
     return values
 
 
-def _assignment(raw_name: bytes, sign: bytes, raw_value: bytes, *, where: str) -> tuple[str, str]:
+def _parse_assignment(
+    raw_name: bytes, sign: bytes, raw_value: bytes, *, where: str
+) -> tuple[str, str]:
     name = raw_name.decode(errors="backslashreplace")
     if re.fullmatch(r"[A-Za-z0-9_]+", name) is None:
         raise SettingsError(

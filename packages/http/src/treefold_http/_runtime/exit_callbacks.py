@@ -30,14 +30,14 @@ class Owner(Protocol):
         ...
 
 
-async def enter(generator: AsyncGenerator[Any, None], owner: Owner) -> Any:
+async def enter_async(generator: AsyncGenerator[Any, None], owner: Owner) -> Any:
     """Run an async generator to its `yield` and return the yielded value."""
     try:
         value = await anext(generator)
     except StopAsyncIteration:
         raise _no_yield(generator) from None
 
-    async def leave(error: BaseException | None) -> None:
+    async def exit_generator(error: BaseException | None) -> None:
         try:
             if error is None:
                 await anext(generator)
@@ -48,7 +48,7 @@ async def enter(generator: AsyncGenerator[Any, None], owner: Owner) -> Any:
         await generator.aclose()
         raise _second_yield(generator)
 
-    owner.on_exit(leave)
+    owner.on_exit(exit_generator)
     return value
 
 
@@ -57,22 +57,22 @@ async def enter_plain(generator: Generator[Any, None, None], owner: Owner) -> An
     context = _StepContext(owner.app.threads)
     done = object()
 
-    def advance(error: BaseException | None) -> Any:
+    def advance_generator(error: BaseException | None) -> Any:
         try:
             return next(generator) if error is None else generator.throw(error)
         except StopIteration:
             return done
 
-    value = await context.run(advance, None)
+    value = await context.run(advance_generator, None)
     if value is done:
         raise _no_yield(generator)
 
-    async def leave(error: BaseException | None) -> None:
-        if await context.run(advance, error) is not done:
+    async def exit_generator(error: BaseException | None) -> None:
+        if await context.run(advance_generator, error) is not done:
             generator.close()
             raise _second_yield(generator)
 
-    owner.on_exit(leave)
+    owner.on_exit(exit_generator)
     return value
 
 

@@ -60,7 +60,7 @@ class NameSpace:
         object.__setattr__(self, "shared", f"treefold-shared:{self.environment}:")
 
     @classmethod
-    def of(
+    def from_settings(
         cls, settings: Settings, root: Path, *, dev: bool = False, is_test: bool = False
     ) -> NameSpace:
         """Return the names of an application.
@@ -98,7 +98,7 @@ def find_names() -> NameSpace:
             f"Names in Redis must belong to an application, got none in {str(root)!r}; make one"
             " first with Application(folder), or set TREEFOLD_APP_DIR"
         )
-    return NameSpace.of(settings, root)
+    return NameSpace.from_settings(settings, root)
 
 
 def find_settings() -> Settings | None:

@@ -34,11 +34,11 @@ class _Mask(logging.Filter):
             return True
         place = 2 if form == _REQUEST else 1 if form.startswith(_SOCKET) else 0
         if place and len(given) > place and isinstance(given[place], str):
-            target = self._mask(str(given[place]))
+            target = self._mask_target(str(given[place]))
             record.args = (*given[:place], target, *given[place + 1 :])
         return True
 
-    def _mask(self, target: str) -> str:
+    def _mask_target(self, target: str) -> str:
         path, _, query = target.partition("?")
         raw_path = path.encode("utf-8", "replace")
         masked = {

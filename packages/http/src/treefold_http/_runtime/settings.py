@@ -63,7 +63,7 @@ class VariableText(str):
     variable: str
 
     @classmethod
-    def of(cls, text: str, variable: str) -> VariableText:
+    def of_variable(cls, text: str, variable: str) -> VariableText:
         """Return the text with the name of its variable."""
         made = cls(text)
         made.variable = variable
@@ -239,7 +239,12 @@ class Settings:
             SettingsError: for an unknown name or a wrong type.
         """
         types = typing.get_type_hints(cls)
-        return cls(**{name: _checked(name, value, types, source) for name, value in values.items()})
+        return cls(
+            **{
+                name: _validate_setting(name, value, types, source)
+                for name, value in values.items()
+            }
+        )
 
 
 def read_project_name(app_dir: Path) -> str | None:
@@ -261,14 +266,16 @@ def _from_files(app_dir: Path) -> dict[str, Any]:
     types = typing.get_type_hints(Settings)
     for name, path in (("pyproject.toml", ("tool", "treefold")), ("treefold.toml", ())):
         if (app_dir / name).is_file():
-            table = _table(_read_toml(app_dir / name), path, name)
+            table = _find_table(_read_toml(app_dir / name), path, name)
             if "test" in table:
                 table = _with_test(table, ".".join((*path, "test")), name)
             if (serve := table.get("serve")) is not None:
                 serve = _serve_table(serve, ".".join((*path, "serve")), name)
                 values["serve"] = {**values.get("serve", {}), **serve}
                 table = {key: value for key, value in table.items() if key != "serve"}
-            values |= {key: _checked(key, value, types, name) for key, value in table.items()}
+            values |= {
+                key: _validate_setting(key, value, types, name) for key, value in table.items()
+            }
     return values
 
 
@@ -277,10 +284,12 @@ def _serve_table(table: object, name: str, file: str) -> dict[str, Any]:
         raise SettingsError(f"{name!r} in {file} must be a table; write [{name}]")
     types = typing.get_type_hints(ServeSettings)
     content = cast("dict[str, Any]", table)
-    return {k: _checked(k, value, types, f"[{name}] of {file}") for k, value in content.items()}
+    return {
+        k: _validate_setting(k, value, types, f"[{name}] of {file}") for k, value in content.items()
+    }
 
 
-def _table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
+def _find_table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
     for key in path:
         inner: object = content.get(key, {})
         if not isinstance(inner, dict):
@@ -328,7 +337,7 @@ def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) 
     if served:
         values["serve"] = {**given.get("serve", {}), **served}
     own = {
-        variable.removeprefix(APP_PREFIX).lower(): VariableText.of(text, variable)
+        variable.removeprefix(APP_PREFIX).lower(): VariableText.of_variable(text, variable)
         for variable, text in environment.items()
         if variable.startswith(APP_PREFIX) and variable != APP_PREFIX
     }
@@ -336,27 +345,27 @@ def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) 
 
 
 def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
-    kinds = _kinds(wanted)
+    kinds = _list_accepted_types(wanted)
     try:
         if bool in kinds:
             return SPELLINGS[text.strip().lower()]
         if int in kinds or float in kinds:
             return (int if int in kinds else float)(text)
     except (ValueError, KeyError):
-        raise _wrong(name, text, wanted, variable) from None
+        raise _wrong_value_error(name, text, wanted, variable) from None
     if tuple in kinds:
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    return _checked(name, text, {name: wanted}, variable)
+    return _validate_setting(name, text, {name: wanted}, variable)
 
 
-def _kinds(wanted: Any) -> set[Any]:
+def _list_accepted_types(wanted: Any) -> set[Any]:
     options = typing.get_args(wanted) if typing.get_origin(wanted) is not None else (wanted,)
     if typing.get_origin(wanted) in (tuple, Mapping):
         options = (wanted,)
     return {typing.get_origin(option) or option for option in options}
 
 
-def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
+def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
     if name not in types:
         near = difflib.get_close_matches(name, types, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(types)}"
@@ -364,7 +373,7 @@ def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> An
     wanted = types[name]
     if wanted is ServeSettings:
         return value if isinstance(value, ServeSettings) else _serve_settings(value, source)
-    kinds = _kinds(wanted)
+    kinds = _list_accepted_types(wanted)
     if typing.get_origin(wanted) is Literal:
         good = value in typing.get_args(wanted)
     elif tuple in kinds and isinstance(value, (list, tuple)):
@@ -377,7 +386,7 @@ def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> An
             value = float(value)
         good = type(value) in kinds or (value is None and type(None) in kinds)
     if not good:
-        raise _wrong(name, value, wanted, source)
+        raise _wrong_value_error(name, value, wanted, source)
     return value
 
 
@@ -392,7 +401,7 @@ def _is_text_table(value: object) -> bool:
     return all(isinstance(key, str) and isinstance(text, str) for key, text in items)
 
 
-def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
+def _wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
     if name in ADDRESS_VARIABLES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
@@ -401,7 +410,9 @@ def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
     if name == "app":
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
     shown_value = "a value of a wrong type" if name in _SECRETS else in_toml(value)
-    return SettingsError(f"Setting {name} in {source} must be {_words(wanted)}, got {shown_value}")
+    return SettingsError(
+        f"Setting {name} in {source} must be {_describe_type(wanted)}, got {shown_value}"
+    )
 
 
 def in_toml(value: object) -> str:
@@ -411,11 +422,11 @@ def in_toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _words(wanted: Any) -> str:
+def _describe_type(wanted: Any) -> str:
     """The allowed values of a type, in the words of a settings file."""
     if typing.get_origin(wanted) is Literal:
         return " or ".join(map(repr, typing.get_args(wanted)))
-    kinds = _kinds(wanted)
+    kinds = _list_accepted_types(wanted)
     return next(words for kind, words in _WORDS.items() if kind in kinds)
 
 

@@ -45,14 +45,14 @@ class _Job:
         except BaseException as raised:  # re-raised in the caller
             return None, raised
 
-    def settle(self, result: Any, error: BaseException | None) -> None:
+    def deliver_outcome(self, result: Any, error: BaseException | None) -> None:
         """Pass the outcome to the calling loop."""
         try:
-            self.loop.call_soon_threadsafe(self._settle, result, error)
+            self.loop.call_soon_threadsafe(self._resolve_future, result, error)
         except RuntimeError:
             return  # the loop was closed while the call ran
 
-    def _settle(self, result: Any, error: BaseException | None) -> None:
+    def _resolve_future(self, result: Any, error: BaseException | None) -> None:
         if self.future.cancelled():
             return
         if error is None:
@@ -99,7 +99,9 @@ class WorkerThreads:
             if crew.busy > crew.size < self.limit:
                 crew.size += 1
                 name = f"treefold-worker-{crew.size}"
-                threading.Thread(target=self._work, args=(crew,), name=name, daemon=True).start()
+                threading.Thread(
+                    target=self._run_jobs, args=(crew,), name=name, daemon=True
+                ).start()
         crew.queue.put(job)
         result = await future
         if type(result) is _Raised:
@@ -113,12 +115,12 @@ class WorkerThreads:
         for _ in range(crew.size):
             crew.queue.put(None)
 
-    def _work(self, crew: _Crew) -> None:
+    def _run_jobs(self, crew: _Crew) -> None:
         while (job := crew.queue.get()) is not None:
             outcome = job.run()
             with self._lock:  # before the caller resumes: its next call must see an idle thread
                 crew.busy -= 1
-            job.settle(*outcome)
+            job.deliver_outcome(*outcome)
             # Drop the references: an idle thread must not keep a request alive.
             del job, outcome
 
@@ -140,14 +142,14 @@ DISK_LIMIT = 16
 _threads: WorkerThreads
 
 
-def _fresh() -> None:
+def _make_disk_threads() -> None:
     global _threads  # one set for the process, a new one after a fork: threads do not survive it
     _threads = WorkerThreads(limit=DISK_LIMIT)
 
 
-_fresh()
+_make_disk_threads()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_fresh)
+    os.register_at_fork(after_in_child=_make_disk_threads)
 
 
 async def run_on_disk(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

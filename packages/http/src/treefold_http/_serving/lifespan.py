@@ -29,7 +29,7 @@ from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.current_application import (
     add_running,
-    entering,
+    enter_application,
     has_several,
     remove_running,
     running_applications,
@@ -70,11 +70,11 @@ class Lifespan:
         self._starting: asyncio.Future[None] | None = None
         self._undo: list[Callable[[], Awaitable[None]]] = []
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_scope(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Speak the lifespan protocol (ASGI, lifespan 2.0)."""
         await receive()
         try:
-            await self.start()
+            await self.run_startup()
         except TreefoldError as error:
             report_to_test_client(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
@@ -85,7 +85,7 @@ class Lifespan:
         await send({"type": "lifespan.startup.complete"})
         with notice_stop_signals(self.begin_shutdown):
             await receive()
-        await self.stop()
+        await self.run_shutdown()
         await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
@@ -99,16 +99,16 @@ class Lifespan:
             parent: the parent application; unused.
 
         Raises:
-            BootError: as `start`.
+            BootError: as `run_startup`.
         """
-        await self.start()
+        await self.run_startup()
         try:
             with notice_stop_signals(self.begin_shutdown):
                 yield dict(vars(self.app.state))
         finally:
-            await self.stop()
+            await self.run_shutdown()
 
-    async def start(self) -> None:
+    async def run_startup(self) -> None:
         """Boot and run the startup hooks, once.
 
         Concurrent calls share one attempt; a call after a failed attempt tries again.
@@ -117,7 +117,7 @@ class Lifespan:
             BootError: when the project cannot be read or a startup hook fails.
         """
         if self._starting is None:
-            self._starting = asyncio.ensure_future(self._start())
+            self._starting = asyncio.ensure_future(self._run_startup())
             self._starting.add_done_callback(self._forget_failure)
         await asyncio.shield(self._starting)
 
@@ -129,18 +129,18 @@ class Lifespan:
         """End the long-lived connections: event streams and open sockets."""
         if not self.stopping.is_set():
             self.stopping.set()
-            self.app.background.start(self.app.sockets.close_all)
+            self.app.background.start_work(self.app.sockets.close_all)
 
-    async def stop(self) -> None:
+    async def run_shutdown(self) -> None:
         """Drain background work, run the shutdown hooks, end the threads, flush the log; once."""
         if self._starting is None:
             return
-        with entering(self.app):
-            await self._stop()
+        with enter_application(self.app):
+            await self._run_shutdown()
 
-    async def _stop(self) -> None:
+    async def _run_shutdown(self) -> None:
         self.begin_shutdown()
-        await self.app.background.drain(self.app.settings.grace)
+        await self.app.background.drain_tasks(self.app.settings.grace)
         await self._run_undo()
         others = [app for app in running_applications() if app is not self.app]
         if has_claims() and self.app.names not in [app.names for app in others]:
@@ -156,8 +156,10 @@ class Lifespan:
         release_disk_threads()
         flush()
 
-    async def _start(self) -> None:
-        with entering(self.app):  # this task's context: hooks, and the tasks that they start
+    async def _run_startup(self) -> None:
+        with enter_application(
+            self.app
+        ):  # this task's context: hooks, and the tasks that they start
             await self._start_parts()
 
     async def _start_parts(self) -> None:
@@ -196,8 +198,10 @@ class Lifespan:
             await self._run_undo()
             raise
         for mounted in mounted_apps(app):
-            await self._run_hook_in_time(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
-            self._undo.append(partial(self._run_end_hook, mounted.lifespan.shutdown))
+            await self._run_hook_in_time(
+                mounted.lifespan.start_app, f"of the mount {mounted.prefix}"
+            )
+            self._undo.append(partial(self._run_end_hook, mounted.lifespan.stop_app))
         self.started, self._loop = True, asyncio.get_running_loop()
         add_running(self)
 

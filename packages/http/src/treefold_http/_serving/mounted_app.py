@@ -69,7 +69,7 @@ class MountedApp:
         exchange.task = asyncio.ensure_future(
             self.app(self._make_scope(request), exchange.receive, exchange.send)
         )
-        return await exchange.begin()
+        return await exchange.begin_response()
 
     async def serve_socket(self, websocket: WebSocket) -> None:
         """Serve a socket, inside the middleware of the project.
@@ -134,7 +134,7 @@ class _Exchange:
         reader = request.reader
         reader.asked = True  # the log must not read it beside the application
         reader.limit = sys.maxsize  # the application has limits of its own
-        self._kept = reader.kept
+        self._kept = reader.kept_body
 
     async def receive(self) -> Message:
         reader = self._request.reader
@@ -152,12 +152,12 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         await self._sent.put(message)
 
-    async def begin(self) -> Response:
+    async def begin_response(self) -> Response:
         """Return the response, whole where the application has sent it at once."""
         try:
-            start = await self.next()
+            start = await self.next_message()
         except BaseException:
-            await self.leave()
+            await self.end_exchange()
             raise
         if start is None:
             raise RuntimeError(f"The application at {self._mounted.prefix} sent no response")
@@ -170,7 +170,7 @@ class _Exchange:
             if self.ended:
                 response = Response(first.get("body", b""), status)
                 response.raw_headers[:] = fields
-                await self.leave()
+                await self.end_exchange()
                 return response
             chunks = _Chunks(self, first)
         else:
@@ -179,7 +179,7 @@ class _Exchange:
         response.raw_headers[:] = fields
         return response
 
-    async def next(self) -> Message | None:
+    async def next_message(self) -> Message | None:
         """Return the next message; None if the application has returned without one.
 
         Raises:
@@ -205,7 +205,7 @@ class _Exchange:
         is_body = message["type"] == "http.response.body"
         self.ended = is_body and not message.get("more_body", False)
 
-    async def leave(self) -> None:
+    async def end_exchange(self) -> None:
         """Cancel an unfinished response; let work after a finished one run on.
 
         An exception of the application after its response is that of the request.
@@ -214,7 +214,7 @@ class _Exchange:
             if not self.task.done():
                 await asyncio.sleep(0)
             if not self.task.done():
-                self._request.app.background.start(self._await_rest)
+                self._request.app.background.start_work(self._await_rest)
             elif not self.task.cancelled():
                 self._request.error = self.task.exception()
             return
@@ -238,13 +238,13 @@ class _Chunks(AsyncIterator[bytes]):
         if message is None:
             if self._exchange.ended:
                 raise StopAsyncIteration
-            message = await self._exchange.next()
+            message = await self._exchange.next_message()
         if message is None:
             raise RuntimeError("The mounted application ended before its response")
         return message.get("body", b"")
 
     async def aclose(self) -> None:
-        await self._exchange.leave()
+        await self._exchange.end_exchange()
 
 
 def as_mountable(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
@@ -289,4 +289,4 @@ def check_mounted(app: Host) -> None:
 
 def mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
     """Return the mounted ASGI applications, in the order of their mounts."""
-    return [target for target in app.mounts.targets if isinstance(target, MountedApp)]
+    return [target for target in app.mounts.mount_targets if isinstance(target, MountedApp)]

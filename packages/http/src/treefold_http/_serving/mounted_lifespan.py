@@ -30,7 +30,7 @@ class MountedLifespan:
         self._app = app
         self._task: asyncio.Task[None] | None = None
 
-    async def startup(self) -> None:
+    async def start_app(self) -> None:
         """Start the application.
 
         Raises:
@@ -58,7 +58,7 @@ class MountedLifespan:
             reason = said.get("message") or "it gave no reason"
             raise RuntimeError(f"The application at {self._prefix} did not start: {reason}")
 
-    async def shutdown(self) -> None:
+    async def stop_app(self) -> None:
         """End the application, if it has started."""
         if self._task is None:
             return

@@ -17,11 +17,11 @@ class OpenSockets:
     def __init__(self) -> None:
         self._open: set[WebSocket] = set()
 
-    def add(self, websocket: WebSocket) -> None:
+    def add_socket(self, websocket: WebSocket) -> None:
         """Register an open socket."""
         self._open.add(websocket)
 
-    def discard(self, websocket: WebSocket) -> None:
+    def remove_socket(self, websocket: WebSocket) -> None:
         """Remove a socket whose handler has ended."""
         self._open.discard(websocket)
 

@@ -53,7 +53,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
     version = None
     is_unversioned = type(outcome) is NoRoute and outcome.unversioned
     if is_unversioned:
-        if app.mounts and (mounted := app.mounts.find(path)) is not None:
+        if app.mounts and (mounted := app.mounts.find_mount(path)) is not None:
             return _answer_mounted(project, request, mounted)
         version = project.default_version
         if version is not None:
@@ -67,7 +67,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
     if project.outside and is_unversioned and type(outcome) is NoRoute:
         plan = request.plan = project.outside.find_unserved(path) or plan
     if project.scoped_fallbacks:
-        plan = project.scoped_fallbacks.find(request, project.table, path, version) or plan
+        plan = project.scoped_fallbacks.find_plan(request, project.table, path, version) or plan
         request.plan = plan
     return plan
 
@@ -101,7 +101,7 @@ def _answer_mounted(project: LoadedProject, request: Request, mounted: Mounted) 
     """Return the plan that a mount answers in: the entries that cover the path run around it."""
     plan = _fall_back(project, request, mounted)
     if project.outside:
-        plan = request.plan = project.outside.find(mounted.segments, mounted.depth) or plan
+        plan = request.plan = project.outside.find_plan(mounted.segments, mounted.depth) or plan
     return plan
 
 
@@ -129,11 +129,13 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
         make_relative(scope, websocket.fields, app.settings.root_path)
         return plan_socket(app, websocket)
     if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
-        mounted = app.mounts.find(path)
+        mounted = app.mounts.find_mount(path)
         if mounted is not None and isinstance(mounted.target, MountedApp):
             serve = mounted.target.serve_socket
             find = project.outside.find_socket
-            plan = websocket.plan = find(mounted.prefix, mounted.segments, mounted.depth, serve)
+            plan = websocket.plan = find(
+                mounted.mount_prefix, mounted.segments, mounted.depth, serve
+            )
             return plan
     if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
         outcome = project.table.resolve_socket(path, version=project.default_version)

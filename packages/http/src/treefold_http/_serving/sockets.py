@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from treefold_http._extensions.calls import explain
-from treefold_http._failures.problems import crash
+from treefold_http._failures.problems import render_crash
 from treefold_http._project.socket_chain import HandshakeAnswered
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
@@ -52,7 +52,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
     websocket.task = asyncio.current_task()
     token = request_id.set(identity)
     refusal: int | None = None
-    app.sockets.add(websocket)
+    app.sockets.add_socket(websocket)
     try:
         await receive()
         try:
@@ -76,9 +76,9 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
                 websocket.drop_work()
         refusal = await _end_socket(websocket, outcome, send)
     finally:
-        app.sockets.discard(websocket)
+        app.sockets.remove_socket(websocket)
         if websocket.work is not None:
-            app.background.start(websocket.work)
+            app.background.start_work(websocket.work)
         status = refusal or websocket.code or LOST
         log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
         with suppress(ValueError):  # a task that is closed from another context
@@ -128,7 +128,7 @@ async def _end_socket(websocket: WebSocket, error: BaseException | None, send: S
         return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
     response = await _refuse_handshake(websocket, error)
     if response.background is not None:
-        websocket.app.background.start(response.background)
+        websocket.app.background.start_work(response.background)
     with suppress(OSError):  # the client has disconnected
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [NOSNIFF, (b"x-request-id", websocket.id.encode())]
@@ -167,4 +167,4 @@ async def _refuse_handshake(websocket: WebSocket, error: BaseException | None) -
         " return a Response"
     )
     websocket.error = unfit
-    return crash(unfit, websocket)
+    return render_crash(unfit, websocket)

@@ -45,7 +45,7 @@ class CookieForm:
         return prefix + self.name
 
     @property
-    def names(self) -> tuple[str, str]:
+    def possible_names(self) -> tuple[str, str]:
         """The possible names: with the prefix, and in development."""
         return self.full_name, self.name
 
@@ -56,7 +56,7 @@ class CookieForm:
         name = self.name if self._is_plain(connection) else self.full_name
         return connection.cookies.get(name, "")
 
-    def set(self, connection: Connection, value: str, seconds: float) -> None:
+    def set_cookie(self, connection: Connection, value: str, seconds: float) -> None:
         """Add the `Set-Cookie` field to the fields of the answer.
 
         Raises:
@@ -69,18 +69,22 @@ class CookieForm:
                 f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
                 " store less, or leave out store='cookie'"
             )
-        self._add(connection, name, value, max(1, math.ceil(seconds)), secure=not plain)
+        self._add_cookie_field(
+            connection, name, value, max(1, math.ceil(seconds)), secure=not plain
+        )
 
-    def delete(self, connection: Connection) -> None:
+    def delete_cookie(self, connection: Connection) -> None:
         """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
         plain = self._is_plain(connection)
         name = self.name if plain else self.full_name
-        self._add(connection, name, "", 0, secure=not plain)
+        self._add_cookie_field(connection, name, "", 0, secure=not plain)
 
-    def _add(
+    def _add_cookie_field(
         self, connection: Connection, name: str, value: str, seconds: int, *, secure: bool
     ) -> None:
-        text = format_cookie(name, value, max_age=seconds, secure=secure, **self._attributes())
+        text = format_cookie(
+            name, value, max_age=seconds, secure=secure, **self._collect_attributes()
+        )
         connection.add_answer_fields([encode_header("set-cookie", text)])
 
     def is_dropped(self, connection: Connection) -> bool:
@@ -88,7 +92,7 @@ class CookieForm:
         sites = connection.headers.getlist("sec-fetch-site")
         return self.samesite != "none" and sites == ["cross-site"]
 
-    def _attributes(self) -> Mapping[str, Any]:
+    def _collect_attributes(self) -> Mapping[str, Any]:
         return {
             "path": self.path,
             "domain": self.domain,

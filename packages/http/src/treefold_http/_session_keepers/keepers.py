@@ -19,7 +19,13 @@ from treefold_http._session_keepers.cookies import CookieForm
 from treefold_http._session_keepers.origins import source_is_trusted
 from treefold_http._sessions.records import SessionRecord, decode_record
 from treefold_http._sessions.session import Session
-from treefold_http._sessions.signing import CsrfTokens, Signer, decode_bytes, encode_bytes, hashed
+from treefold_http._sessions.signing import (
+    CsrfTokens,
+    Signer,
+    decode_bytes,
+    encode_bytes,
+    hash_token,
+)
 from treefold_http._sessions.stores import MemorySessions
 from treefold_http._wire.errors import Forbidden, ServiceUnavailable
 from treefold_logging import get_logger
@@ -44,7 +50,7 @@ class Lifetimes:
     anonymous: float
     absolute: float
 
-    def left(self, record: SessionRecord) -> float:
+    def seconds_left(self, record: SessionRecord) -> float:
         """Return the remaining lifetime of a record; 0 or less if it has expired."""
         return min(self.idle_of(record), self.until_end(record))
 
@@ -103,7 +109,7 @@ class Keeper(ABC):
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         """Return the session record of a request and its stored form; only if not `waits`."""
 
-    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+    async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         """Return the same as `read`, from any store.
 
         Raises:
@@ -112,7 +118,7 @@ class Keeper(ABC):
         return self.read(connection)
 
     @abstractmethod
-    async def save(self, session: Session, connection: Connection, status: int) -> None:
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         """Save the changes, and set or delete the cookie.
 
         Args:
@@ -144,8 +150,8 @@ class Keeper(ABC):
             self.cookie.samesite.capitalize(),
         )
 
-    def _alive(self, record: SessionRecord | None) -> bool:
-        return record is not None and self._lifetimes.left(record) > 0
+    def _is_alive(self, record: SessionRecord | None) -> bool:
+        return record is not None and self._lifetimes.seconds_left(record) > 0
 
 
 class StoreKeeper(Keeper):
@@ -170,57 +176,57 @@ class StoreKeeper(Keeper):
 
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         assert self._memory is not None  # noqa: S101 - called only if not `waits`
-        id = self._id(connection)
-        return None if id is None else self._found(id, self._memory.read(hashed(id)))
+        id = self._read_id(connection)
+        return None if id is None else self._decode_if_alive(id, self._memory.read(hash_token(id)))
 
-    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        id = self._id(connection)
+    async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        id = self._read_id(connection)
         if id is None:
             return None
         try:
-            return self._found(id, await self._store.get(hashed(id)))
+            return self._decode_if_alive(id, await self._store.get(hash_token(id)))
         except RedisUnavailable as error:
-            raise _unavailable() from error
+            raise _unavailable_error() from error
 
-    async def save(self, session: Session, connection: Connection, status: int) -> None:
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         try:
             if session.ended is not None:
-                await self._store.delete(hashed(session.ended))
-            outcome = session.outcome() if status < 500 else None
+                await self._store.delete(hash_token(session.ended))
+            outcome = session.export_record() if status < 500 else None
             value = None if outcome is None else await self._write(session, *outcome)
         except RedisUnavailable as error:
-            raise _unavailable() from error
+            raise _unavailable_error() from error
         if outcome is not None and value is not None:
             left = self._lifetimes.until_end(outcome[0])
-            self.cookie.set(connection, value, left)
+            self.cookie.set_cookie(connection, value, left)
         elif session.ended is not None:
-            self.cookie.delete(connection)
+            self.cookie.delete_cookie(connection)
 
     async def _write(
         self, session: Session, record: SessionRecord, stored: bytes | None
     ) -> str | None:
         """Save the changes; return the cookie value if the client needs a new one."""
-        seconds = self._lifetimes.left(record)
+        seconds = self._lifetimes.seconds_left(record)
         former = session.former_id
         if stored is not None and former is None:
-            value = record.encode()
+            value = record.to_json()
             if value == stored:
-                await self._extend(record.id, seconds)
+                await self._extend_expiry(record.id, seconds)
             else:  # False: a concurrent logout has removed the session, which stays removed
                 _check_size(value)
-                await self._store.replace(hashed(record.id), value, seconds=seconds)
+                await self._store.replace(hash_token(record.id), value, seconds=seconds)
             return None
         if not session.is_worth_keeping(record):
             return None
-        value = record.encode()
+        value = record.to_json()
         _check_size(value)
-        existed = former is None or await self._store.delete(hashed(former))
+        existed = former is None or await self._store.delete(hash_token(former))
         if not (existed or session.is_login):
             return None  # a concurrent logout: a new id must not revive the session
-        await self._store.set(hashed(record.id), value, seconds=seconds)
-        return f"{record.id}.{self._signer.sign(record.id.encode())}"
+        await self._store.set(hash_token(record.id), value, seconds=seconds)
+        return f"{record.id}.{self._signer.sign_data(record.id.encode())}"
 
-    async def _extend(self, id: str, seconds: float) -> None:
+    async def _extend_expiry(self, id: str, seconds: float) -> None:
         now = monotonic()
         if now - self._touched.get(id, float("-inf")) < self._lifetimes.anonymous / RENEW_AFTER:
             return
@@ -228,15 +234,15 @@ class StoreKeeper(Keeper):
         self._touched.move_to_end(id)
         if len(self._touched) > TOUCHES:
             self._touched.popitem(last=False)
-        await self._store.touch(hashed(id), seconds=seconds)
+        await self._store.touch(hash_token(id), seconds=seconds)
 
-    def _id(self, connection: Connection) -> str | None:
+    def _read_id(self, connection: Connection) -> str | None:
         id, _, signature = self.cookie.read(connection).rpartition(".")
-        return id if id and self._signer.verify(id.encode(), signature) else None
+        return id if id and self._signer.verify_signature(id.encode(), signature) else None
 
-    def _found(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
+    def _decode_if_alive(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
         record = None if value is None else decode_record(id, value)
-        if value is None or record is None or not self._alive(record):
+        if value is None or record is None or not self._is_alive(record):
             return None
         return record, value
 
@@ -248,31 +254,33 @@ class CookieKeeper(Keeper):
 
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         text, _, signature = self.cookie.read(connection).rpartition(".")
-        if not text or not self._signer.verify(text.encode("utf-8", "replace"), signature):
+        if not text or not self._signer.verify_signature(
+            text.encode("utf-8", "replace"), signature
+        ):
             return None
         renewed, id, value = (decode_bytes(text) or b"  ").split(b" ", 2)
         record = decode_record(id.decode(), value)
-        if record is None or not self._alive(record):
+        if record is None or not self._is_alive(record):
             return None
         unused, idle = time() - float(renewed), self._lifetimes.idle_of(record)
         if unused > idle:
             return None
         return record, b"" if unused > idle / RENEW_AFTER else value
 
-    async def save(self, session: Session, connection: Connection, status: int) -> None:
-        outcome = session.outcome() if status < 500 else None
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
+        outcome = session.export_record() if status < 500 else None
         if outcome is not None and self._has_changed(session, *outcome):
             record = outcome[0]
-            text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.encode()))
-            signed = f"{text}.{self._signer.sign(text.encode())}"
-            self.cookie.set(connection, signed, self._lifetimes.until_end(record))
+            text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.to_json()))
+            signed = f"{text}.{self._signer.sign_data(text.encode())}"
+            self.cookie.set_cookie(connection, signed, self._lifetimes.until_end(record))
         elif session.ended is not None:
-            self.cookie.delete(connection)
+            self.cookie.delete_cookie(connection)
 
     def _has_changed(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
         if stored is None:
             return session.is_worth_keeping(record)
-        return session.former_id is not None or record.encode() != stored
+        return session.former_id is not None or record.to_json() != stored
 
 
 def _check_size(value: bytes) -> None:
@@ -283,5 +291,5 @@ def _check_size(value: bytes) -> None:
         )
 
 
-def _unavailable() -> ServiceUnavailable:
+def _unavailable_error() -> ServiceUnavailable:
     return ServiceUnavailable("Sessions are not available now", headers={"Retry-After": "1"})

@@ -33,7 +33,7 @@ class SessionRecord:
     user: UserId | None = None
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def encode(self) -> bytes:
+    def to_json(self) -> bytes:
         """Return the record without its id as JSON.
 
         Raises:
@@ -55,7 +55,7 @@ def is_anonymous(value: bytes) -> bool:
 
 
 def decode_record(id: str, value: bytes) -> SessionRecord | None:
-    """Return the record encoded by `encode`; None for invalid bytes."""
+    """Return the record encoded by `to_json`; None for invalid bytes."""
     try:
         document = loads(value)
     except BadRequest:

@@ -51,7 +51,7 @@ class SessionKeeper(Protocol):
         """Return the session record of a request and its stored form; only if not `waits`."""
         ...
 
-    async def load(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
+    async def load_record(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
         """Return the same as `read`, from any store."""
         ...
 
@@ -87,18 +87,18 @@ class Session(MutableMapping[str, Any]):
     @property
     def is_new(self) -> bool:
         """True if the request has no session, or an expired one."""
-        self._touch()
+        self._use_record()
         return self._stored is None
 
     @property
     def user(self) -> UserId | None:
         """The user id passed to `login`; None for an anonymous session."""
-        return self._touch().user
+        return self._use_record().user
 
     @property
     def created(self) -> float:
         """The start time, in seconds since 1970."""
-        return self._touch().created
+        return self._use_record().created
 
     async def load(self) -> Session:
         """Read the session now; needed only with `Sessions(preload=False)`.
@@ -106,8 +106,8 @@ class Session(MutableMapping[str, Any]):
         Raises:
             ServiceUnavailable: if the store is unavailable.
         """
-        await self.preload()
-        self._touch()
+        await self.preload_record()
+        self._use_record()
         return self
 
     def begin_for(self, user: UserId) -> None:
@@ -115,7 +115,7 @@ class Session(MutableMapping[str, Any]):
 
         Values of another user are dropped; those of an anonymous session stay.
         """
-        record = self._change()
+        record = self._edit_record()
         if record.user not in (None, user):
             record.data = {}
         record.user = user
@@ -125,7 +125,7 @@ class Session(MutableMapping[str, Any]):
 
     def rotate(self) -> None:
         """Replace the id; the former one is revoked when the response is sent."""
-        record = self._change()
+        record = self._edit_record()
         if self._stored is not None and self.former_id is None:
             self.former_id = record.id
         record.id = new_token()
@@ -133,7 +133,7 @@ class Session(MutableMapping[str, Any]):
 
     def end(self) -> None:
         """Remove the session from the store and the client; values set later begin a new one."""
-        record = self._change()
+        record = self._edit_record()
         if self._stored is not None:
             self.ended = self.former_id or record.id
         self._record = SessionRecord(new_token(), time.time())
@@ -142,75 +142,75 @@ class Session(MutableMapping[str, Any]):
 
     def csrf_token(self) -> str:
         """Return a token for a form or the header `X-CSRF-Token`; each call returns another one."""
-        record = self._touch()
+        record = self._use_record()
         if self._stored is None and not self.is_kept:
-            self._change()
+            self._edit_record()
             self.is_kept = True
-        return self._keeper.csrf.make(record.id)
+        return self._keeper.csrf.make_token(record.id)
 
     def has_csrf_token(self, token: str) -> bool:
         """Return True for a token that `csrf_token` made for this session."""
-        return self._keeper.csrf.verify(self._touch().id, token)
+        return self._keeper.csrf.verify_token(self._use_record().id, token)
 
     def __getitem__(self, name: str) -> Any:
-        return self._touch().data[name]
+        return self._use_record().data[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if type(name) is not str:
             raise TypeError(f"A session key must be text, got {name!r}")
-        self._change().data[name] = value
+        self._edit_record().data[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._change().data[name]
+        del self._edit_record().data[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._touch().data)
+        return iter(self._use_record().data)
 
     def __len__(self) -> int:
-        return len(self._touch().data)
+        return len(self._use_record().data)
 
     def __repr__(self) -> str:
         state = "not read" if self._record is None else f"keys={list(self._record.data)}"
         return f"<Session {state}>"
 
-    async def preload(self) -> None:
+    async def preload_record(self) -> None:
         """Read the session, from any store; a failure is raised at its first use."""
         if self._record is None and self._error is None:
             try:
-                self._take(await self._keeper.load(self._connection))
+                self._set_record(await self._keeper.load_record(self._connection))
             except Exception as error:  # the handler may not use the session
                 self._error = error
 
-    def outcome(self) -> tuple[SessionRecord, bytes | None] | None:
+    def export_record(self) -> tuple[SessionRecord, bytes | None] | None:
         """Return the record and its stored form, for the keeper; None if it was never used."""
         if self._record is None or not self.is_touched:
             return None
         return self._record, self._stored
 
-    def fingerprint(self) -> str | None:
+    def compute_fingerprint(self) -> str | None:
         """Return what identifies the session and its values as they were read; None once changed.
 
         Every new session has the same one: it has no values.
         """
-        record = self._touch()
+        record = self._use_record()
         if self.is_changed:
             return None
         if self._stored is None:
             return ""
-        content = record.encode()
+        content = record.to_json()
         return f"{record.id} {content.hex()}" if content == self._stored else None
 
     def is_worth_keeping(self, record: SessionRecord) -> bool:
         """Return True for a new session with a value, a user, a rotated id or an issued token."""
         return bool(record.data) or record.user is not None or self.is_kept
 
-    def _take(self, found: tuple[SessionRecord, bytes] | None) -> None:
+    def _set_record(self, found: tuple[SessionRecord, bytes] | None) -> None:
         if found is None:
             self._record = SessionRecord(new_token(), time.time())
         else:
             self._record, self._stored = found
 
-    def _touch(self) -> SessionRecord:
+    def _use_record(self) -> SessionRecord:
         self.is_touched = True
         if self._record is None:
             self._read()
@@ -220,7 +220,7 @@ class Session(MutableMapping[str, Any]):
     def _read(self) -> None:
         keeper = self._keeper
         if self._error is None and not (keeper.waits and keeper.has_cookie(self._connection)):
-            self._take(None if keeper.waits else keeper.read(self._connection))
+            self._set_record(None if keeper.waits else keeper.read(self._connection))
             return
         if self._error is None:
             loop = keeper.loop
@@ -229,12 +229,12 @@ class Session(MutableMapping[str, Any]):
                     "The session is not loaded; write `await request.session.load()` first,"
                     " or leave out preload=False"
                 )
-            asyncio.run_coroutine_threadsafe(self.preload(), loop).result()
+            asyncio.run_coroutine_threadsafe(self.preload_record(), loop).result()
         if self._error is not None:
             raise self._error
 
-    def _change(self) -> SessionRecord:
-        record = self._touch()
+    def _edit_record(self) -> SessionRecord:
+        record = self._use_record()
         self.is_changed = True
         if self.is_read_only:
             raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")

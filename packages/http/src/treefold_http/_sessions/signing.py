@@ -67,11 +67,11 @@ class Signer:
         message = b"".join(b"%d:%b" % (len(part), part) for part in parts)
         self._keys = [hmac.digest(secret, message, "sha256") for secret in given]
 
-    def sign(self, data: bytes) -> str:
+    def sign_data(self, data: bytes) -> str:
         """Return the signature as 43 characters of URL-safe base64."""
         return encode_bytes(hmac.digest(self._keys[0], data, "sha256"))
 
-    def verify(self, data: bytes, signature: str) -> bool:
+    def verify_signature(self, data: bytes, signature: str) -> bool:
         """Return True if one of the secrets made the signature."""
         sent = signature.encode("utf-8", "replace")
         found = False
@@ -86,7 +86,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def hashed(token: str) -> str:
+def hash_token(token: str) -> str:
     """Return the SHA-256 of a token in hexadecimal, the key of a session in a store."""
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -121,16 +121,18 @@ class CsrfTokens:
     def __init__(self, given: Sequence[bytes], cookie: str, environment: str) -> None:
         self._signer = Signer(given, ("csrf", cookie, environment))
 
-    def make(self, session_id: str) -> str:
+    def make_token(self, session_id: str) -> str:
         """Return a new token for a session."""
         salt = secrets.token_urlsafe(16)
-        return f"{salt}.{self._signer.sign(_message(salt, session_id))}"
+        return f"{salt}.{self._signer.sign_data(_build_message(salt, session_id))}"
 
-    def verify(self, session_id: str, token: str) -> bool:
+    def verify_token(self, session_id: str, token: str) -> bool:
         """Return True for a token of this session."""
         salt, _, signature = token.rpartition(".")
-        return bool(salt) and self._signer.verify(_message(salt, session_id), signature)
+        return bool(salt) and self._signer.verify_signature(
+            _build_message(salt, session_id), signature
+        )
 
 
-def _message(salt: str, session_id: str) -> bytes:
+def _build_message(salt: str, session_id: str) -> bytes:
     return f"{len(session_id)}:{session_id}{salt}".encode("utf-8", "replace")

@@ -46,13 +46,13 @@ class MemorySessions:
     def read(self, key: str) -> bytes | None:
         """Return the value, or None if it is absent; never waits."""
         with self._lock:
-            row = self._alive(key)
+            row = self._find_row(key)
             return row[0] if row else None
 
     def touch_now(self, key: str, *, seconds: float) -> bool:
         """Do the same as `touch`; never waits."""
         with self._lock:
-            row = self._alive(key)
+            row = self._find_row(key)
             if row is None:
                 return False
             self._rows[key] = (row[0], monotonic() + seconds, row[2])
@@ -70,7 +70,7 @@ class MemorySessions:
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
         with self._lock:
-            if self._alive(key) is None:
+            if self._find_row(key) is None:
                 return False
             self._write(key, value, seconds)
             return True
@@ -78,20 +78,20 @@ class MemorySessions:
     async def delete(self, key: str) -> bool:
         """Remove the value; return True if there was one."""
         with self._lock:
-            row = self._alive(key)
-            self._remove(key)
+            row = self._find_row(key)
+            self._remove_row(key)
             return row is not None
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
         return self.touch_now(key, seconds=seconds)
 
-    def _alive(self, key: str) -> _Row | None:
+    def _find_row(self, key: str) -> _Row | None:
         row = self._rows.get(key)
         if row is None:
             return None
         if row[1] <= monotonic():
-            self._remove(key)
+            self._remove_row(key)
             return None
         row[2].move_to_end(key)
         return row
@@ -103,20 +103,20 @@ class MemorySessions:
                 f"A session in memory must have at most {self._max_bytes // 8} bytes, got {size};"
                 " keep large values elsewhere, and their key in the session"
             )
-        self._remove(key)
+        self._remove_row(key)
         order = self._anonymous if is_anonymous(value) else self._users
         self._rows[key] = (value, monotonic() + seconds, order)
-        order.add(key, size)
+        order.add_key(key, size)
         while self._users.bytes + self._anonymous.bytes > self._max_bytes:
             gives_way = self._anonymous
             if self._anonymous.bytes <= self._max_bytes // 4 and self._users:
                 gives_way = self._users
-            self._remove(next(iter(gives_way)))
+            self._remove_row(next(iter(gives_way)))
 
-    def _remove(self, key: str) -> None:
+    def _remove_row(self, key: str) -> None:
         row = self._rows.pop(key, None)
         if row is not None:
-            row[2].discard(key)
+            row[2].remove_key(key)
 
 
 class _Order(OrderedDict[str, int]):
@@ -124,11 +124,11 @@ class _Order(OrderedDict[str, int]):
 
     bytes = 0
 
-    def add(self, key: str, size: int) -> None:
+    def add_key(self, key: str, size: int) -> None:
         self[key] = size
         self.bytes += size
 
-    def discard(self, key: str) -> None:
+    def remove_key(self, key: str) -> None:
         self.bytes -= self.pop(key)
 
 
@@ -154,28 +154,34 @@ class RedisSessions:
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None if it is absent."""
-        return await self._redis.execute("GET", self._key(key))
+        return await self._redis.execute("GET", self._build_key(key))
 
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value, whether or not the key has one."""
-        await self._redis.execute("SET", self._key(key), value, "PX", _ms(seconds))
+        await self._redis.execute(
+            "SET", self._build_key(key), value, "PX", _to_milliseconds(seconds)
+        )
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
-        done = await self._redis.execute("SET", self._key(key), value, "PX", _ms(seconds), "XX")
+        done = await self._redis.execute(
+            "SET", self._build_key(key), value, "PX", _to_milliseconds(seconds), "XX"
+        )
         return done is not None
 
     async def delete(self, key: str) -> bool:
         """Remove the value; return True if there was one."""
-        return bool(await self._redis.execute("DEL", self._key(key)))
+        return bool(await self._redis.execute("DEL", self._build_key(key)))
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
-        return bool(await self._redis.execute("PEXPIRE", self._key(key), _ms(seconds)))
+        return bool(
+            await self._redis.execute("PEXPIRE", self._build_key(key), _to_milliseconds(seconds))
+        )
 
-    def _key(self, key: str) -> str:
-        return self._redis.key("session", key)
+    def _build_key(self, key: str) -> str:
+        return self._redis.build_key("session", key)
 
 
-def _ms(seconds: float) -> int:
+def _to_milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Union
 
 from treefold_http._types.limits_missed import LimitMissed, read_msgspec, read_pydantic
-from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.tree import ListType, TypeNode, UnionType
 
 Check: TypeAlias = Callable[[Any], Any]
@@ -21,13 +21,13 @@ PYDANTIC, MSGSPEC = "pydantic", "msgspec"
 _FAMILIES = {"annotated_types": PYDANTIC, "pydantic": PYDANTIC, "msgspec": MSGSPEC}
 
 
-def families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
+def find_families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
     """Return the packages that define the constraints of a type or its union members.
 
     Args:
         items: include constraints on the items of a list.
     """
-    return frozenset(filter(None, map(family_of, _markers(node, items=items))))
+    return frozenset(filter(None, map(family_of, _iter_markers(node, items=items))))
 
 
 def family_of(marker: Any) -> str:
@@ -69,16 +69,16 @@ def is_only_words(marker: Any) -> bool:
     return name == "Meta" and all(getattr(marker, check) is None for check in checks)
 
 
-def unconstrained(node: TypeNode) -> Any:
+def strip_constraints(node: TypeNode) -> Any:
     """Return the annotation of a type without constraints, also in its options and list items."""
-    if not families(node):
-        return node.bare
+    if not find_families(node):
+        return node.bare_annotation
     if isinstance(node, UnionType):
-        return Union[tuple(map(unconstrained, node.options))]  # noqa: UP007 - made of a tuple
-    if isinstance(node, ListType) and families(node.item):
-        item = unconstrained(node.item)
+        return Union[tuple(map(strip_constraints, node.options))]  # noqa: UP007 - made of a tuple
+    if isinstance(node, ListType) and find_families(node.item):
+        item = strip_constraints(node.item)
         return tuple[item, ...] if node.kind is tuple else node.kind[item]
-    return node.bare
+    return node.bare_annotation
 
 
 def value_check(node: TypeNode) -> Check | None:
@@ -87,23 +87,23 @@ def value_check(node: TypeNode) -> Check | None:
     Raises:
         InjectionError: when no installed package can check them.
     """
-    checks = [_CHECKS[family](node) for family in sorted(families(node))]
+    checks = [_CHECKS[family](node) for family in sorted(find_families(node))]
     if len(checks) < 2:
         return checks[0] if checks else None
 
-    def check(value: Any) -> Any:
+    def run_checks(value: Any) -> Any:
         for each in checks:
             value = each(value)
         return value
 
-    return check
+    return run_checks
 
 
-def _markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
+def _iter_markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
     yield from node.markers
     if isinstance(node, UnionType) or (isinstance(node, ListType) and items):
-        for part in node.parts:
-            yield from _markers(part, items=items)
+        for part in node.inner_types:
+            yield from _iter_markers(part, items=items)
 
 
 def installed_pydantic() -> Any:
@@ -118,7 +118,7 @@ def pydantic_check(validate: Check) -> Check:
     """Return a check by a validator of pydantic, with its first message for the client."""
     invalid = installed_pydantic().ValidationError
 
-    def check(value: Any) -> Any:
+    def check_value(value: Any) -> Any:
         try:
             return validate(value)
         except invalid as error:
@@ -126,14 +126,15 @@ def pydantic_check(validate: Check) -> Check:
             message, context = read_pydantic(first)
             raise LimitMissed(message.lower(), context) from None
 
-    return check
+    return check_value
 
 
 def _by_pydantic(node: TypeNode) -> Check:
     pydantic = installed_pydantic()
     if pydantic is None:
         raise InjectionError(
-            f"The constraint on {shown(unconstrained(node))} needs pydantic; install it:"
+            f"The constraint on {format_annotation(strip_constraints(node))} needs pydantic;"
+            " install it:"
             ' pip install "treefold[pydantic]"'
         )
     return pydantic_check(pydantic.TypeAdapter(node.annotation).validate_python)
@@ -147,17 +148,18 @@ def _by_msgspec(node: TypeNode) -> Check:
         )  # `convert` looks at the type with the first value only
     except TypeError as error:
         raise InjectionError(
-            f"The constraint on {shown(unconstrained(node))} cannot be checked: {error}"
+            f"The constraint on {format_annotation(strip_constraints(node))} cannot be checked: "
+            f"{error}"
         ) from error
 
-    def check(value: Any) -> Any:
+    def check_value(value: Any) -> Any:
         try:
             return msgspec.convert(value, node.annotation)
         except msgspec.ValidationError as error:
             message, context = read_msgspec(str(error).partition(" - at `$")[0])
             raise LimitMissed(message.lower(), context) from None
 
-    return check
+    return check_value
 
 
 _CHECKS: dict[str, Callable[[TypeNode], Check]] = {PYDANTIC: _by_pydantic, MSGSPEC: _by_msgspec}

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from treefold_http._types import constraints, tree
 from treefold_http._types.limits_missed import read_msgspec, read_pydantic
 from treefold_http._types.member_names import QuickDecoder, quick_decoder
-from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.validate import Errors, json_check
-from treefold_http._wire.errors import BadRequest, unprocessable
+from treefold_http._wire.errors import BadRequest, unprocessable_error
 from treefold_http._wire.json import BOM, msgspec
 from treefold_http._wire.pydantic_json import from_base64, json_form
 
@@ -52,7 +52,7 @@ def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | N
     """
     if not anything and not is_model(node):
         return None
-    demands = _demands(node)
+    demands = _collect_demands(node)
     models, structs = (
         constraints.PYDANTIC in demands.readers,
         constraints.MSGSPEC in demands.readers,
@@ -85,7 +85,7 @@ def is_checked_here(node: tree.TypeNode) -> bool:
     Raises:
         InjectionError: as `model_decoder`.
     """
-    demands = _demands(node)
+    demands = _collect_demands(node)
     families = {record.family for record in demands.records}
     if not families or not families <= {"dataclass", "typed_dict"}:
         return False
@@ -116,9 +116,9 @@ class _Demands(NamedTuple):
         return any(record.fills_base and record.family in own for record in self.records)
 
 
-def _demands(node: tree.TypeNode) -> _Demands:
+def _collect_demands(node: tree.TypeNode) -> _Demands:
     found = _Demands({}, set(), [])
-    for each, place in tree.walk(node):
+    for each, place in tree.walk_types(node):
         for marker in each.markers:
             if (family := constraints.family_of(marker)) and not constraints.is_only_words(marker):
                 found.places.setdefault(family, place)
@@ -141,7 +141,7 @@ def _refuse_unchecked(places: dict[str, str], reader: str) -> None:
 
 def is_model(node: tree.TypeNode) -> bool:
     """Return True if a parameter of that type is read from the body without a marker."""
-    kinds = list(tree.leaves(node))
+    kinds = list(tree.iter_leaf_types(node))
     return bool(kinds) and all(isinstance(kind, tree.Record) for kind in kinds)
 
 
@@ -151,9 +151,11 @@ def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
         return
     seen.add(id(info))
     if type(info).__name__ == "CustomType":
-        yield f"{shown(info.cls)} in {place}"
+        yield f"{format_annotation(info.cls)} in {place}"
     for field in getattr(info, "fields", ()):
-        yield from _unknown_to_msgspec(field.type, f"{shown(info.cls)}.{field.name}", seen)
+        yield from _unknown_to_msgspec(
+            field.type, f"{format_annotation(info.cls)}.{field.name}", seen
+        )
     parts = [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
     for part in (*parts, *getattr(info, "types", ()), *getattr(info, "item_types", ())):
         if part is not None:
@@ -179,15 +181,17 @@ def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
         except invalid as error:
             message, _, where = str(error).partition(" - at `$")
             message, context = read_msgspec(message)
-            made = {"loc": _steps(where), "msg": message, "type": "value_error"}
-            raise unprocessable("body", [made | {"ctx": context} if context else made]) from None
+            made = {"loc": _parse_msgspec_path(where), "msg": message, "type": "value_error"}
+            raise unprocessable_error(
+                "body", [made | {"ctx": context} if context else made]
+            ) from None
         except RecursionError:
             raise _too_deep() from None
 
     return Decoder(run, quick=quick_decoder(node, decode))
 
 
-def _steps(path: str) -> list[str | int]:
+def _parse_msgspec_path(path: str) -> list[str | int]:
     """msgspec's `.items[0].name` as steps; `[...]` is any key or index."""
     found = re.findall(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]", path)
     steps: list[str | int] = ["body"]
@@ -221,7 +225,9 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
             if first["type"] == "json_invalid" and not first["loc"]:
                 reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
-            raise unprocessable("body", [pydantic_entry("body", item) for item in found]) from None
+            raise unprocessable_error(
+                "body", [pydantic_entry("body", item) for item in found]
+            ) from None
 
     return Decoder(run, quick=quick_decoder(node, validate))
 
@@ -243,7 +249,7 @@ def _record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
         except RecursionError:
             raise _too_deep() from None
         if errors:
-            raise unprocessable("body", errors)
+            raise unprocessable_error("body", errors)
         return value
 
     return run
@@ -259,13 +265,13 @@ def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
     None without pydantic, and for types that a single text cannot represent: lists, objects,
     records, Any.
     """
-    if node.bare is bytes:
+    if node.bare_annotation is bytes:
         return from_base64  # as in a body and in the document
     pydantic = constraints.installed_pydantic()
     if pydantic is None:
         return None
     try:
-        adapter = pydantic.TypeAdapter(constraints.unconstrained(node))
+        adapter = pydantic.TypeAdapter(constraints.strip_constraints(node))
         if not _is_written_as_text(adapter.json_schema()):
             return None
     except pydantic.PydanticUserError:

@@ -32,7 +32,7 @@ class LimitMissed(ValueError):
         self.context = context
 
 
-def expected(values: Iterable[Any]) -> Context:
+def expected_context(values: Iterable[Any]) -> Context:
     """Return the context of a value that is not one of some others."""
     *most, last = [f"'{value}'" if isinstance(value, str) else str(value) for value in values]
     return {"expected": f"{', '.join(most)} or {last}" if most else last}
@@ -53,19 +53,19 @@ def read_pydantic(item: Mapping[str, Any]) -> tuple[str, Context]:
     made = {
         name: plain
         for name, value in context.items()
-        if name not in _NO_LIMITS and (plain := _plain(value)) is not None
+        if name not in _NO_LIMITS and (plain := _limit_to_json(value)) is not None
     }
     return message, made
 
 
-def _plain(value: Any) -> Any:
+def _limit_to_json(value: Any) -> Any:
     """Return the JSON form of a limit; None for a value that has none."""
     if isinstance(value, enum.Enum):
-        return _plain(value.value)
+        return _limit_to_json(value.value)
     if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
-        items = map(_plain, cast("Iterable[Any]", value))
+        items = map(_limit_to_json, cast("Iterable[Any]", value))
         made = [item for item in items if item is not None]
         return made if isinstance(value, (list, tuple)) else sorted(made, key=str)
     return loads(dumps(value)) if isinstance(value, _AS_TEXT) else None
@@ -77,7 +77,7 @@ _AS_TEXT = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, u
 _Limit = tuple[re.Pattern[str], Callable[[re.Match[str]], Context]]
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
@@ -90,11 +90,11 @@ _MSGSPEC: tuple[_Limit, ...] = (
     ),
     (
         re.compile(r"` (>=|<=|>|<) (-?[\d.e+-]+)$"),
-        lambda found: {_BOUNDS[found[1]]: _number(found[2])},
+        lambda found: {_BOUNDS[found[1]]: _parse_number(found[2])},
     ),
     (
         re.compile(r"that's a multiple of (-?[\d.e+-]+)$"),
-        lambda found: {"multiple_of": _number(found[1])},
+        lambda found: {"multiple_of": _parse_number(found[1])},
     ),
     (re.compile(r"matching regex '(.*)'$", re.DOTALL), lambda found: {"pattern": found[1]}),
 )

@@ -34,7 +34,7 @@ def quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDe
         return None
     members = len(names)
 
-    def decode(body: bytes) -> Any:
+    def decode_body(body: bytes) -> Any:
         if body.count(b":") != members or BACKSLASH in body:
             return None
         if (_N in body and b"NaN" in body) or (_I in body and b"Infinity" in body):
@@ -44,7 +44,7 @@ def quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDe
         except (ValueError, RecursionError):
             return None  # the slow decoder raises with the reason
 
-    return QuickDecoder(decode, frozenset(names))
+    return QuickDecoder(decode_body, frozenset(names))
 
 
 def required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[str] | None:
@@ -57,11 +57,13 @@ def required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[st
         A name for each member, repeated if types share one; None if the members depend on the body
         (optional ones, models in lists or unions, mappings) or on the author's validators.
     """
-    if not isinstance(node, tree.Record) or node.key in inside or not _is_fixed(node):
+    if not isinstance(node, tree.Record) or node.record_key in inside or not _is_fixed(node):
         return None
     names: list[str] = []
-    for member in node.members:
-        inner = [] if _is_flat(member.type) else required_names(member.type, (*inside, node.key))
+    for member in node.declared_members:
+        inner = (
+            [] if _is_flat(member.type) else required_names(member.type, (*inside, node.record_key))
+        )
         if inner is None or member.read_as is None or not member.required:
             return None
         names += [member.read_as, *inner]
@@ -91,7 +93,7 @@ def _is_fixed(node: tree.Record) -> bool:
         and not by_name
         and all(
             _is_flat(member.type) or not (validated or member.type.markers)
-            for member in node.members
+            for member in node.declared_members
         )
     )
 
@@ -99,5 +101,5 @@ def _is_fixed(node: tree.Record) -> bool:
 def _is_flat(node: tree.TypeNode) -> bool:
     """Return True for scalars and lists of scalars, which have no member names."""
     if isinstance(node, tree.UnionType) or (isinstance(node, tree.ListType) and node.kind is list):
-        return all(map(_is_flat, node.parts))
+        return all(map(_is_flat, node.inner_types))
     return isinstance(node, (tree.Scalar, tree.Choice)) and node.annotation is not bytearray

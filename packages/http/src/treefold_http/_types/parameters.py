@@ -24,18 +24,19 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise InjectionError(
-            f"The parameters of {label(function)} cannot be read: {error}; wrap it in a function"
+            f"The parameters of {format_callable(function)} cannot be read: {error}; wrap it in a "
+            "function"
         ) from error
     gathered = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p for p in signature.parameters.values() if p.kind not in gathered]
 
 
-def label(function: Callable[..., Any]) -> str:
+def format_callable(function: Callable[..., Any]) -> str:
     """Return the name of a function for a message."""
     return f"{getattr(function, '__qualname__', type(function).__qualname__)}()"
 
 
-def shown(annotation: Any) -> str:
+def format_annotation(annotation: Any) -> str:
     """Return the name of an annotation for a message."""
     return getattr(annotation, "__name__", None) or str(annotation)
 

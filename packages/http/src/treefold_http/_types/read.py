@@ -20,7 +20,13 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, g
 
 from treefold_http._types import tree
 from treefold_http._types.constraints import MSGSPEC, PYDANTIC, family_of
-from treefold_http._types.parameters import EMPTY, InjectionError, globals_of, label, shown
+from treefold_http._types.parameters import (
+    EMPTY,
+    InjectionError,
+    format_annotation,
+    format_callable,
+    globals_of,
+)
 from treefold_http._types.scalars import SCALARS
 
 _LISTS = (
@@ -44,12 +50,12 @@ def read(annotation: Any) -> tree.TypeNode:
     if annotation is Any or annotation in (object, EMPTY):
         return tree.AnyType(annotation=annotation)
     if is_alias(annotation):
-        return tree.Named(annotation=annotation, read=lambda: read(named(annotation)))
+        return tree.Named(annotation=annotation, read=lambda: read(resolve_alias(annotation)))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is not None:
-        return _special(annotation, origin, arguments)
+        return _read_special_form(annotation, origin, arguments)
     if isinstance(annotation, type):
-        return _class(annotation, annotation, ())
+        return _read_class(annotation, annotation, ())
     if isinstance(annotation, TypeVar):
         bound = annotation.__bound__
         return tree.AnyType(annotation=annotation) if bound is None else read(bound)
@@ -58,7 +64,7 @@ def read(annotation: Any) -> tree.TypeNode:
     return tree.Foreign(annotation=annotation, kind=annotation)
 
 
-def _special(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
+def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
     if origin is Annotated:
         inner = read(arguments[0])
         whole = Annotated[inner.annotation, *arguments[1:]]
@@ -69,10 +75,10 @@ def _special(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.T
         return read(arguments[0])
     if origin in (typing.Union, types.UnionType):
         return tree.UnionType(annotation=annotation, options=tuple(map(read, arguments)))
-    return _class(annotation, origin, arguments)
+    return _read_class(annotation, origin, arguments)
 
 
-def _class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree.TypeNode:
+def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree.TypeNode:
     """Read a class, with the types in its brackets."""
     is_bare = annotation in (tuple, typing.Tuple)  # noqa: UP006 - the two are not equal
     if kind is tuple and arguments[-1:] != (Ellipsis,) and not is_bare:
@@ -87,26 +93,26 @@ def _class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree.Type
         return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
     if issubclass(kind, enum.Enum):
         return tree.Choice(annotation=annotation, kind=kind, members=tuple(kind))
-    if (family := _family(kind)) is not None:
+    if (family := _find_family(kind)) is not None:
         return tree.Record(
             annotation=annotation,
             kind=kind,
             arguments=arguments,
             family=family,
-            reader=_reader(kind, family),
+            reader=_find_reader(kind, family),
             fills_base=_fills_base(kind),
-            read=partial(_members, annotation, kind, arguments),
+            read=partial(_read_members, annotation, kind, arguments),
         )
     return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
 
 
 def tuple_items(kind: Any) -> list[tree.TypeNode]:
     """Return the types of the items of a named tuple."""
-    hints = _hints(kind)
+    hints = _resolve_hints(kind)
     return [read(hints.get(name, EMPTY)) for name in kind._fields]
 
 
-def _family(kind: Any) -> tree.Family | None:
+def _find_family(kind: Any) -> tree.Family | None:
     if hasattr(kind, "__struct_config__"):
         return "struct"
     if hasattr(kind, "__pydantic_validator__"):
@@ -116,7 +122,7 @@ def _family(kind: Any) -> tree.Family | None:
     return "dataclass" if dataclasses.is_dataclass(kind) else None
 
 
-def _reader(kind: Any, family: tree.Family) -> str:
+def _find_reader(kind: Any, family: tree.Family) -> str:
     """The package that alone evaluates all that a class says."""
     if family == "struct":
         return MSGSPEC
@@ -132,14 +138,16 @@ def is_typed_dict(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(given, "__total__")
 
 
-def _members(annotation: Any, kind: Any, arguments: tuple[Any, ...]) -> tuple[tree.Member, ...]:
+def _read_members(
+    annotation: Any, kind: Any, arguments: tuple[Any, ...]
+) -> tuple[tree.Member, ...]:
     if hasattr(kind, "__struct_config__"):
         return tuple(_struct_members(annotation))
     if hasattr(kind, "__pydantic_validator__"):
         return tuple(_model_members(kind))
     parameters = getattr(kind, "__parameters__", ())
-    bound = _bound(kind, dict(zip(parameters, arguments, strict=False)))
-    hints = {name: _filled(hint, bound) for name, hint in _hints(kind).items()}
+    bound = _bind_type_variables(kind, dict(zip(parameters, arguments, strict=False)))
+    hints = {name: _fill_type_variables(hint, bound) for name, hint in _resolve_hints(kind).items()}
     make = _typed_members if is_typed_dict(kind) else _dataclass_members
     return tuple(make(kind, hints))
 
@@ -177,7 +185,7 @@ def _typed_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]
     # `__required_keys__` ignores `Required` and `NotRequired` in annotations that are text.
     known = {"Required": True, "NotRequired": False}
     for name, hint in hints.items():
-        mark = getattr(get_origin(split(hint)[0]), "_name", None)
+        mark = getattr(get_origin(split_annotated(hint)[0]), "_name", None)
         required = known.get(mark or "", name in kind.__required_keys__)
         yield tree.Member(
             name=name, type=read(hint), read_as=name, written_as=name, required=required
@@ -210,34 +218,34 @@ def _fills_base(kind: Any) -> bool:
     return any(base not in (None, typing.Generic) for base in bases)
 
 
-def _hints(kind: Any) -> Mapping[str, Any]:
+def _resolve_hints(kind: Any) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(kind, include_extras=True)
     except Exception as error:
         raise InjectionError(
-            f"The annotations of {shown(kind)} cannot be resolved: {error};"
+            f"The annotations of {format_annotation(kind)} cannot be resolved: {error};"
             " import the names that they use"
         ) from error
 
 
-def _bound(kind: Any, given: Mapping[Any, Any]) -> dict[Any, Any]:
+def _bind_type_variables(kind: Any, given: Mapping[Any, Any]) -> dict[Any, Any]:
     """The types bound to the type variables of a record and of its generic bases."""
     found = dict(given)
     for base in getattr(kind, "__orig_bases__", ()):
         origin = get_origin(base)
         if origin is not None and origin is not typing.Generic:
-            arguments = [_filled(each, found) for each in get_args(base)]
+            arguments = [_fill_type_variables(each, found) for each in get_args(base)]
             parameters = getattr(origin, "__parameters__", ())
-            found |= _bound(origin, dict(zip(parameters, arguments, strict=False)))
+            found |= _bind_type_variables(origin, dict(zip(parameters, arguments, strict=False)))
     return found
 
 
-def _filled(annotation: Any, bound: Mapping[Any, Any]) -> Any:
+def _fill_type_variables(annotation: Any, bound: Mapping[Any, Any]) -> Any:
     """Replace type variables in an annotation, at any depth, by the types bound to them."""
     if isinstance(annotation, TypeVar):
         return bound.get(annotation, annotation)
     if isinstance(annotation, dataclasses.InitVar):
-        return dataclasses.InitVar(_filled(cast("Any", annotation).type, bound))
+        return dataclasses.InitVar(_fill_type_variables(cast("Any", annotation).type, bound))
     parameters = getattr(annotation, "__parameters__", ()) if bound else ()
     if not parameters or isinstance(annotation, type):
         return annotation
@@ -255,10 +263,11 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) ->
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
         hints = typing.get_type_hints(holder, globals_of(function), include_extras=True)
-        return unaliased(hints[parameter.name])
+        return replace_aliases(hints[parameter.name])
     except Exception as error:
         raise InjectionError(
-            f"The annotation {parameter.annotation!r} of {parameter.name!r} in {label(function)}"
+            f"The annotation {parameter.annotation!r} of {parameter.name!r} in"
+            f" {format_callable(function)}"
             f" cannot be resolved: {error}; import the names that it uses"
         ) from error
 
@@ -275,7 +284,7 @@ def _is_plain(annotation: Any) -> bool:
     return get_origin(annotation) is Annotated and _is_plain(annotation.__origin__)
 
 
-def unaliased(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
+def replace_aliases(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
     """Replace names of `type` statements by their types, also in unions and lists.
 
     Args:
@@ -284,13 +293,17 @@ def unaliased(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if is_alias(annotation):
         alias = origin or annotation
-        return annotation if alias in inside else unaliased(named(annotation), (*inside, alias))
+        return (
+            annotation
+            if alias in inside
+            else replace_aliases(resolve_alias(annotation), (*inside, alias))
+        )
     if origin is Annotated:
-        return Annotated[unaliased(arguments[0], inside), *annotation.__metadata__]
+        return Annotated[replace_aliases(arguments[0], inside), *annotation.__metadata__]
     if origin is list and arguments:
-        return list[unaliased(arguments[0], inside)]
+        return list[replace_aliases(arguments[0], inside)]
     if origin in (typing.Union, types.UnionType):
-        options = tuple(unaliased(each, inside) for each in arguments)
+        options = tuple(replace_aliases(each, inside) for each in arguments)
         return typing.Union[options]  # noqa: UP007 - made of a tuple
     return annotation
 
@@ -301,15 +314,15 @@ def is_alias(annotation: Any) -> bool:
     return type(alias).__name__ == "TypeAliasType"  # of typing or typing_extensions
 
 
-def named(annotation: Any) -> Any:
+def resolve_alias(annotation: Any) -> Any:
     """Return the type that a `type` statement names, with arguments (`Page[Item]`) inserted."""
     alias = get_origin(annotation) or annotation
-    return _filled(
+    return _fill_type_variables(
         alias.__value__, dict(zip(alias.__type_params__, get_args(annotation), strict=False))
     )
 
 
-def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+def split_annotated(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the type and the metadata of an annotation; no metadata if it is not `Annotated`."""
     if get_origin(annotation) is Annotated:
         first, *markers = get_args(annotation)

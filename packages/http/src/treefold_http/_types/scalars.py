@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http._types import tree
-from treefold_http._types.limits_missed import LimitMissed, expected
-from treefold_http._types.parameters import shown
+from treefold_http._types.limits_missed import LimitMissed, expected_context
+from treefold_http._types.parameters import format_annotation
 
 Converter: TypeAlias = Callable[[str], Any]
 
@@ -39,19 +39,19 @@ _number = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]
 _uuid = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch
 
 
-def _int(text: str) -> int:
+def _parse_int(text: str) -> int:
     if not _integer(text):
         raise ValueError("should be an integer")
     return int(text)
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     if not _number(text) or math.isinf(value := float(text)):
         raise ValueError("should be a finite number")
     return value
 
 
-def _decimal(text: str) -> decimal.Decimal:
+def _parse_decimal(text: str) -> decimal.Decimal:
     if not _number(text):
         raise ValueError("should be a finite number")
     return decimal.Decimal(text)
@@ -63,7 +63,7 @@ def _uuid_value(text: str) -> uuid.UUID:
     return uuid.UUID(text)
 
 
-def _bool(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     try:
         return SPELLINGS[text.lower()]
     except KeyError:
@@ -76,7 +76,7 @@ _iso_duration = re.compile(
 ).fullmatch
 
 
-def _duration(text: str) -> datetime.timedelta:
+def _parse_duration(text: str) -> datetime.timedelta:
     found = _iso_duration(text)
     if found is None:
         raise ValueError
@@ -88,14 +88,14 @@ def _duration(text: str) -> datetime.timedelta:
     return -whole if sign == "-" else whole
 
 
-def _by(parse: Converter, words: str) -> Converter:
-    def convert(text: str) -> Any:
+def _with_error_message(parse: Converter, words: str) -> Converter:
+    def convert_text(text: str) -> Any:
         try:
             return parse(text)
         except (ValueError, OverflowError):
             raise ValueError(words) from None
 
-    return convert
+    return convert_text
 
 
 def _text_of(form: str) -> Mapping[str, Any]:
@@ -105,32 +105,37 @@ def _text_of(form: str) -> Mapping[str, Any]:
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
 SCALARS: Mapping[Any, ScalarForm] = {
     type(None): ScalarForm({"type": "null"}),
-    bool: ScalarForm({"type": "boolean"}, _bool),
-    int: ScalarForm({"type": "integer"}, _int),
-    float: ScalarForm({"type": "number"}, _float),
+    bool: ScalarForm({"type": "boolean"}, _parse_bool),
+    int: ScalarForm({"type": "integer"}, _parse_int),
+    float: ScalarForm({"type": "number"}, _parse_float),
     str: ScalarForm({"type": "string"}, str),
     bytes: ScalarForm(_BASE64),
     bytearray: ScalarForm(_BASE64),
-    decimal.Decimal: ScalarForm(_text_of("decimal"), _decimal),
+    decimal.Decimal: ScalarForm(_text_of("decimal"), _parse_decimal),
     uuid.UUID: ScalarForm(_text_of("uuid"), _uuid_value),
     datetime.datetime: ScalarForm(
         _text_of("date-time"),
-        _by(datetime.datetime.fromisoformat, "should be a date and time in ISO 8601"),
+        _with_error_message(
+            datetime.datetime.fromisoformat, "should be a date and time in ISO 8601"
+        ),
     ),
     datetime.date: ScalarForm(
-        _text_of("date"), _by(datetime.date.fromisoformat, "should be a date in ISO 8601")
+        _text_of("date"),
+        _with_error_message(datetime.date.fromisoformat, "should be a date in ISO 8601"),
     ),
     datetime.time: ScalarForm(
-        _text_of("time"), _by(datetime.time.fromisoformat, "should be a time in ISO 8601")
+        _text_of("time"),
+        _with_error_message(datetime.time.fromisoformat, "should be a time in ISO 8601"),
     ),
     datetime.timedelta: ScalarForm(
-        _text_of("duration"), _by(_duration, "should be a duration in ISO 8601, such as PT90S")
+        _text_of("duration"),
+        _with_error_message(_parse_duration, "should be a duration in ISO 8601, such as PT90S"),
     ),
 }
 """Type to its forms; subclasses of these types are foreign."""
 
 
-def converter(node: tree.TypeNode) -> Converter | None:
+def build_converter(node: tree.TypeNode) -> Converter | None:
     """Return the converter for a scalar, an enum, `Literal`, or a union of them, also with None.
 
     None for any other type.
@@ -139,31 +144,34 @@ def converter(node: tree.TypeNode) -> Converter | None:
         case tree.Scalar():
             return SCALARS[node.kind].convert
         case tree.Choice(kind=None):
-            return _member(dict(_spellings(node.members)))
+            return _build_choice_converter(dict(_iter_spellings(node.members)))
         case tree.Choice():
-            return _member(dict(zip(map(_text, node.values), node.members, strict=True)))
+            return _build_choice_converter(
+                dict(zip(map(_to_text, node.json_values), node.members, strict=True))
+            )
         case tree.UnionType():
             options = tree.without_none(node)
-            return _first_of(sorted(options, key=lambda option: option.bare is str))
+            return _first_of(sorted(options, key=lambda option: option.bare_annotation is str))
         case _:
             return None
 
 
-def _spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+def _iter_spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     for choice in choices:
-        yield _text(choice), choice
+        yield _to_text(choice), choice
         if isinstance(choice, bool):
             yield from (each for each in SPELLINGS.items() if each[1] is choice)
 
 
 def _first_of(options: Sequence[tree.TypeNode]) -> Converter | None:
     """The converter of a union: the first option that takes the text, and str takes any."""
-    converters = [made for made in map(converter, options) if made is not None]
+    converters = [made for made in map(build_converter, options) if made is not None]
     if len(converters) < 2 or len(converters) < len(options):
         return converters[0] if len(converters) == len(options) == 1 else None
-    words = f"should be one of {', '.join(shown(option.bare) for option in options)}"
+    shown = ", ".join(format_annotation(option.bare_annotation) for option in options)
+    words = f"should be one of {shown}"
 
-    def convert(text: str) -> Any:
+    def convert_text(text: str) -> Any:
         for each in converters:
             try:
                 return each(text)
@@ -171,20 +179,20 @@ def _first_of(options: Sequence[tree.TypeNode]) -> Converter | None:
                 continue
         raise ValueError(words)
 
-    return convert
+    return convert_text
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _member(choices: Mapping[str, Any]) -> Converter:
-    words, context = f"should be one of {', '.join(choices)}", expected(choices)
+def _build_choice_converter(choices: Mapping[str, Any]) -> Converter:
+    words, context = f"should be one of {', '.join(choices)}", expected_context(choices)
 
-    def convert(text: str) -> Any:
+    def convert_text(text: str) -> Any:
         try:
             return choices[text]
         except KeyError:
             raise LimitMissed(words, context) from None
 
-    return convert
+    return convert_text

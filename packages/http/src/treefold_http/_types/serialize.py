@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 from treefold_http._types import tree
-from treefold_http._types.constraints import families, installed_pydantic, value_check
-from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.constraints import find_families, installed_pydantic, value_check
+from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.validate import Errors, json_check
 from treefold_http._wire.json import msgspec
 from treefold_http._wire.pydantic_json import json_form
@@ -46,7 +46,7 @@ class SerializationError(Exception):
         self.words = words
         self.steps = steps
 
-    def below(self, step: str | int) -> SerializationError:
+    def with_outer_step(self, step: str | int) -> SerializationError:
         """Return the same error with one outer step added to the path."""
         return SerializationError(self.words, (step, *self.steps))
 
@@ -55,13 +55,13 @@ class SerializationError(Exception):
         return f"{where!r} {self.words}" if where else f"it {self.words}"
 
 
-def serializer(node: tree.TypeNode) -> Serializer:
+def build_serializer(node: tree.TypeNode) -> Serializer:
     """Return the serializer of a type.
 
     Raises:
         InjectionError: for a type that cannot be checked.
     """
-    return _Planner().plan(node)
+    return _Planner().plan_node(node)
 
 
 class _Planner:
@@ -71,48 +71,54 @@ class _Planner:
         self._records: dict[Any, _Record] = {}
         self._named: dict[Any, Serializer] = {}
 
-    def plan(self, node: tree.TypeNode) -> Serializer:
-        kinds = list(tree.leaves(node))
+    def plan_node(self, node: tree.TypeNode) -> Serializer:
+        kinds = list(tree.iter_leaf_types(node))
         if kinds and all(
             isinstance(each, tree.Record) and each.family == "model" for each in kinds
         ):
             return _by_pydantic(node)
-        inner = self._unconstrained(node)
-        if not node.markers or not families(node, items=False):
+        inner = self._plan_unconstrained(node)
+        if not node.markers or not find_families(node, items=False):
             return inner
         check = value_check(node)
-        return inner if check is None else _checked(inner, check)
+        return inner if check is None else _with_check(inner, check)
 
-    def _unconstrained(self, node: tree.TypeNode) -> Serializer:
+    def _plan_unconstrained(self, node: tree.TypeNode) -> Serializer:
         match node:
             case tree.AnyType():
-                return _anything
+                return _accept_any
             case tree.UnionType():
-                return self._union(node)
+                return self._plan_union(node)
             case tree.Record():
-                return self._record(node)
+                return self._plan_record(node)
             case tree.Named():
-                return tree.plan_named(node, self._named, self.plan)
+                return tree.plan_named(node, self._named, self.plan_node)
             case tree.TupleType():
-                return _fixed([self.plan(item) for item in node.items])
+                return _build_tuple_serializer([self.plan_node(item) for item in node.items])
             case tree.ListType():
-                return _list(self.plan(node.item))
+                return _build_list_serializer(self.plan_node(node.item))
             case tree.Table():
-                return _table(
-                    self.plan(node.value), self.plan(node.key) if node.limits_names else _anything
+                return _build_table_serializer(
+                    self.plan_node(node.value),
+                    self.plan_node(node.key) if node.limits_names else _accept_any,
                 )
             case _:
-                return _leaf(node)
+                return _build_leaf_serializer(node)
 
-    def _union(self, node: tree.UnionType) -> Serializer:
+    def _plan_union(self, node: tree.UnionType) -> Serializer:
         chosen = [option for option in tree.without_none(node) if option.annotation is not _UNSET]
-        serializers = [self.plan(option) for option in chosen]
+        serializers = [self.plan_node(option) for option in chosen]
         may_be_none = any(map(tree.is_none, node.options))
         pairs = zip(chosen, serializers, strict=True)
-        exact = {option.bare: made for option, made in pairs if isinstance(option.bare, type)}
-        words = f"should be one of {', '.join(shown(option.bare) for option in node.options)}"
+        exact = {
+            option.bare_annotation: made
+            for option, made in pairs
+            if isinstance(option.bare_annotation, type)
+        }
+        shown = ", ".join(format_annotation(option.bare_annotation) for option in node.options)
+        words = f"should be one of {shown}"
 
-        def choose(value: Any) -> Any:
+        def serialize_value(value: Any) -> Any:
             if value is None and may_be_none:
                 return None
             own = exact.get(value.__class__)
@@ -125,14 +131,16 @@ class _Planner:
                     continue
             raise SerializationError(words)
 
-        return choose
+        return serialize_value
 
-    def _record(self, node: tree.Record) -> Serializer:
-        known = self._records.get(node.key)
+    def _plan_record(self, node: tree.Record) -> Serializer:
+        known = self._records.get(node.record_key)
         if known is None:
-            known = self._records[node.key] = _Record(node.kind)
+            known = self._records[node.record_key] = _Record(node.kind)
             known.members = [
-                (member, self.plan(member.type)) for member in node.members if member.is_output
+                (member, self.plan_node(member.type))
+                for member in node.declared_members
+                if member.is_output
             ]
         return known
 
@@ -148,7 +156,7 @@ class _Record:
         self._is_array: bool = config is not None and config.array_like
 
     def __call__(self, value: Any) -> Any:
-        read = self._reader(value)
+        read = self._member_reader(value)
         made: dict[str, Any] = {} if self._tag_field is None else {self._tag_field: self._tag}
         for member, serialize in self.members:
             part = read(member)
@@ -163,10 +171,10 @@ class _Record:
             try:
                 made[member.written_as] = serialize(part)
             except SerializationError as error:
-                raise error.below(member.written_as) from None
+                raise error.with_outer_step(member.written_as) from None
         return list(made.values()) if self._is_array else made
 
-    def _reader(self, value: Any) -> Callable[[tree.Member], Any]:
+    def _member_reader(self, value: Any) -> Callable[[tree.Member], Any]:
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
             if self._tag_field is not None and members.get(self._tag_field, self._tag) != self._tag:
@@ -178,12 +186,12 @@ class _Record:
         return lambda each: getattr(value, each.name, _ABSENT)
 
 
-def _anything(value: Any) -> Any:
+def _accept_any(value: Any) -> Any:
     return value
 
 
-def _checked(serialize: Serializer, check: Callable[[Any], Any]) -> Serializer:
-    def serialized(value: Any) -> Any:
+def _with_check(serialize: Serializer, check: Callable[[Any], Any]) -> Serializer:
+    def serialize_value(value: Any) -> Any:
         made = serialize(value)
         try:
             check(made)
@@ -191,10 +199,10 @@ def _checked(serialize: Serializer, check: Callable[[Any], Any]) -> Serializer:
             raise SerializationError(str(error)) from None
         return made
 
-    return serialized
+    return serialize_value
 
 
-def _items(value: Any) -> list[Any]:
+def _require_items(value: Any) -> list[Any]:
     if isinstance(value, (str, *_BYTES)) or not isinstance(
         value, (collections.abc.Sequence, collections.abc.Set)
     ):
@@ -202,31 +210,31 @@ def _items(value: Any) -> list[Any]:
     return list(cast("collections.abc.Collection[Any]", value))
 
 
-def _list(item: Serializer) -> Serializer:
-    def serialized(value: Any) -> Any:
+def _build_list_serializer(item: Serializer) -> Serializer:
+    def serialize_value(value: Any) -> Any:
         made: list[Any] = []
-        for index, each in enumerate(_items(value)):
+        for index, each in enumerate(_require_items(value)):
             try:
                 made.append(item(each))
             except SerializationError as error:
-                raise error.below(index) from None
+                raise error.with_outer_step(index) from None
         return made
 
-    return serialized
+    return serialize_value
 
 
-def _fixed(serializers: list[Serializer]) -> Serializer:
-    def serialized(value: Any) -> Any:
-        items = _items(value)
+def _build_tuple_serializer(serializers: list[Serializer]) -> Serializer:
+    def serialize_value(value: Any) -> Any:
+        items = _require_items(value)
         if len(items) != len(serializers):
             raise SerializationError(f"should have {len(serializers)} items")
         return [serialize(each) for serialize, each in zip(serializers, items, strict=True)]
 
-    return serialized
+    return serialize_value
 
 
-def _table(member: Serializer, key: Serializer) -> Serializer:
-    def serialized(value: Any) -> Any:
+def _build_table_serializer(member: Serializer, key: Serializer) -> Serializer:
+    def serialize_value(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise SerializationError("should be an object")
         made: dict[Any, Any] = {}
@@ -234,10 +242,10 @@ def _table(member: Serializer, key: Serializer) -> Serializer:
             try:
                 made[key(name)] = member(each)
             except SerializationError as error:
-                raise error.below(str(name)) from None
+                raise error.with_outer_step(str(name)) from None
         return made
 
-    return serialized
+    return serialize_value
 
 
 _AS_THEY_ARE: Mapping[Any, tuple[type, ...]] = {
@@ -249,17 +257,19 @@ _NOT_MEANT = {(int, bool), (float, bool), (datetime.date, datetime.datetime)}
 """Subclasses whose JSON form differs from that of the declared type."""
 
 
-def _leaf(node: tree.TypeNode) -> Serializer:
+def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
     """The serializer of a scalar: takes an instance of the class, or its JSON form."""
-    kind = node.kind if isinstance(node, (tree.Scalar, tree.Choice)) else node.bare
+    kind = node.kind if isinstance(node, (tree.Scalar, tree.Choice)) else node.bare_annotation
     kinds = _AS_THEY_ARE.get(kind)
     if kinds is not None:
-        return _instance(kinds, _refuse(f"should be {shown(kind)}"))
+        return _build_instance_serializer(
+            kinds, _build_refusal(f"should be {format_annotation(kind)}")
+        )
     if not isinstance(node, (tree.Scalar, tree.Choice)) and installed_pydantic() is not None:
         return _by_pydantic(node)
     check = json_check(node)  # raises InjectionError for an unknown type
 
-    def parsed(value: Any) -> Any:
+    def serialize_value(value: Any) -> Any:
         if isinstance(value, enum.Enum):
             value = value.value
         errors: Errors = []
@@ -268,11 +278,15 @@ def _leaf(node: tree.TypeNode) -> Serializer:
             raise SerializationError(str(errors[0]["msg"]).removeprefix("answer "))
         return made
 
-    return _instance((kind,), parsed) if isinstance(kind, type) else parsed
+    return (
+        _build_instance_serializer((kind,), serialize_value)
+        if isinstance(kind, type)
+        else serialize_value
+    )
 
 
-def _instance(kinds: tuple[type, ...], other: Serializer) -> Serializer:
-    def serialized(value: Any) -> Any:
+def _build_instance_serializer(kinds: tuple[type, ...], other: Serializer) -> Serializer:
+    def serialize_value(value: Any) -> Any:
         kind = value.__class__
         if kind in kinds:
             return value
@@ -280,14 +294,14 @@ def _instance(kinds: tuple[type, ...], other: Serializer) -> Serializer:
             return value
         return other(value)
 
-    return serialized
+    return serialize_value
 
 
-def _refuse(words: str) -> Serializer:
-    def refuse(value: Any) -> Any:
+def _build_refusal(words: str) -> Serializer:
+    def refuse_value(value: Any) -> Any:
         raise SerializationError(words)
 
-    return refuse
+    return refuse_value
 
 
 def _by_pydantic(node: tree.TypeNode) -> Serializer:
@@ -296,7 +310,8 @@ def _by_pydantic(node: tree.TypeNode) -> Serializer:
         form = json_form(pydantic.TypeAdapter(node.annotation))
     except pydantic.PydanticUserError as error:
         raise InjectionError(
-            f"pydantic does not support {shown(node.bare)}: {str(error).splitlines()[0]}"
+            f"pydantic does not support {format_annotation(node.bare_annotation)}: "
+            f"{str(error).splitlines()[0]}"
         ) from error
     invalid = pydantic.ValidationError
     unfit = importlib.import_module("pydantic_core").PydanticSerializationError
@@ -304,7 +319,7 @@ def _by_pydantic(node: tree.TypeNode) -> Serializer:
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) >= (2, 11):
         options |= {"by_alias": True, "by_name": True}  # a handler may use either
 
-    def serialized(value: Any) -> Any:
+    def serialize_value(value: Any) -> Any:
         try:
             return form.dump_python(
                 form.validate_python(value, **options),
@@ -318,4 +333,4 @@ def _by_pydantic(node: tree.TypeNode) -> Serializer:
         except unfit:  # its message contains the value, which may be a secret
             raise SerializationError("has a field of another type than the model says") from None
 
-    return serialized
+    return serialize_value

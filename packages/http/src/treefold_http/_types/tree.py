@@ -2,7 +2,7 @@
 
 Only data lives here; `read` makes it and nothing else takes annotations apart. Nodes are frozen and
 compare by their content. Records and named types are read one level at a time, so that they may be
-recursive: `members` and `target` are read at their first use.
+recursive: `declared_members` and `target_type` are read at their first use.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class TypeNode:
     markers: tuple[Any, ...] = ()
 
     @property
-    def bare(self) -> Any:
+    def bare_annotation(self) -> Any:
         """The annotation without its metadata."""
         given = self.annotation
         return given.__origin__ if hasattr(given, "__metadata__") else given
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         """The types inside this one, without the members of a record."""
         return ()
 
@@ -61,7 +61,7 @@ class Choice(TypeNode):
     members: tuple[Any, ...]
 
     @property
-    def values(self) -> list[Any]:
+    def json_values(self) -> list[Any]:
         """The values in JSON, in the order of `members`."""
         return [each.value if self.kind else each for each in self.members]
 
@@ -74,7 +74,7 @@ class ListType(TypeNode):
     item: TypeNode
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         return (self.item,)
 
 
@@ -85,7 +85,7 @@ class TupleType(TypeNode):
     items: tuple[TypeNode, ...]
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         return self.items
 
 
@@ -101,11 +101,11 @@ class Table(TypeNode):
     def limits_names(self) -> bool:
         """True if the names are limited to some texts, which JSON can say."""
         if isinstance(self.key, Choice):
-            return all(isinstance(value, str) for value in self.key.values)
-        return self.key.bare is str and bool(self.key.markers)
+            return all(isinstance(value, str) for value in self.key.json_values)
+        return self.key.bare_annotation is str and bool(self.key.markers)
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         return self.key, self.value
 
 
@@ -116,7 +116,7 @@ class UnionType(TypeNode):
     options: tuple[TypeNode, ...]
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         return self.options
 
 
@@ -127,13 +127,13 @@ class Named(TypeNode):
     read: Callable[[], TypeNode] = field(compare=False, repr=False)
 
     @cached_property
-    def target(self) -> TypeNode:
+    def target_type(self) -> TypeNode:
         """The type that the name stands for."""
         return self.read()
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
-        return (self.target,)
+    def inner_types(self) -> tuple[TypeNode, ...]:
+        return (self.target_type,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ class Foreign(TypeNode):
     arguments: tuple[TypeNode, ...] = ()
 
     @property
-    def parts(self) -> tuple[TypeNode, ...]:
+    def inner_types(self) -> tuple[TypeNode, ...]:
         return self.arguments
 
 
@@ -201,35 +201,35 @@ class Record(TypeNode):
     read: Callable[[], tuple[Member, ...]] = field(compare=False, repr=False)
 
     @property
-    def key(self) -> Any:
+    def record_key(self) -> Any:
         """Identifies the record, whatever its metadata."""
         return self.kind, self.arguments
 
     @cached_property
-    def members(self) -> tuple[Member, ...]:
+    def declared_members(self) -> tuple[Member, ...]:
         """The members, in order of declaration."""
         return self.read()
 
 
-def walk(node: TypeNode, place: str = "the model") -> Iterator[tuple[TypeNode, str]]:
+def walk_types(node: TypeNode, place: str = "the model") -> Iterator[tuple[TypeNode, str]]:
     """Yield all types in a type with their places, the outer ones first, a record only once."""
-    return _walk(node, place, set())
+    return _walk_types(node, place, set())
 
 
-def _walk(node: TypeNode, place: str, seen: set[Any]) -> Iterator[tuple[TypeNode, str]]:
+def _walk_types(node: TypeNode, place: str, seen: set[Any]) -> Iterator[tuple[TypeNode, str]]:
     yield node, place
     key = node.annotation if isinstance(node, Named) else None
     if isinstance(node, Record):
-        key = node.key
+        key = node.record_key
     if key is not None:
         if key in seen:
             return
         seen.add(key)
-    for part in node.parts:
-        yield from _walk(part, place, seen)
+    for part in node.inner_types:
+        yield from _walk_types(part, place, seen)
     if isinstance(node, Record):
-        for member in node.members:
-            yield from _walk(member.type, f"{node.kind.__name__}.{member.name}", seen)
+        for member in node.declared_members:
+            yield from _walk_types(member.type, f"{node.kind.__name__}.{member.name}", seen)
 
 
 def options_of(node: TypeNode) -> tuple[TypeNode, ...]:
@@ -247,11 +247,11 @@ def without_none(node: TypeNode) -> list[TypeNode]:
     return [option for option in options_of(node) if not is_none(option)]
 
 
-def leaves(node: TypeNode) -> Iterator[TypeNode]:
+def iter_leaf_types(node: TypeNode) -> Iterator[TypeNode]:
     """Yield the options of a type and of the items of its lists, without None."""
     for option in without_none(node):
         if isinstance(option, ListType) and option.kind is list:
-            yield from leaves(option.item)
+            yield from iter_leaf_types(option.item)
         else:
             yield option
 
@@ -263,10 +263,10 @@ def plan_named(node: Named, known: dict[Any, Any], plan: Callable[[TypeNode], An
         known: the functions of named types; each type is planned once.
     """
 
-    def later(*args: Any) -> Any:
-        return known[node.bare](*args)
+    def call_planned(*args: Any) -> Any:
+        return known[node.bare_annotation](*args)
 
-    if node.bare not in known:
-        known[node.bare] = later
-        known[node.bare] = plan(node.target)
-    return later
+    if node.bare_annotation not in known:
+        known[node.bare_annotation] = call_planned
+        known[node.bare_annotation] = plan(node.target_type)
+    return call_planned

@@ -13,9 +13,9 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from treefold_http._types import tree
 from treefold_http._types.constraints import value_check
-from treefold_http._types.limits_missed import LimitMissed, expected
-from treefold_http._types.parameters import InjectionError, shown
-from treefold_http._types.scalars import converter
+from treefold_http._types.limits_missed import LimitMissed, expected_context
+from treefold_http._types.parameters import InjectionError, format_annotation
+from treefold_http._types.scalars import build_converter
 from treefold_http._wire.pydantic_json import from_base64
 
 Errors: TypeAlias = list[dict[str, Any]]
@@ -24,7 +24,9 @@ Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 """Takes a parsed value and its place; returns the typed value or appends to the errors."""
 
 
-def entry(loc: list[str | int], message: object, kind: str = "value_error") -> dict[str, Any]:
+def make_error_entry(
+    loc: list[str | int], message: object, kind: str = "value_error"
+) -> dict[str, Any]:
     """Return one entry of `errors` in a 422 (rulings, 'Handlers and injection').
 
     It has a `ctx` if the message is a `LimitMissed`.
@@ -42,7 +44,7 @@ def json_check(node: tree.TypeNode) -> Check:
     Raises:
         InjectionError: for a type that has no check, or a name in it that is unknown.
     """
-    return _Planner().check(node)
+    return _Planner().plan_node(node)
 
 
 class _Planner:
@@ -52,61 +54,66 @@ class _Planner:
         self.records: dict[Any, _Record] = {}
         self.named: dict[Any, Check] = {}
 
-    def check(self, node: tree.TypeNode) -> Check:
-        inner = self.unconstrained(node)
+    def plan_node(self, node: tree.TypeNode) -> Check:
+        inner = self.plan_unconstrained(node)
         if not node.markers:
             return inner
         # The items are checked already, and pydantic would refuse some of their types.
-        bare = node.bare
+        bare = node.bare_annotation
         if isinstance(node, (tree.ListType, tree.Table)):
             bare = node.kind
         elif isinstance(node, tree.Record) and node.family == "typed_dict":
             bare = dict
         whole = tree.AnyType(annotation=Annotated[bare, *node.markers], markers=node.markers)
-        return _with(inner, value_check(whole))
+        return _with_check(inner, value_check(whole))
 
-    def unconstrained(self, node: tree.TypeNode) -> Check:
+    def plan_unconstrained(self, node: tree.TypeNode) -> Check:
         match node:
             case tree.AnyType():
-                return _anything
+                return _accept_any
             case tree.Scalar() if node.kind in _EXACT:
                 return _EXACT[node.kind]
             case tree.Choice():
-                return _choice(dict(zip(map(_exact, node.values), node.members, strict=True)))
+                return _build_choice_check(
+                    dict(zip(map(_pair_with_type, node.json_values), node.members, strict=True))
+                )
             case tree.UnionType():
-                return _union([self.check(option) for option in node.options], node.bare)
+                return _build_union_check(
+                    [self.plan_node(option) for option in node.options], node.bare_annotation
+                )
             case tree.ListType(kind=kind) if kind is list:
-                return _list(self.check(node.item))
+                return _build_list_check(self.plan_node(node.item))
             case tree.Table(kind=kind) if kind in (dict, Mapping):
-                return self.table(node)
+                return self.plan_table(node)
             case tree.Record(family="dataclass" | "typed_dict"):
-                return self.record(node)
+                return self.plan_record(node)
             case tree.Named():
-                return tree.plan_named(node, self.named, self.check)
+                return tree.plan_named(node, self.named, self.plan_node)
             case _:
                 pass
-        convert = converter(node)
+        convert = build_converter(node)
         if convert is None:
             raise InjectionError(
-                f"A body cannot hold {shown(node.bare)} without pydantic or msgspec;"
+                f"A body cannot hold {format_annotation(node.bare_annotation)} without pydantic"
+                " or msgspec;"
                 ' install one: pip install "treefold[pydantic]"'
             )
-        return _text(convert)
+        return _build_text_check(convert)
 
-    def table(self, node: tree.Table) -> Check:
+    def plan_table(self, node: tree.Table) -> Check:
         if not isinstance(node.key, tree.AnyType) and node.key.annotation is not str:
             raise InjectionError(
-                f"The keys of a JSON object must be str, got {shown(node.key.annotation)};"
-                " annotate dict[str, ...]"
+                "The keys of a JSON object must be str, got"
+                f" {format_annotation(node.key.annotation)}; annotate dict[str, ...]"
             )
-        return _members(self.check(node.value))
+        return _build_members_check(self.plan_node(node.value))
 
-    def record(self, node: tree.Record) -> Check:
-        known = self.records.get(node.key)
+    def plan_record(self, node: tree.Record) -> Check:
+        known = self.records.get(node.record_key)
         if known is None:
-            known = self.records[node.key] = _Record(node.kind)
-            members = [member for member in node.members if member.is_input]
-            known.checks.update({member.name: self.check(member.type) for member in members})
+            known = self.records[node.record_key] = _Record(node.kind)
+            members = [member for member in node.declared_members if member.is_input]
+            known.checks.update({member.name: self.plan_node(member.type) for member in members})
             known.required = frozenset(member.name for member in members if member.required)
         return known
 
@@ -121,12 +128,16 @@ class _Record:
 
     def __call__(self, value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, dict):
-            return _wrong("should be an object", loc, errors)
+            return _append_type_error("should be an object", loc, errors)
         given = cast("dict[str, Any]", value)
         before = len(errors)
         unknown, missing = given.keys() - self.checks.keys(), self.required - given.keys()
-        errors += [entry([*loc, name], "is not known here", "extra") for name in sorted(unknown)]
-        errors += [entry([*loc, name], "is required", "missing") for name in sorted(missing)]
+        errors += [
+            make_error_entry([*loc, name], "is not known here", "extra") for name in sorted(unknown)
+        ]
+        errors += [
+            make_error_entry([*loc, name], "is required", "missing") for name in sorted(missing)
+        ]
         members = {
             name: self.checks[name](item, [*loc, name], errors)
             for name, item in given.items()
@@ -137,14 +148,14 @@ class _Record:
         try:
             return self.kind(**members)
         except ValueError as error:  # raised by __post_init__
-            errors.append(entry(loc, error))
+            errors.append(make_error_entry(loc, error))
 
 
-def _with(inner: Check, further: Callable[[Any], Any] | None) -> Check:
+def _with_check(inner: Check, further: Callable[[Any], Any] | None) -> Check:
     if further is None:
         return inner
 
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         before = len(errors)
         made = inner(value, loc, errors)
         if len(errors) > before:
@@ -152,108 +163,114 @@ def _with(inner: Check, further: Callable[[Any], Any] | None) -> Check:
         try:
             return further(made)
         except ValueError as error:
-            errors.append(entry(loc, error))
+            errors.append(make_error_entry(loc, error))
 
-    return check
-
-
-def _wrong(message: object, loc: Loc, errors: Errors) -> None:
-    errors.append(entry(loc, message, "type_error"))
+    return check_value
 
 
-def _anything(value: Any, loc: Loc, errors: Errors) -> Any:
+def _append_type_error(message: object, loc: Loc, errors: Errors) -> None:
+    errors.append(make_error_entry(loc, message, "type_error"))
+
+
+def _accept_any(value: Any, loc: Loc, errors: Errors) -> Any:
     return value
 
 
-def _of(*kinds: type) -> Check:
-    words = f"should be {shown(kinds[0])}"
+def _build_type_check(*kinds: type) -> Check:
+    words = f"should be {format_annotation(kinds[0])}"
 
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         # The exact type: a bool is an int to Python and not to JSON.
-        return value if type(value) in kinds else _wrong(words, loc, errors)
+        return value if type(value) in kinds else _append_type_error(words, loc, errors)
 
-    return check
+    return check_value
 
 
-def _float(value: Any, loc: Loc, errors: Errors) -> Any:
+def _check_float(value: Any, loc: Loc, errors: Errors) -> Any:
     if type(value) is float:
         return value
     try:
-        return float(value) if type(value) is int else _wrong("should be float", loc, errors)
+        return (
+            float(value)
+            if type(value) is int
+            else _append_type_error("should be float", loc, errors)
+        )
     except OverflowError:
-        return _wrong("should be a finite number", loc, errors)
+        return _append_type_error("should be a finite number", loc, errors)
 
 
-def _exact(value: Any) -> tuple[type[Any], Any]:
+def _pair_with_type(value: Any) -> tuple[type[Any], Any]:
     kind: type[Any] = value.__class__
     return kind, value
 
 
-def _choice(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
+def _build_choice_check(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
     values = [value for _, value in choices]
-    missed = LimitMissed(f"should be one of {', '.join(map(str, values))}", expected(values))
+    missed = LimitMissed(
+        f"should be one of {', '.join(map(str, values))}", expected_context(values)
+    )
 
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         try:
-            return choices[_exact(value)]
+            return choices[_pair_with_type(value)]
         except (KeyError, TypeError):  # a list, or another value without a hash
-            return _wrong(missed, loc, errors)
+            return _append_type_error(missed, loc, errors)
 
-    return check
+    return check_value
 
 
-def _text(convert: Callable[[str], Any]) -> Check:
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+def _build_text_check(convert: Callable[[str], Any]) -> Check:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, str):
-            return _wrong("should be text", loc, errors)
+            return _append_type_error("should be text", loc, errors)
         try:
             return convert(value)
         except ValueError as error:
-            errors.append(entry(loc, error))
+            errors.append(make_error_entry(loc, error))
 
-    return check
+    return check_value
 
 
-def _list(item: Check) -> Check:
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+def _build_list_check(item: Check) -> Check:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, list):
-            return _wrong("should be list", loc, errors)
+            return _append_type_error("should be list", loc, errors)
         items = cast("list[Any]", value)
         return [item(each, [*loc, index], errors) for index, each in enumerate(items)]
 
-    return check
+    return check_value
 
 
-def _members(member: Check) -> Check:
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+def _build_members_check(member: Check) -> Check:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, dict):
-            return _wrong("should be an object", loc, errors)
+            return _append_type_error("should be an object", loc, errors)
         given = cast("dict[str, Any]", value)
         return {name: member(each, [*loc, name], errors) for name, each in given.items()}
 
-    return check
+    return check_value
 
 
-def _union(options: list[Check], annotation: Any) -> Check:
+def _build_union_check(options: list[Check], annotation: Any) -> Check:
     words = f"should be {annotation}"
 
-    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         for option in options:
             attempt: Errors = []
             made = option(value, loc, attempt)
             if not attempt:
                 return made
-        return _wrong(words, loc, errors)
+        return _append_type_error(words, loc, errors)
 
-    return check
+    return check_value
 
 
 _EXACT: Mapping[Any, Check] = {
-    str: _of(str),
-    int: _of(int),
-    bool: _of(bool),
-    float: _float,
-    type(None): _of(type(None)),
-    bytes: _text(from_base64),
-    bytearray: _text(lambda text: bytearray(from_base64(text))),
+    str: _build_type_check(str),
+    int: _build_type_check(int),
+    bool: _build_type_check(bool),
+    float: _check_float,
+    type(None): _build_type_check(type(None)),
+    bytes: _build_text_check(from_base64),
+    bytearray: _build_text_check(lambda text: bytearray(from_base64(text))),
 }

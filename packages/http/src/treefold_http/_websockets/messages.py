@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from treefold_http._types.decode import Decoder, model_decoder
-from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import read
-from treefold_http._wire.errors import UnprocessableEntity, unprocessable
+from treefold_http._wire.errors import UnprocessableEntity, unprocessable_error
 
 
 def read_message(model: Any, body: bytes, document: Any) -> Any:
@@ -25,15 +25,17 @@ def read_message(model: Any, body: bytes, document: Any) -> Any:
         UnprocessableEntity: for a message of another type; `errors` lists the places.
     """
     try:
-        return _decoder(model).decode(body, document)
+        return _build_decoder(model).decode(body, document)
     except UnprocessableEntity as error:
         errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
-        raise unprocessable("message", errors) from None
+        raise unprocessable_error("message", errors) from None
 
 
 @lru_cache(maxsize=256)
-def _decoder(model: Any) -> Decoder:
+def _build_decoder(model: Any) -> Decoder:
     decoder = model_decoder(read(model), anything=True)
     if decoder is None:
-        raise InjectionError(f"A message must be decoded as a model, got {shown(model)}")
+        raise InjectionError(
+            f"A message must be decoded as a model, got {format_annotation(model)}"
+        )
     return decoder

@@ -81,7 +81,7 @@ class Relay:
         self._away = False
         self._pause_until = 0.0
 
-    async def listen(self) -> None:
+    async def start_listening(self) -> None:
         """Subscribe, once; return when subscribed or when Redis is known to be unavailable.
 
         Raises:
@@ -93,30 +93,33 @@ class Relay:
             self._task = asyncio.ensure_future(self._keep_listening(self._tried))
         await self._tried.wait()
 
-    async def publish(self, room: str, message: RoomMessage) -> bool:
+    async def publish_message(self, room: str, message: RoomMessage) -> bool:
         """Send a message to every worker.
 
         Returns:
             True if the subscriber of this worker receives the message; False also without Redis.
 
         Raises:
-            SettingsError: as `listen`.
+            SettingsError: as `start_listening`.
         """
         loop = asyncio.get_running_loop()
         if self._away and loop.time() < self._pause_until:
             return False
         if self._publisher_loop is not loop:  # connections belong to an event loop
-            self._publisher, self._publisher_loop = self._client(1, socket_timeout=_TIMEOUT), loop
+            self._publisher, self._publisher_loop = (
+                self._open_client(1, socket_timeout=_TIMEOUT),
+                loop,
+            )
         await self._check_claim()
         channel = (self._channel + room).encode("utf-8", "surrogatepass")
         try:
-            await self._publisher.publish(channel, self._signed(channel, message))
+            await self._publisher.publish(channel, self._sign_message(channel, message))
         except (self._redis.RedisError, OSError) as error:
             self._pause_until = loop.time() + _PAUSE
-            self._lose(error)
+            self._record_failure(error)
             return False
         if self._task is None:
-            self._find()
+            self._record_recovery()
         return self._listening
 
     async def close(self) -> None:
@@ -128,14 +131,14 @@ class Relay:
             await self._publisher.aclose()
         self._task = self._publisher = self._publisher_loop = None
 
-    def _client(self, retries: int, **options: Any) -> Any:
+    def _open_client(self, retries: int, **options: Any) -> Any:
         return open_redis(self._url, retries=retries, socket_connect_timeout=_TIMEOUT, **options)
 
     async def _keep_listening(self, tried: asyncio.Event) -> None:
         wait = _FIRST_WAIT
         while True:
             # No read timeout: the time between two messages is unlimited.
-            client = self._client(0, socket_timeout=None)
+            client = self._open_client(0, socket_timeout=None)
             try:
                 async with client.pubsub() as channel:
                     messages = channel.listen()
@@ -143,13 +146,13 @@ class Relay:
                         await channel.psubscribe(f"{self._channel}*")
                         await anext(messages)  # the confirmation of the subscription
                     self._listening, wait = True, _FIRST_WAIT
-                    self._find()
+                    self._record_recovery()
                     tried.set()
                     async for message in messages:
-                        self._take(message)
+                        self._receive_message(message)
                         await asyncio.sleep(0)  # one read has many messages: let members send
             except Exception as error:  # any failure leads to a new subscription
-                self._lose(error)
+                self._record_failure(error)
             finally:
                 self._listening = False
                 tried.set()
@@ -162,34 +165,34 @@ class Relay:
         if self._names is not None:
             await ensure_claim(self._url, self._names)
 
-    def _lose(self, error: BaseException) -> None:
+    def _record_failure(self, error: BaseException) -> None:
         if not self._away:
             get_logger().warning("rooms lost redis, messages reach this worker only: %s", error)
         self._away = True
 
-    def _find(self) -> None:
+    def _record_recovery(self) -> None:
         if self._away:
             get_logger().info("rooms found redis again")
         self._away = False
         self._pause_until = 0.0
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _receive_message(self, message: dict[str, Any]) -> None:
         try:
             channel: bytes = message["channel"]
             room = channel.decode("utf-8", "surrogatepass").removeprefix(self._channel)
             signature, _, data = bytes(message["data"]).partition(b" ")
-            if not self._signer.verify(channel + b"\0" + data, signature.decode("ascii")):
+            if not self._signer.verify_signature(channel + b"\0" + data, signature.decode("ascii")):
                 self._warn_of_signature()
                 return
-            content = _unpacked(data)
+            content = _decode_message(data)
         except (ValueError, KeyError, TypeError) as error:  # from a foreign writer to the channel
             get_logger().warning("a room message from redis cannot be read: %r", error)
             return
         self._deliver(room, content)
 
-    def _signed(self, channel: bytes, message: RoomMessage) -> bytes:
-        data = _packed(message).encode()
-        return b"%b %b" % (self._signer.sign(channel + b"\0" + data).encode(), data)
+    def _sign_message(self, channel: bytes, message: RoomMessage) -> bytes:
+        data = _encode_message(message).encode()
+        return b"%b %b" % (self._signer.sign_data(channel + b"\0" + data).encode(), data)
 
     def _warn_of_signature(self) -> None:
         now = time.monotonic()
@@ -233,13 +236,13 @@ def signing_secrets(names: NameSpace) -> list[bytes]:
     )
 
 
-def _packed(message: RoomMessage) -> str:
+def _encode_message(message: RoomMessage) -> str:
     if isinstance(message, str):
         return json.dumps({"text": message})
     return json.dumps({"bytes": base64.b64encode(message).decode("ascii")})
 
 
-def _unpacked(data: bytes) -> RoomMessage:
+def _decode_message(data: bytes) -> RoomMessage:
     content = json.loads(data)
     if "text" in content:
         return str(content["text"])

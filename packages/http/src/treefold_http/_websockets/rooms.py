@@ -77,15 +77,15 @@ class Rooms:
             WebSocketDisconnect: when it is closed.
             SettingsError: when another deployment uses the names of this application in Redis.
         """
-        await self._rooms_of(websocket.app).join(room, websocket)
+        await self._rooms_of(websocket.app).join_room(room, websocket)
 
     async def leave(self, room: str, websocket: WebSocket) -> None:
         """Remove a socket from a room; do nothing if it is not a member."""
-        self._rooms_of(websocket.app).leave(room, websocket)
+        self._rooms_of(websocket.app).leave_room(room, websocket)
 
     async def forget(self, websocket: WebSocket) -> None:
         """Remove a socket from every room."""
-        await self._rooms_of(websocket.app).forget(websocket)
+        await self._rooms_of(websocket.app).forget_socket(websocket)
 
     @asynccontextmanager
     async def joined(self, room: str, websocket: WebSocket) -> AsyncGenerator[None]:
@@ -111,7 +111,7 @@ class Rooms:
             raise TypeError(
                 f"A room message must be str or bytes, got {type(message).__qualname__!r}"
             )
-        await self._current_rooms().broadcast(room, message)
+        await self._current_rooms().broadcast_message(room, message)
         await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
     def members(self, room: str) -> list[WebSocket]:
@@ -120,7 +120,7 @@ class Rooms:
         Raises:
             RuntimeError: as `broadcast`.
         """
-        return self._current_rooms().members(room)
+        return self._current_rooms().list_members(room)
 
     async def close(self) -> None:
         """End the subscribers; to be called by a shutdown hook or an extension."""
@@ -130,7 +130,9 @@ class Rooms:
     def _rooms_of(self, app: Runtime) -> _OwnRooms:
         found = self._of.get(app)
         if found is None:
-            found = self._of[app] = self._make(app.names if self._redis is not None else None)
+            found = self._of[app] = self._make_own_rooms(
+                app.names if self._redis is not None else None
+            )
         return found
 
     def _current_rooms(self) -> _OwnRooms:
@@ -138,13 +140,15 @@ class Rooms:
         if app is not None:
             return self._rooms_of(app)
         if self._of_script is None:
-            self._of_script = self._make(find_names() if self._redis is not None else None)
+            self._of_script = self._make_own_rooms(
+                find_names() if self._redis is not None else None
+            )
         return self._of_script
 
-    def _make(self, names: NameSpace | None) -> _OwnRooms:
+    def _make_own_rooms(self, names: NameSpace | None) -> _OwnRooms:
         own = _OwnRooms(self._queue)
         if self._redis is not None and names is not None:
-            own.relay = Relay(self._redis, own.deliver, names=names, shared=self._shared)
+            own.relay = Relay(self._redis, own.deliver_message, names=names, shared=self._shared)
         return own
 
 
@@ -162,43 +166,43 @@ class _OwnRooms:
         self._rooms: dict[str, dict[WebSocket, _Member]] = {}
         self._members: dict[WebSocket, _Member] = {}
 
-    async def join(self, room: str, websocket: WebSocket) -> None:
+    async def join_room(self, room: str, websocket: WebSocket) -> None:
         websocket.check_open()
         if self.relay is not None:
-            await self.relay.listen()
+            await self.relay.start_listening()
         member = self._members.get(websocket)
         if member is None:
             member = self._members[websocket] = _Member(websocket, self._queue)
 
-            async def leave(error: BaseException | None) -> None:
-                await self.forget(websocket)
+            async def leave_rooms(error: BaseException | None) -> None:
+                await self.forget_socket(websocket)
 
-            websocket.on_exit(leave)
+            websocket.on_exit(leave_rooms)
         self._rooms.setdefault(room, {})[websocket] = member
 
-    def leave(self, room: str, websocket: WebSocket) -> None:
+    def leave_room(self, room: str, websocket: WebSocket) -> None:
         members = self._rooms.get(room, {})
         members.pop(websocket, None)
         if not members:
             self._rooms.pop(room, None)
 
-    async def forget(self, websocket: WebSocket) -> None:
+    async def forget_socket(self, websocket: WebSocket) -> None:
         for room in [name for name, members in self._rooms.items() if websocket in members]:
-            self.leave(room, websocket)
+            self.leave_room(room, websocket)
         member = self._members.pop(websocket, None)
         if member is not None:
-            await member.stop()
+            await member.stop_sending()
 
-    async def broadcast(self, room: str, message: RoomMessage) -> None:
-        if self.relay is None or not await self.relay.publish(room, message):
-            self.deliver(room, message)
+    async def broadcast_message(self, room: str, message: RoomMessage) -> None:
+        if self.relay is None or not await self.relay.publish_message(room, message):
+            self.deliver_message(room, message)
 
-    def members(self, room: str) -> list[WebSocket]:
+    def list_members(self, room: str) -> list[WebSocket]:
         return list(self._rooms.get(room, ()))
 
-    def deliver(self, room: str, message: RoomMessage) -> None:
+    def deliver_message(self, room: str, message: RoomMessage) -> None:
         for member in list(self._rooms.get(room, {}).values()):
-            member.put(message)
+            member.queue_message(message)
 
     async def close(self) -> None:
         if self.relay is not None:
@@ -214,7 +218,7 @@ class _Member:
         self._too_slow = False
         self._pump = asyncio.ensure_future(self._send_all())
 
-    def put(self, message: RoomMessage) -> None:
+    def queue_message(self, message: RoomMessage) -> None:
         if self._too_slow:
             return
         try:
@@ -224,7 +228,7 @@ class _Member:
             self._pump.cancel()  # it waits for a client that does not read
             self._websocket.drop(OVERLOADED)
 
-    async def stop(self) -> None:
+    async def stop_sending(self) -> None:
         self._pump.cancel()
         await asyncio.wait([self._pump])
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from treefold_http._requests.connection import Connection
-from treefold_http._responses.response import sendable
+from treefold_http._responses.response import copy_sendable_fields
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
 from treefold_http._wire.asgi import Message, Receive, Scope, Send
 from treefold_http._wire.errors import BadRequest
@@ -112,14 +112,16 @@ class WebSocket(Connection):
                 "The subprotocol must be one that the client offered"
                 f" ({self.subprotocols}), got {subprotocol!r}"
             )
-        fields = sendable([encode_header(name, value) for name, value in (headers or {}).items()])
+        fields = copy_sendable_fields(
+            [encode_header(name, value) for name, value in (headers or {}).items()]
+        )
         fields.append((b"x-request-id", self.id.encode()))
         await self._write(
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
         )
         self.accepted = True
         if self.app.stopping.is_set():  # the shutdown has only closed sockets accepted before it
-            raise await self._refuse(RESTART, "The server is restarting")
+            raise await self._close_with_error(RESTART, "The server is restarting")
 
     async def receive_text(self) -> str:
         """Return the next message, which must be text.
@@ -127,13 +129,13 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the client left, or sent bytes (1003) or too much (1009).
         """
-        message = await self._next()
+        message = await self._next_message()
         text = message.get("text")
         if text is None:
-            raise await self._refuse(WRONG_KIND, "Send text here")
+            raise await self._close_with_error(WRONG_KIND, "Send text here")
         # A character is at most four bytes; only a message near the limit is measured exactly.
         if len(text) * 4 > self.max_message and len(text.encode()) > self.max_message:
-            raise await self._refuse(TOO_BIG, "Message too big")
+            raise await self._close_with_error(TOO_BIG, "Message too big")
         return text
 
     async def receive_bytes(self) -> bytes:
@@ -142,12 +144,12 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the client left, or sent text (1003) or too much (1009).
         """
-        message = await self._next()
+        message = await self._next_message()
         data = message.get("bytes")
         if data is None:
-            raise await self._refuse(WRONG_KIND, "Send bytes here")
+            raise await self._close_with_error(WRONG_KIND, "Send bytes here")
         if len(data) > self.max_message:
-            raise await self._refuse(TOO_BIG, "Message too big")
+            raise await self._close_with_error(TOO_BIG, "Message too big")
         return data
 
     @overload
@@ -174,7 +176,7 @@ class WebSocket(Connection):
             body = text.encode()
             document = loads(body)
         except (BadRequest, UnicodeEncodeError) as error:
-            raise await self._refuse(BAD_DATA, "Not valid JSON") from error
+            raise await self._close_with_error(BAD_DATA, "Not valid JSON") from error
         if model is None:
             return document
         from treefold_http._websockets.messages import read_message
@@ -197,7 +199,7 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the socket is closed.
         """
-        await self._put({"type": "websocket.send", "bytes": data})
+        await self._send_message({"type": "websocket.send", "bytes": data})
 
     async def send_json(self, value: Any) -> None:
         """Send a value as JSON text.
@@ -285,7 +287,9 @@ class WebSocket(Connection):
         if self.code is not None:
             raise OSError("The WebSocket is closed")
         if message["type"] == "websocket.accept":
-            fields = sendable([(bytes(k), bytes(v)) for k, v in message.get("headers", ())])
+            fields = copy_sendable_fields(
+                [(bytes(k), bytes(v)) for k, v in message.get("headers", ())]
+            )
             message = {**message, "headers": [*fields, (b"x-request-id", self.id.encode())]}
         try:
             await self._write(message)
@@ -297,7 +301,7 @@ class WebSocket(Connection):
         elif self.app.stopping.is_set() and message["type"] == "websocket.accept":
             await self.close(RESTART, "The server is restarting")
 
-    async def _next(self) -> Message:
+    async def _next_message(self) -> Message:
         if self.code is not None or not self.accepted:
             self.check_open()
         message = await self._receive()
@@ -306,7 +310,7 @@ class WebSocket(Connection):
             raise WebSocketDisconnect(code, message.get("reason") or "")
         return message
 
-    async def _put(self, message: Message) -> None:
+    async def _send_message(self, message: Message) -> None:
         if self.code is not None or not self.accepted:
             self.check_open()
         await self._write(message)
@@ -334,7 +338,7 @@ class WebSocket(Connection):
         if self.code is not None:
             raise WebSocketDisconnect(self.code)
 
-    async def _refuse(self, code: int, reason: str) -> WebSocketDisconnect:
+    async def _close_with_error(self, code: int, reason: str) -> WebSocketDisconnect:
         await self.close(code, reason)
         return WebSocketDisconnect(code, reason)
 

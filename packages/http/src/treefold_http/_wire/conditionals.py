@@ -34,7 +34,9 @@ class EntityTag(NamedTuple):
     weak: bool
 
 
-def decide(method: str, headers: Headers, *, etag: str | None, modified: int | None) -> Outcome:
+def evaluate_preconditions(
+    method: str, headers: Headers, *, etag: str | None, modified: int | None
+) -> Outcome:
     """Evaluate the preconditions in the order of RFC 9110, 13.2.2.
 
     An invalid field counts as absent where the RFC requires it (dates), elsewhere as an empty list.
@@ -48,15 +50,15 @@ def decide(method: str, headers: Headers, *, etag: str | None, modified: int | N
     """
     if method in ("CONNECT", "OPTIONS", "TRACE"):
         return Outcome.WHOLE
-    current = _current(etag)
+    current = _parse_current_tag(etag)
     if _must_not_change(headers, current, modified):
         return Outcome.FAILED
     reads = method in ("GET", "HEAD")
     if (sent := headers.getlist("if-none-match")) != []:
-        if _holds(sent, current, strong=False):
+        if _has_current_tag(sent, current, strong=False):
             return Outcome.NOT_MODIFIED if reads else Outcome.FAILED
     elif reads and modified is not None:
-        since = _date(headers.getlist("if-modified-since"))
+        since = _parse_single_date(headers.getlist("if-modified-since"))
         if since is not None and modified <= since:
             return Outcome.NOT_MODIFIED
     if method == "GET" and len(headers.getlist("range")) == 1:
@@ -67,8 +69,8 @@ def decide(method: str, headers: Headers, *, etag: str | None, modified: int | N
 def _must_not_change(headers: Headers, current: EntityTag | None, modified: int | None) -> bool:
     """Return True if `If-Match`, or without it `If-Unmodified-Since`, fails (steps 1 and 2)."""
     if (sent := headers.getlist("if-match")) != []:
-        return not _holds(sent, current, strong=True)
-    since = _date(headers.getlist("if-unmodified-since"))
+        return not _has_current_tag(sent, current, strong=True)
+    since = _parse_single_date(headers.getlist("if-unmodified-since"))
     return since is not None and modified is not None and modified > since
 
 
@@ -87,7 +89,7 @@ def _if_range(sent: list[str], current: EntityTag | None, modified: int | None) 
     return Outcome.PARTIAL if same else Outcome.WHOLE
 
 
-def _holds(fields: list[str], current: EntityTag | None, *, strong: bool) -> bool:
+def _has_current_tag(fields: list[str], current: EntityTag | None, *, strong: bool) -> bool:
     """Return True if a list of tags has the current one; `*` matches any (RFC 9110, 8.8.3.2)."""
     field = ", ".join(fields)
     if field.strip(" \t") == "*":
@@ -100,12 +102,12 @@ def _holds(fields: list[str], current: EntityTag | None, *, strong: bool) -> boo
     return any(tag.opaque == current.opaque for tag in tags)
 
 
-def _current(etag: str | None) -> EntityTag | None:
+def _parse_current_tag(etag: str | None) -> EntityTag | None:
     tags = parse_entity_tags(etag or "")
     return tags[0] if len(tags) == 1 else None
 
 
-def _date(fields: list[str]) -> int | None:
+def _parse_single_date(fields: list[str]) -> int | None:
     """The date of a field that was sent once; None for repeated fields (RFC 9110, 13.1.3)."""
     return parse_date(fields[0].strip(" \t")) if len(fields) == 1 else None
 
@@ -117,7 +119,7 @@ def parse_entity_tags(field: str) -> list[EntityTag]:
     if end > MAX_FIELD:
         return []
     while True:
-        place = _skip(field, place, " \t,")
+        place = _skip_characters(field, place, " \t,")
         if place == end:
             return tags
         weak = field.startswith("W/", place)
@@ -129,12 +131,12 @@ def parse_entity_tags(field: str) -> list[EntityTag]:
         if any(char <= " " or char == "\x7f" for char in opaque):
             return []
         tags.append(EntityTag(opaque, weak))
-        place = _skip(field, stop + 1, " \t")
+        place = _skip_characters(field, stop + 1, " \t")
         if place < end and field[place] != ",":
             return []
 
 
-def _skip(field: str, place: int, chars: str) -> int:
+def _skip_characters(field: str, place: int, chars: str) -> int:
     while place < len(field) and field[place] in chars:
         place += 1
     return place

@@ -36,7 +36,7 @@ def content_disposition(kind: Disposition, filename: str | None = None) -> str:
         raise ValueError(f"A disposition must be 'attachment' or 'inline', got {kind!r}")
     if not filename:
         return kind
-    name = _cut(_dangerous.sub("_", filename).encode("utf-8", "replace").decode())
+    name = _shorten_name(_dangerous.sub("_", filename).encode("utf-8", "replace").decode())
     plain = _not_plain.sub("_", name)
     value = f'{kind}; filename="{plain}"'
     if plain == name:
@@ -44,7 +44,7 @@ def content_disposition(kind: Disposition, filename: str | None = None) -> str:
     return f"{value}; filename*=UTF-8''{quote(name, safe=_ATTR_CHARS)}"
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Shorten a name that is too long for a file system; keep its start and its suffix."""
     if len(name) <= _MAX_NAME:
         return name

@@ -67,7 +67,7 @@ def format_cookie(
             `__Secure-` name without the attributes that the prefix requires, and `none` or
             `partitioned` without `secure`.
     """
-    _check(name, value, path, domain, samesite)
+    _check_cookie(name, value, path, domain, samesite)
     if not secure and (samesite == "none" or partitioned):
         raise ValueError(f"Cookie {name!r} with samesite='none' or partitioned needs secure=True")
     prefix = name.lower()
@@ -101,7 +101,7 @@ def format_cookie(
     return "; ".join(parts)
 
 
-def _check(
+def _check_cookie(
     name: str, value: str, path: str | None, domain: str | None, samesite: str | None
 ) -> None:
     if not is_token(name):

@@ -88,12 +88,12 @@ def parse_urlencoded(data: bytes, *, limit: int) -> list[tuple[str, str]]:
     if len(parts) > limit:
         raise BadRequest(f"More than {limit} name=value pairs")
     try:
-        return [_pair(part.decode("utf-8")) for part in parts if part]
+        return [_decode_pair(part.decode("utf-8")) for part in parts if part]
     except UnicodeDecodeError:
         raise BadRequest("A name or value is not UTF-8 text") from None
 
 
-def _pair(part: str) -> tuple[str, str]:
+def _decode_pair(part: str) -> tuple[str, str]:
     name, _, value = part.partition("=")
     if "%" in part or "+" in part:
         return unquote_plus(name, errors="strict"), unquote_plus(value, errors="strict")
@@ -113,7 +113,7 @@ class Headers(Mapping[str, str]):
         self.raw = raw
 
     def __getitem__(self, name: str) -> str:
-        wanted = _lookup(name)
+        wanted = _encode_name(name)
         for key, value in self.raw:
             if key == wanted:
                 return value.strip(BLANKS).decode("latin-1")
@@ -127,7 +127,7 @@ class Headers(Mapping[str, str]):
 
     def getlist(self, name: str) -> list[str]:
         """Return the value of every field of that name, in the order sent."""
-        wanted = _lookup(name)
+        wanted = _encode_name(name)
         return [value.strip(BLANKS).decode("latin-1") for key, value in self.raw if key == wanted]
 
     def multi_items(self) -> list[tuple[str, str]]:
@@ -155,7 +155,7 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
         self.raw.append(field)
 
     def __delitem__(self, name: str) -> None:
-        wanted = _lookup(name)
+        wanted = _encode_name(name)
         kept = [pair for pair in self.raw if pair[0] != wanted]
         if len(kept) == len(self.raw):
             raise KeyError(name)
@@ -173,7 +173,7 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
             self["vary"] = ", ".join([*present, name])
 
 
-def _lookup(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     return name.lower().encode("latin-1", "replace")
 
 

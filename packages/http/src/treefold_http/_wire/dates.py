@@ -51,7 +51,7 @@ def parse_date(text: str, *, this_year: int | None = None) -> int | None:
             year = int(found["year"])
             if len(found["year"]) == 2:
                 year = _full_year(year, this_year or time.gmtime().tm_year)
-            return _seconds(year, found)
+            return _to_timestamp(year, found)
     return None
 
 
@@ -61,7 +61,7 @@ def _full_year(year: int, this_year: int) -> int:
     return full - 100 if full > this_year + 50 else full
 
 
-def _seconds(year: int, found: re.Match[str]) -> int | None:
+def _to_timestamp(year: int, found: re.Match[str]) -> int | None:
     second = int(found["second"])
     leap = second == 60
     clock = (int(found["hour"]), int(found["minute"]), second - leap)

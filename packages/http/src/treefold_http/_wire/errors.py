@@ -61,7 +61,7 @@ class HTTPError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {"headers": self.headers, "errors": self.errors}
-        return _rebuilt, (type(self), self.status, self.message, options)
+        return _rebuild_error, (type(self), self.status, self.message, options)
 
     @property
     def title(self) -> str:
@@ -72,7 +72,7 @@ class HTTPError(Exception):
         return f"{self.status} {self.message or self.title}"
 
 
-def _rebuilt(kind: type[HTTPError], status: int, message: str, options: Any) -> HTTPError:
+def _rebuild_error(kind: type[HTTPError], status: int, message: str, options: Any) -> HTTPError:
     """Rebuild a pickled error: the constructors of the classes take different arguments."""
     made = kind.__new__(kind)
     HTTPError.__init__(made, status, message, **options)
@@ -147,7 +147,7 @@ class UnprocessableEntity(_StatusError):
     code = 422
 
 
-def unprocessable(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
+def unprocessable_error(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
     """Return a 422 whose message is the first of its entries, for formats without `errors`.
 
     Args:

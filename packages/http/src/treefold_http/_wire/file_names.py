@@ -37,13 +37,13 @@ def safe_name(filename: str) -> str:
         # C: control, format (such as text direction), surrogate, private; Z: other blanks.
         if unicodedata.category(char)[0] not in "CZ" or char == " "
     )
-    name = _cut(unicodedata.normalize("NFC", shown).strip(_EDGES)) or FALLBACK
+    name = _shorten_name(unicodedata.normalize("NFC", shown).strip(_EDGES)) or FALLBACK
     if name.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         return f"_{name}"
     return name
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     room = MAX_BYTES - 1  # one is for the "_" of a device name
     if len(name.encode()) <= room:
         return name

@@ -40,10 +40,10 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
         if text[at] == ";":
             at += 1
             continue
-        name, start = _name(text, at)
+        name, start = _read_parameter_name(text, at)
         if name in params:
             raise ValueError(f"repeats the parameter {name!r}")
-        params[name], at = _value(text, start)
+        params[name], at = _read_parameter_value(text, start)
     return first.strip(" \t").lower(), params
 
 
@@ -53,7 +53,7 @@ def _skip_blanks(text: str, at: int) -> int:
     return at
 
 
-def _name(text: str, at: int) -> tuple[str, int]:
+def _read_parameter_name(text: str, at: int) -> tuple[str, int]:
     equals = text.find("=", at)
     name = text[at:equals].lower() if equals >= 0 else ""
     if not is_token(name):
@@ -61,7 +61,7 @@ def _name(text: str, at: int) -> tuple[str, int]:
     return name, equals + 1
 
 
-def _value(text: str, at: int) -> tuple[str, int]:
+def _read_parameter_value(text: str, at: int) -> tuple[str, int]:
     if text[at : at + 1] != '"':
         end = text.find(";", at)
         end = len(text) if end < 0 else end
@@ -69,14 +69,14 @@ def _value(text: str, at: int) -> tuple[str, int]:
         if '"' in value:
             raise ValueError("has a quote inside a value that does not start with one")
         return value, end + 1
-    value, end = _quoted(text, at + 1)
+    value, end = _read_quoted_text(text, at + 1)
     end = _skip_blanks(text, end)
     if text[end : end + 1] not in ("", ";"):
         raise ValueError("has text after a quoted value")
     return value, end + 1
 
 
-def _quoted(text: str, at: int) -> tuple[str, int]:
+def _read_quoted_text(text: str, at: int) -> tuple[str, int]:
     end = text.find('"', at)
     if end >= 0 and "\\" not in text[at:end]:
         return text[at:end], end + 1

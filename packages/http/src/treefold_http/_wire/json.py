@@ -27,12 +27,12 @@ except ImportError:  # the `fast` extra is not installed
     msgspec = None
 
 
-def _time(value: datetime.date | datetime.time) -> str:
+def _format_time(value: datetime.date | datetime.time) -> str:
     text = value.isoformat()
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
-def _duration(value: datetime.timedelta) -> str:
+def _format_duration(value: datetime.timedelta) -> str:
     """ISO 8601: days and seconds."""
     sign, value = ("-", -value) if value < datetime.timedelta() else ("", value)
     seconds = f"{value.seconds}.{value.microseconds:06d}".rstrip("0").rstrip(".")
@@ -41,8 +41,8 @@ def _duration(value: datetime.timedelta) -> str:
 
 
 _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
-    ((datetime.datetime, datetime.date, datetime.time), _time),
-    (datetime.timedelta, _duration),
+    ((datetime.datetime, datetime.date, datetime.time), _format_time),
+    (datetime.timedelta, _format_duration),
     ((uuid.UUID, decimal.Decimal), str),
     (enum.Enum, lambda member: member.value),
     ((set, frozenset), list),
@@ -175,26 +175,28 @@ BACKSLASH = ord("\\")
 """Searched for as a number: `in` with bytes takes seven times as long."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("an object has two members of the same name")
     return members
 
 
-def _finite(text: str) -> float:
+def _parse_finite_float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise ValueError("a number is out of range")
     return number
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON value")
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse
+    object_pairs_hook=_require_unique_names,
+    parse_float=_parse_finite_float,
+    parse_constant=_refuse_constant,
 ).decode
 _surrogate_escape = re.compile(r"\\u[dD][89a-fA-F]").search
 
@@ -221,7 +223,7 @@ def loads(body: bytes) -> Any:
     return _strict_loads(body)
 
 
-def reparse(body: bytes) -> Any:
+def reparse_body(body: bytes) -> Any:
     """Decode a body that `loads` is known to accept."""
     if _quick_loads is not None:
         try:
@@ -231,7 +233,7 @@ def reparse(body: bytes) -> Any:
     return _strict_loads(body)
 
 
-def compact(body: bytes) -> str | None:
+def compact_json(body: bytes) -> str | None:
     """Return a valid JSON body as text without white space; None without msgspec."""
     return None if msgspec is None else msgspec.json.format(body, indent=-1).decode()
 
@@ -252,11 +254,11 @@ def _strict_loads(body: bytes) -> Any:
     except RecursionError:
         raise BadRequest("The body is not valid JSON: it is nested too deeply") from None
     except ValueError as error:
-        raise BadRequest(f"The body is not valid JSON: {_reason(error)}") from None
+        raise BadRequest(f"The body is not valid JSON: {_describe_error(error)}") from None
     return value
 
 
-def _reason(error: ValueError) -> str:
+def _describe_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
     if "integer string conversion" in str(error):

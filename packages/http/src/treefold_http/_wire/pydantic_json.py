@@ -68,14 +68,14 @@ def json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
         finite: refuse NaN and Infinity for a float, as numbers and as strings; a model whose
             settings write them as strings keeps its own rule.
     """
-    schema = _copy(adapter.core_schema, _change_bytes)
+    schema = _copy_schema(adapter.core_schema, _change_bytes)
     if finite:
-        schema = _copy(schema, _change_floats)
+        schema = _copy_schema(schema, _change_floats)
     if schema is adapter.core_schema:
         return JsonForm(adapter.validate_json, adapter.validate_python, adapter.dump_python)
     core = importlib.import_module("pydantic_core")
-    validator = _make(core.SchemaValidator, schema)
-    serializer = _make(core.SchemaSerializer, schema)
+    validator = _build_from_schema(core.SchemaValidator, schema)
+    serializer = _build_from_schema(core.SchemaSerializer, schema)
     return JsonForm(validator.validate_json, validator.validate_python, serializer.to_python)
 
 
@@ -95,7 +95,7 @@ def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
     serializer = kind.__pydantic_serializer__
     if schema is not None:
         core = importlib.import_module("pydantic_core")
-        serializer = _make(core.SchemaSerializer, schema)
+        serializer = _build_from_schema(core.SchemaSerializer, schema)
     return (
         lambda value: serializer.to_python(value, mode="json", by_alias=True),
         lambda value: serializer.to_json(value, by_alias=True).decode(),
@@ -104,7 +104,7 @@ def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
 
 def with_base64(schema: Any) -> Any | None:
     """Return a copy of a core schema whose bytes are base64 in JSON; None if it has none."""
-    changed = _copy(schema, _change_bytes)
+    changed = _copy_schema(schema, _change_bytes)
     return None if changed is schema else changed
 
 
@@ -112,27 +112,27 @@ _Change: TypeAlias = Callable[[dict[str, Any]], Any]
 """Returns the replacement of a schema, itself to keep it whole, or None to look inside."""
 
 
-def _copy(value: Any, change: _Change) -> Any:
+def _copy_schema(value: Any, change: _Change) -> Any:
     """Return a value with its schemas changed; the same object if there is nothing to change."""
     if isinstance(value, (list, tuple)):
         items: Any = cast("list[Any]", value)
-        copies = [_copy(item, change) for item in items]
-        return items if all(map(_is, copies, items)) else items.__class__(copies)
+        copies = [_copy_schema(item, change) for item in items]
+        return items if all(map(_is_same, copies, items)) else items.__class__(copies)
     if not isinstance(value, dict):
         return value
     schema = cast("dict[str, Any]", value)
     if (changed := change(schema)) is not None:
         return changed
-    copies = {key: _member(key, part, change) for key, part in schema.items()}
-    return schema if all(map(_is, copies.values(), schema.values())) else copies
+    copies = {key: _copy_member(key, part, change) for key, part in schema.items()}
+    return schema if all(map(_is_same, copies.values(), schema.values())) else copies
 
 
-def _member(key: str, part: Any, change: _Change) -> Any:
+def _copy_member(key: str, part: Any, change: _Change) -> Any:
     if key in _NAMED and isinstance(part, dict):
         named = cast("dict[Any, Any]", part)
-        copies = {name: _copy(each, change) for name, each in named.items()}
-        return named if all(map(_is, copies.values(), named.values())) else copies
-    return part if key in _NO_SCHEMAS else _copy(part, change)
+        copies = {name: _copy_schema(each, change) for name, each in named.items()}
+        return named if all(map(_is_same, copies.values(), named.values())) else copies
+    return part if key in _NO_SCHEMAS else _copy_schema(part, change)
 
 
 def _change_bytes(schema: dict[str, Any]) -> Any:
@@ -159,7 +159,7 @@ def _change_floats(schema: dict[str, Any]) -> Any:
     return None
 
 
-def _is(one: object, other: object) -> bool:
+def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
@@ -168,7 +168,7 @@ def _base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
         "type": "json-or-python",
         "json_schema": {
             "type": "function-before",
-            "function": {"type": "no-info", "function": _decoded},
+            "function": {"type": "no-info", "function": _decode_base64_text},
             "schema": schema,
         },
         "python_schema": schema,
@@ -181,11 +181,11 @@ def _base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decoded(value: Any) -> Any:
+def _decode_base64_text(value: Any) -> Any:
     return from_base64(value) if isinstance(value, str) else value
 
 
-def _make(kind: Any, schema: Any) -> Any:
+def _build_from_schema(kind: Any, schema: Any) -> Any:
     try:  # otherwise nested models keep the functions that they were built with
         return kind(schema, _use_prebuilt=False)
     except TypeError:  # an older pydantic, which always builds them

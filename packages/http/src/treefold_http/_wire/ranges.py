@@ -40,15 +40,15 @@ def parse_range(field: str, size: int) -> list[Span] | None:
         return None
     spans: list[Span] = []
     for part in parts:
-        span = _span(part.strip(" \t"), size)
+        span = _parse_span(part.strip(" \t"), size)
         if span is None:
             return None
         if span.start < span.stop:
             spans.append(span)
-    return _merged(spans)
+    return _merge_spans(spans)
 
 
-def _span(spec: str, size: int) -> Span | None:
+def _parse_span(spec: str, size: int) -> Span | None:
     """One range clipped to the file, empty if it lies outside; None if it is not valid."""
     first, dash, last = spec.partition("-")
     if not dash or not (_is_number(first) or not first) or not (_is_number(last) or not last):
@@ -65,7 +65,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
+def _merge_spans(spans: Sequence[Span]) -> list[Span]:
     """Join overlapping and adjacent spans; a joined span takes the place of its first part."""
     joined: list[tuple[int, Span]] = []
     for place, span in sorted(enumerate(spans), key=lambda item: item[1]):

@@ -12,7 +12,7 @@ from treefold_http._wire.asgi import RawHeaders
 _acceptable = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}").fullmatch
 
 
-def _fresh() -> None:
+def _start_id_series() -> None:
     """Start a new series of ids: a random prefix and a counter.
 
     The counter is written in decimal digits, eight at first: formatting a padded hexadecimal number
@@ -25,9 +25,9 @@ def _fresh() -> None:
 
 _prefix: str
 _count: Callable[[], int]
-_fresh()
+_start_id_series()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_fresh)
+    os.register_at_fork(after_in_child=_start_id_series)
 
 
 def assign_request_id(fields: Mapping[bytes, bytes], raw: RawHeaders) -> str:

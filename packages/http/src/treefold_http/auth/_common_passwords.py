@@ -40,11 +40,11 @@ _MOST_AROUND = 6
 def is_common(password: str) -> bool:
     """Return True for a password that is among the first that an attacker tries."""
     text = unicodedata.normalize("NFKC", password).casefold().strip()
-    if not text or _is_number(text) or _repeats(text) or _is_walk(text):
+    if not text or _is_number(text) or _is_repetition(text) or _is_walk(text):
         return True
-    if _is_word(text) or any(_is_word(stem) for stem in _stems(text)):
+    if _is_word(text) or any(_is_word(stem) for stem in _find_stems(text)):
         return True
-    return len(text) <= _LONGEST_PAIR and any(_is_pair(stem) for stem in _stems(text))
+    return len(text) <= _LONGEST_PAIR and any(_is_pair(stem) for stem in _find_stems(text))
 
 
 def _is_number(text: str) -> bool:
@@ -53,11 +53,11 @@ def _is_number(text: str) -> bool:
     return digits >= len(text) - 2 and digits >= _FEWEST_DIGITS
 
 
-def _stems(text: str) -> set[str]:
+def _find_stems(text: str) -> set[str]:
     """Return what is left of a password without what people add to a word."""
     found: set[str] = set()
     for plain in (text, text.translate(_LEET), text.translate(_OTHER_LEET)):
-        found.add(_letters(plain))
+        found.add(_keep_letters(plain))
     bare = re.sub(rf"^[\W\d_]{{0,{_MOST_AROUND}}}|[\W\d_]{{0,{_MOST_AROUND}}}$", "", text)
     for plain in (bare, bare.translate(_LEET), bare.translate(_OTHER_LEET)):
         found.add(plain)
@@ -67,28 +67,35 @@ def _stems(text: str) -> set[str]:
     return {stem for stem in found if len(stem) >= _SHORTEST_WALK}
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     """Return the text without signs and digits, if they are few."""
     letters = re.sub(r"[\W\d_]", "", text)
     return letters if len(text) - len(letters) <= _MOST_AROUND else ""
 
 
 def _is_word(text: str) -> bool:
-    return text in _words() or _repeats(text) or (len(text) > _SHORTEST_WALK and _is_walk(text))
+    return (
+        text in _load_words()
+        or _is_repetition(text)
+        or (len(text) > _SHORTEST_WALK and _is_walk(text))
+    )
 
 
 def _is_pair(text: str) -> bool:
-    return any(text[:cut] in _words() and text[cut:] in _words() for cut in range(2, len(text) - 1))
+    return any(
+        text[:cut] in _load_words() and text[cut:] in _load_words()
+        for cut in range(2, len(text) - 1)
+    )
 
 
-def _repeats(text: str) -> bool:
+def _is_repetition(text: str) -> bool:
     """Return True for one unit that is repeated, or very few characters."""
     if len(set(text)) <= 2:
         return True
     return any(
         len(text) % size == 0
         and text[:size] * (len(text) // size) == text
-        and (size <= 4 or text[:size] in _words())
+        and (size <= 4 or text[:size] in _load_words())
         for size in range(1, len(text) // 2 + 1)
     )
 
@@ -106,7 +113,7 @@ def _is_walk(text: str) -> bool:
 
 def _walk_at(text: str, place: int) -> int:
     longest = 0
-    for row in _walks():
+    for row in _list_keyboard_rows():
         length = longest + 1
         while place + length <= len(text) and text[place : place + length] in row:
             longest = length
@@ -115,12 +122,12 @@ def _walk_at(text: str, place: int) -> int:
 
 
 @cache
-def _walks() -> tuple[str, ...]:
+def _list_keyboard_rows() -> tuple[str, ...]:
     return (*_ROWS, *(row[::-1] for row in _ROWS))
 
 
 @cache
-def _words() -> frozenset[str]:
+def _load_words() -> frozenset[str]:
     text = files(__package__ or "").joinpath("common_words.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())

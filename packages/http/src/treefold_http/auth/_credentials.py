@@ -70,24 +70,24 @@ def api_key(
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    known = _digests(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
+    known = _digest_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
 
     async def check_key(connection: Connection) -> Any:
         sent = connection.headers.getlist(header)
         if not sent and optional:
             return None
         if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
-            raise Unauthorized(f"Send an API key as {header}", headers=_challenge("ApiKey"))
+            raise Unauthorized(f"Send an API key as {header}", headers=_build_challenge("ApiKey"))
         if known is not None:
             found: Any = _find_key(known, sent[0])
         else:
             found = await call_loader(connection, keys, sent[0])
         if found is None:
-            raise Unauthorized("This API key is not valid", headers=_challenge("ApiKey"))
+            raise Unauthorized("This API key is not valid", headers=_build_challenge("ApiKey"))
         return found
 
     scheme = {"type": "apiKey", "in": "header", "name": header}
-    return document(check_key, scheme, name, optional)
+    return document_security(check_key, scheme, name, optional)
 
 
 @overload
@@ -126,7 +126,7 @@ def bearer(
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
     dependency = require_token(lambda _: verify, scheme, optional=optional)
-    return document(dependency, {"type": "http", "scheme": scheme.lower()}, name, optional)
+    return document_security(dependency, {"type": "http", "scheme": scheme.lower()}, name, optional)
 
 
 def require_token(
@@ -150,11 +150,13 @@ def require_token(
         if token is None:
             if optional and "authorization" not in connection.headers:
                 return None
-            raise Unauthorized(f"Send Authorization: {scheme} TOKEN", headers=_challenge(scheme))
+            raise Unauthorized(
+                f"Send Authorization: {scheme} TOKEN", headers=_build_challenge(scheme)
+            )
         found = await call_loader(connection, verifier(connection), token)
         if found is None:
             # Without the reason, which would help an attacker.
-            headers = _challenge(scheme, "invalid_token")
+            headers = _build_challenge(scheme, "invalid_token")
             raise Unauthorized("This token is not valid", headers=headers)
         return found
 
@@ -172,11 +174,11 @@ def token_of(connection: Connection, scheme: str) -> str | None:
     return token if good else None
 
 
-def _challenge(scheme: str, error: str = "") -> Mapping[str, str]:
+def _build_challenge(scheme: str, error: str = "") -> Mapping[str, str]:
     return {"WWW-Authenticate": f'{scheme} error="{error}"' if error else scheme}
 
 
-def _digests(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
+def _digest_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
     for client, key in keys.items():
         if len(key) < SHORTEST_KEY:
             raise ValueError(
@@ -184,18 +186,18 @@ def _digests(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
                 f' {len(key)}; make one with: python -c "import secrets;'
                 ' print(secrets.token_urlsafe(32))"'
             )
-    return [(client, _digest(key)) for client, key in keys.items()]
+    return [(client, _digest_key(key)) for client, key in keys.items()]
 
 
 def _find_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
-    digest, found = _digest(sent), None
+    digest, found = _digest_key(sent), None
     for client, expected in known:  # all of them: the time does not tell which one is near
         if hmac.compare_digest(digest, expected):
             found = client
     return found
 
 
-def _digest(key: str) -> bytes:
+def _digest_key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -206,7 +208,7 @@ async def call_loader(connection: Connection, function: Any, value: Any) -> Any:
     return await connection.app.in_thread(function, value)
 
 
-def document(
+def document_security(
     dependency: Callable[..., Awaitable[Any]],
     scheme: Mapping[str, Any],
     name: str,

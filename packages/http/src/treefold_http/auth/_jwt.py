@@ -11,7 +11,7 @@ from typing import Any, Literal
 from treefold_http._requests.connection import Connection
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
-from treefold_http.auth._credentials import document, require_token
+from treefold_http.auth._credentials import document_security, require_token
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
@@ -79,7 +79,7 @@ def jwt(
     if documented["scheme"] == "bearer":  # the only scheme of which OpenAPI knows a format
         documented["bearerFormat"] = "JWT"
     dependency = require_token(verifier, scheme, optional=optional)
-    return document(dependency, documented, name, optional)
+    return document_security(dependency, documented, name, optional)
 
 
 def _keys_by_settings(

@@ -76,7 +76,7 @@ def hash_password(
     if not 0 < len(password) <= LONGEST:
         raise ValueError(f"A password must have 1 to {LONGEST} characters, got {len(password)}")
     with _turns:
-        return _new_hash(_bytes(password))
+        return _new_hash(_encode_password(password))
 
 
 def verify_password(password: str, hashed: str | None) -> PasswordCheck:
@@ -92,12 +92,12 @@ def verify_password(password: str, hashed: str | None) -> PasswordCheck:
     """
     if not 0 < len(password) <= LONGEST:
         return PasswordCheck(False)
-    given = _bytes(password)
+    given = _encode_password(password)
     with _turns:
         if hashed is None:
-            _verify(given, _hash_of_nobody())
+            _verify_hash(given, _hash_of_nobody())
             return PasswordCheck(False)
-        if not _verify(given, hashed):
+        if not _verify_hash(given, hashed):
             return PasswordCheck(False)
         return PasswordCheck(True, _new_hash(given) if _is_out_of_date(hashed) else None)
 
@@ -110,20 +110,20 @@ async def ahash_password(
 ) -> str:
     """As `hash_password`, without holding up the event loop."""
     work = partial(hash_password, password, rules=rules, attributes=attributes)
-    return await asyncio.get_running_loop().run_in_executor(_threads(), work)
+    return await asyncio.get_running_loop().run_in_executor(_make_executor(), work)
 
 
 async def averify_password(password: str, hashed: str | None) -> PasswordCheck:
     """As `verify_password`, without holding up the event loop."""
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_threads(), verify_password, password, hashed)
+    return await loop.run_in_executor(_make_executor(), verify_password, password, hashed)
 
 
 _turns = threading.BoundedSemaphore(CONCURRENT)
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _make_executor() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(CONCURRENT, thread_name_prefix="treefold-password")
 
 
@@ -136,7 +136,7 @@ def _argon2() -> Any:
     return argon2.PasswordHasher()
 
 
-def _bytes(password: str) -> bytes:
+def _encode_password(password: str) -> bytes:
     """One password typed on two keyboards is the same bytes (NFKC)."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
@@ -151,12 +151,12 @@ def _new_hash(password: bytes) -> str:
     if hasher is not None:
         return hasher.hash(password)
     salt = os.urandom(16)
-    digest = _scrypt(password, salt, _SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES)
+    digest = _hash_with_scrypt(password, salt, _SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES)
     parameters = f"ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}"
-    return f"$scrypt${parameters}${_text(salt)}${_text(digest)}"
+    return f"$scrypt${parameters}${_to_text(salt)}${_to_text(digest)}"
 
 
-def _verify(password: bytes, hashed: str) -> bool:
+def _verify_hash(password: bytes, hashed: str) -> bool:
     if hashed.startswith("$argon2"):
         return _verify_argon2(password, hashed)
     match = _scrypt_form(hashed)
@@ -168,7 +168,7 @@ def _verify(password: bytes, hashed: str) -> bool:
         )
     cost, block, lanes = map(int, match.groups()[:3])
     salt, digest = map(_from_text, match.groups()[3:])
-    return hmac.compare_digest(_scrypt(password, salt, cost, block, lanes), digest)
+    return hmac.compare_digest(_hash_with_scrypt(password, salt, cost, block, lanes), digest)
 
 
 def _verify_argon2(password: bytes, hashed: str) -> bool:
@@ -193,14 +193,14 @@ def _is_out_of_date(hashed: str) -> bool:
     return not hashed.startswith(wanted)
 
 
-def _scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes: int) -> bytes:
+def _hash_with_scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes: int) -> bytes:
     memory = 128 * block * (2**cost + lanes + 2)
     return hashlib.scrypt(
         password, salt=salt, n=2**cost, r=block, p=lanes, maxmem=memory + 2**20, dklen=32
     )
 
 
-def _text(data: bytes) -> str:
+def _to_text(data: bytes) -> str:
     return base64.b64encode(data).rstrip(b"=").decode("ascii")
 
 

@@ -68,7 +68,7 @@ def configure_cache(alias: str, address: str) -> None:
     Raises:
         SettingsError: for an address that is none of these.
     """
-    _check(alias, address)
+    _check_address(alias, address)
     space = _space_of(entered.get())
     for each in (space, *(_spaces.values() if space is _common else ())):
         if _address_in(each, alias) != address:
@@ -150,11 +150,11 @@ def _address_in_settings(alias: str, app: Runtime | None) -> str | None:
     settings = find_settings() if app is None else app.settings
     if settings is None or alias not in settings.caches:
         return None
-    _check(alias, settings.caches[alias])
+    _check_address(alias, settings.caches[alias])
     return settings.caches[alias]
 
 
-def _check(alias: str, address: str) -> None:
+def _check_address(alias: str, address: str) -> None:
     if address.startswith("memory:"):
         _max_bytes(alias, address)
     elif address.startswith(("redis://", "rediss://", "unix://")):

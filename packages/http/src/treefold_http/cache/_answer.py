@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._responses.response import Response
-from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.json import dumps, loads
 from treefold_logging import is_sensitive
 
@@ -40,21 +40,21 @@ class Answer:
         """Return a copy for one client, or 304 without a body if it has the answer."""
         if self.added:
             request.add_answer_fields(self.added)
-        return revalidate(copy_response(self.response), request)
+        return apply_preconditions(copy_response(self.response), request)
 
     def for_only_client(self, request: Request) -> Response:
         """Return the same without a copy, for an answer that no other request has."""
         if self.added:
             request.add_answer_fields(self.added)
-        return revalidate(self.response, request)
+        return apply_preconditions(self.response, request)
 
 
-def revalidate(response: Response, request: Request) -> Response:
+def apply_preconditions(response: Response, request: Request) -> Response:
     """Return a response, made a 304 without a body if the client has it."""
     if _CONDITIONS.isdisjoint(request.fields):
         return response
     etag = response.headers.get("etag")
-    outcome = decide(request.method, request.headers, etag=etag, modified=None)
+    outcome = evaluate_preconditions(request.method, request.headers, etag=etag, modified=None)
     if outcome in (Outcome.NOT_MODIFIED, Outcome.FAILED):
         response.status, response.body = outcome.value, b""
     return response
@@ -74,10 +74,10 @@ def may_keep(response: Response, request: Request) -> bool:
 def is_session_as_read(request: Request) -> bool:
     """Return False for a request whose session was changed, which its answer may show."""
     session = getattr(request, "opened_session", None)
-    return session is None or not session.is_touched or session.fingerprint() is not None
+    return session is None or not session.is_touched or session.compute_fingerprint() is not None
 
 
-def complete(response: Response, names: Iterable[str], vary: Iterable[str]) -> Response:
+def with_cache_headers(response: Response, names: Iterable[str], vary: Iterable[str]) -> Response:
     """Return a copy with an `ETag`, and with what caches between here and the client must know.
 
     Args:
@@ -111,12 +111,12 @@ def _is_personal(names: set[str], fields: set[str]) -> bool:
 
 def vary_of(response: Response) -> list[str]:
     """Return the names in the `Vary` of a response, in lower case."""
-    return _members(response.headers.getlist("vary"))
+    return _parse_list_members(response.headers.getlist("vary"))
 
 
 def directives_of(response: Response) -> list[str]:
     """Return the names of the directives in the `Cache-Control` of a response."""
-    return _members(response.headers.getlist("cache-control"))
+    return _parse_list_members(response.headers.getlist("cache-control"))
 
 
 def copy_response(response: Response) -> Response:
@@ -157,7 +157,7 @@ def _as_bytes(fields: list[list[str]]) -> RawHeaders:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
 
 
-def _members(fields: list[str]) -> list[str]:
+def _parse_list_members(fields: list[str]) -> list[str]:
     """The members of a list field, in lower case and without their values."""
     members = ",".join(fields).split(",")
     return [word for m in members if (word := m.partition("=")[0].strip(' \t"').lower())]

@@ -30,20 +30,20 @@ class Backend(Protocol):
 
     waits: bool
 
-    def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
-    def write(
+    def read_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
+    def write_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Any = ...
     ) -> None: ...
-    def delete(self, key: str) -> bool: ...
-    def invalidate(self, tags: Sequence[str]) -> bool: ...
-    def clear(self) -> bool: ...
-    async def aread(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
-    async def awrite(
+    def delete_entry(self, key: str) -> bool: ...
+    def invalidate_tags(self, tags: Sequence[str]) -> bool: ...
+    def clear_entries(self) -> bool: ...
+    async def aread_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
+    async def awrite_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Any = ...
     ) -> None: ...
-    async def adelete(self, key: str) -> bool: ...
-    async def ainvalidate(self, tags: Sequence[str]) -> bool: ...
-    async def aclear(self) -> bool: ...
+    async def adelete_entry(self, key: str) -> bool: ...
+    async def ainvalidate_tags(self, tags: Sequence[str]) -> bool: ...
+    async def aclear_entries(self) -> bool: ...
 
 
 class Turn:
@@ -89,7 +89,7 @@ class Place:
         """Remove every value, if they are in memory."""
         self.forget_flights()
         if not self.backend.waits:
-            self.backend.clear()
+            self.backend.clear_entries()
 
 
 class Cache:
@@ -120,7 +120,7 @@ class Cache:
 
     async def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode((await self.place.backend.aread(key, ()))[0])
+        value = decode_value((await self.place.backend.aread_entry(key, ()))[0])
         return default if value is MISS else value
 
     async def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
@@ -134,13 +134,15 @@ class Cache:
             TypeError: for a value that JSON cannot give back.
             ValueError: for a time that is not positive, or NaN in the value.
         """
-        await self.place.backend.awrite(key, encode(key, value), seconds(ttl), names(tags))
+        await self.place.backend.awrite_entry(
+            key, encode_value(key, value), check_ttl(ttl), check_tags(tags)
+        )
 
     async def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         place = self.place
         place.flights.pop(key, None)
-        return await place.backend.adelete(key)
+        return await place.backend.adelete_entry(key)
 
     async def get_or_set(
         self,
@@ -160,19 +162,19 @@ class Cache:
         Raises:
             TypeError, ValueError: as `set`.
         """
-        ttl, tags = seconds(ttl), names(tags)
+        ttl, tags = check_ttl(ttl), check_tags(tags)
         place = self.place
         number: Any = MISS
         if not place.backend.waits:
-            found, number = place.backend.read(key, tags)
-            if (value := decode(found)) is not MISS:
+            found, number = place.backend.read_entry(key, tags)
+            if (value := decode_value(found)) is not MISS:
                 return value
         flight = place.flights.get(key)
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-            flight = asyncio.ensure_future(_fill(place, key, make, ttl, tags, number))
+            flight = asyncio.ensure_future(_compute_entry(place, key, make, ttl, tags, number))
             place.flights[key] = flight
-            flight.add_done_callback(lambda done: _land(place, key, done))
-        return decode(await asyncio.shield(flight))
+            flight.add_done_callback(lambda done: _remove_flight(place, key, done))
+        return decode_value(await asyncio.shield(flight))
 
     async def invalidate(self, *tags: str) -> bool:
         """Remove every value with one of the tags.
@@ -183,16 +185,16 @@ class Cache:
         """
         place = self.place
         place.forget_flights()
-        return await place.backend.ainvalidate(names(tags))
+        return await place.backend.ainvalidate_tags(check_tags(tags))
 
     async def clear(self) -> bool:
         """Remove every value of this cache; as `invalidate`."""
         place = self.place
         place.forget_flights()
-        return await place.backend.aclear()
+        return await place.backend.aclear_entries()
 
 
-async def _fill(
+async def _compute_entry(
     place: Place,
     key: str,
     make: Callable[[], Awaitable[Any]],
@@ -202,16 +204,16 @@ async def _fill(
 ) -> bytes:
     flight = asyncio.current_task()
     if number is MISS:
-        found, number = await place.backend.aread(key, tags)
-        if found is not None and decode(found) is not MISS:
+        found, number = await place.backend.aread_entry(key, tags)
+        if found is not None and decode_value(found) is not MISS:
             return found
-    value = encode(key, await make())
+    value = encode_value(key, await make())
     if place.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
-        await place.backend.awrite(key, value, ttl, tags, number)
+        await place.backend.awrite_entry(key, value, ttl, tags, number)
     return value
 
 
-def _land(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
+def _remove_flight(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
     if place.flights.get(key) is flight:
         del place.flights[key]
     if not flight.cancelled():
@@ -227,19 +229,19 @@ class SyncCache:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode(self._cache.place.backend.read(key, ())[0])
+        value = decode_value(self._cache.place.backend.read_entry(key, ())[0])
         return default if value is MISS else value
 
     def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
         """Keep a value for a time; see `Cache.set`."""
         backend = self._cache.place.backend
-        backend.write(key, encode(key, value), seconds(ttl), names(tags))
+        backend.write_entry(key, encode_value(key, value), check_ttl(ttl), check_tags(tags))
 
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         place = self._cache.place
         place.forget_flights()
-        return place.backend.delete(key)
+        return place.backend.delete_entry(key)
 
     def get_or_set(
         self, key: str, make: Callable[[], Any], *, ttl: float, tags: Sequence[str] = ()
@@ -248,21 +250,21 @@ class SyncCache:
 
         All of them get its exception.
         """
-        ttl, tags = seconds(ttl), names(tags)
+        ttl, tags = check_ttl(ttl), check_tags(tags)
         place = self._cache.place
-        found, _ = place.backend.read(key, tags)
-        if (value := decode(found)) is not MISS:
+        found, _ = place.backend.read_entry(key, tags)
+        if (value := decode_value(found)) is not MISS:
             return value
         turn = self._join_turn(place, key)
         try:
             with turn.lock:
                 if turn.error is not None:
                     raise turn.error
-                found, number = place.backend.read(key, tags)
-                if (value := decode(found)) is MISS:
-                    made = encode(key, self._make(place, key, make))
-                    place.backend.write(key, made, ttl, tags, number)
-                    value = decode(made)
+                found, number = place.backend.read_entry(key, tags)
+                if (value := decode_value(found)) is MISS:
+                    made = encode_value(key, self._compute_value(place, key, make))
+                    place.backend.write_entry(key, made, ttl, tags, number)
+                    value = decode_value(made)
             return value
         finally:
             self._leave_turn(place, key, turn)
@@ -271,13 +273,13 @@ class SyncCache:
         """Remove every value with one of the tags; see `Cache.invalidate`."""
         place = self._cache.place
         place.forget_flights()
-        return place.backend.invalidate(names(tags))
+        return place.backend.invalidate_tags(check_tags(tags))
 
     def clear(self) -> bool:
         """Remove every value of this cache; see `Cache.clear`."""
         place = self._cache.place
         place.forget_flights()
-        return place.backend.clear()
+        return place.backend.clear_entries()
 
     def _join_turn(self, place: Place, key: str) -> Turn:
         with self._guard:
@@ -291,7 +293,7 @@ class SyncCache:
             if not turn.users and place.turns.get(key) is turn:
                 del place.turns[key]
 
-    def _make(self, place: Place, key: str, make: Callable[[], Any]) -> Any:
+    def _compute_value(self, place: Place, key: str, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except BaseException as error:
@@ -301,13 +303,13 @@ class SyncCache:
             raise
 
 
-def encode(key: str, value: Any) -> bytes:
+def encode_value(key: str, value: Any) -> bytes:
     """Return a value as JSON."""
     check_json(value, f"The value of cache key {key[:80]!r}")
     return dumps(value)
 
 
-def decode(found: bytes | None) -> Any:
+def decode_value(found: bytes | None) -> Any:
     """Return the value, or MISS for nothing and for anything that is not JSON."""
     if found is None:
         return MISS
@@ -317,14 +319,14 @@ def decode(found: bytes | None) -> Any:
         return MISS
 
 
-def seconds(ttl: float) -> float:
+def check_ttl(ttl: float) -> float:
     """Refuse a time that is not one."""
     if not (isinstance(cast("object", ttl), (int, float)) and 0 < ttl < math.inf):
         raise ValueError(f"ttl must be a number of seconds above 0, got {ttl!r}")
     return ttl
 
 
-def names(tags: Sequence[str]) -> tuple[str, ...]:
+def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return each tag once; raise TypeError for anything but a list of names."""
     if isinstance(tags, str):
         raise TypeError(f"tags must be a list of names, got the text {tags!r}")

@@ -15,7 +15,7 @@ from treefold_http._requests.connection import Connection
 from treefold_http._wire.json import dumps
 from treefold_http._wire.json_values import check_json
 from treefold_http.cache._aliases import get_cache
-from treefold_http.cache._cache import Cache, names, seconds
+from treefold_http.cache._cache import Cache, check_tags, check_ttl
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -73,10 +73,10 @@ class Cached:
         vary: Sequence[str],
         alias: str,
     ) -> None:
-        self.ttl = seconds(ttl)
+        self.ttl = check_ttl(ttl)
         self.key = key
         self.vary = tuple(sorted({name.lower() for name in vary}))
-        self._tags = tags if callable(tags) else names(tags)
+        self._tags = tags if callable(tags) else check_tags(tags)
         self._alias = alias
 
     @property
@@ -95,14 +95,14 @@ class Cached:
 
     def tags_of(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
-        return names(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags
+        return check_tags(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags
 
     def __call__(self, function: F) -> F:
         """Decorate a function."""
         if function.__name__ == "handler":
             setattr(function, MARK, self)
             return function
-        return _wrapped(self, function)
+        return _wrap_function(self, function)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the layer that keeps the answers of a route."""
@@ -114,13 +114,13 @@ class Cached:
         return f"cached({self.ttl:g})"
 
 
-def _wrapped(given: Cached, function: Any) -> Any:
+def _wrap_function(given: Cached, function: Any) -> Any:
     signature = inspect.signature(function)
     name = f"{function.__module__}.{function.__qualname__}"
     if given.key is None:
         _require_no_free_variables(name, function)
 
-    def call(get_or_set: Any, args: Any, kwargs: Any) -> Any:
+    def call_through_cache(get_or_set: Any, args: Any, kwargs: Any) -> Any:
         if given.key is None:
             key = _key_of(name, signature.bind(*args, **kwargs))
         elif (own := given.key(*args, **kwargs)) is None:
@@ -133,16 +133,16 @@ def _wrapped(given: Cached, function: Any) -> Any:
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return await call(given.cache.get_or_set, args, kwargs)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await call_through_cache(given.cache.get_or_set, args, kwargs)
 
-        return awaited
+        return call_async
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return call(given.cache.sync.get_or_set, args, kwargs)
+    def call_sync(*args: Any, **kwargs: Any) -> Any:
+        return call_through_cache(given.cache.sync.get_or_set, args, kwargs)
 
-    return called
+    return call_sync
 
 
 def _require_no_free_variables(name: str, function: Any) -> None:

@@ -56,7 +56,7 @@ class RequestParts:
         self._state: dict[str, Any] | None = None
         self._mutable: dict[str, str | None] = {}
 
-    def freeze(self) -> None:
+    def take_snapshot(self) -> None:
         """Keep the parts as they are now: what is inside of the cache runs next."""
         self._scope = dict(self._scope)
         self._state = dict(vars(self._request.state))
@@ -64,16 +64,16 @@ class RequestParts:
         mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict)}
         self._mutable = {name: value_token(value) for name, value in mutable.items()}
 
-    def header(self, name: str) -> list[str]:
+    def read_header_values(self, name: str) -> list[str]:
         """Return the values of a field, in the order sent."""
         wanted = name.encode("latin-1", "replace")
         return [v.strip(BLANKS).decode("latin-1") for key, v in self._headers if key == wanted]
 
-    async def token(self, name: str) -> str | None:
+    async def compute_token(self, name: str) -> str | None:
         """Return a text that differs where the part of that name differs; None for no text."""
         kind, _, own = name.partition(":")
         if kind == "header":
-            return repr(self.header(own))
+            return repr(self.read_header_values(own))
         if kind == "state":
             return self._state_token(own) if own else self._whole_state()
         if kind == "session":
@@ -112,17 +112,17 @@ class RequestParts:
         if not hasattr(request, "session_keeper"):
             return None  # a session that begins inside of the cache
         session = request.session
-        await session.preload()
+        await session.preload_record()
         try:
-            return session.fingerprint()
+            return session.compute_fingerprint()
         except Exception:  # a store that is away: the handler reports it
             return None
 
     def _has_no_body(self) -> bool:
-        lengths = self.header("content-length")
+        lengths = self.read_header_values("content-length")
         if lengths:
             return lengths == ["0"]
-        if self.header("transfer-encoding"):
+        if self.read_header_values("transfer-encoding"):
             return False
         return str(self._scope.get("http_version", "1.1")).startswith("1")
 
@@ -147,18 +147,18 @@ def changed_variables(before: Context) -> dict[str, str | None]:
     """
     changed: dict[str, str | None] = {}
     for variable, value in copy_context().items():
-        if _before(before, variable) is value or type(value).__module__.startswith(_OURS):
+        if _read_variable(before, variable) is value or type(value).__module__.startswith(_OURS):
             continue
         number = sum(name.partition("#")[0] == variable.name for name in changed)
         changed[f"{variable.name}#{number}" if number else variable.name] = value_token(value)
     return changed
 
 
-def _before(context: Context, variable: ContextVar[Any]) -> Any:
+def _read_variable(context: Context, variable: ContextVar[Any]) -> Any:
     return context.get(variable, _ABSENT)
 
 
-def digest(parts: Iterable[str]) -> str:
+def hash_parts(parts: Iterable[str]) -> str:
     """Return the hash of texts, each with its length, so that no two lists have one hash."""
     text = "".join([f"{len(part)}:{part}" for part in parts])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

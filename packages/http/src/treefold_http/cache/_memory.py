@@ -36,13 +36,13 @@ class _Entry:
     size: int
 
 
-def _awaitable(method: Callable[P, T]) -> Callable[P, CoroutineType[Any, Any, T]]:
+def _make_async(method: Callable[P, T]) -> Callable[P, CoroutineType[Any, Any, T]]:
     """Return a method with the same result that is awaited; it never waits."""
 
-    async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def call_async(*args: P.args, **kwargs: P.kwargs) -> T:
         return method(*args, **kwargs)
 
-    return awaited
+    return call_async
 
 
 class MemoryBackend:
@@ -66,32 +66,32 @@ class MemoryBackend:
         self._forgotten = 0
         self._invalidated: OrderedDict[tuple[str, str], int] = OrderedDict()
 
-    def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, int]:
-        """Return the value, or None, and the number that `write` compares."""
+    def read_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, int]:
+        """Return the value, or None, and the number that `write_entry` compares."""
         del tags
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.expires <= monotonic():
-                self._remove(key)
+                self._remove_entry(key)
                 entry = None
             if entry is None:
                 return None, self._number
             self._entries.move_to_end(key)
             return entry.value, self._number
 
-    def write(
+    def write_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: int | None = None
     ) -> None:
         """Keep a value, unless it is older than an invalidation.
 
         Args:
-            number: that of the `read` before the value was computed; None for now.
+            number: that of the `read_entry` before the value was computed; None for now.
         """
         size = len(key) + len(value) + _OVERHEAD + sum(len(tag) + _TAGGED for tag in tags)
         with self._lock:
             if number is not None and self._is_stale(key, tags, number):
                 return
-            self._remove(key)
+            self._remove_entry(key)
             if size + _TAG * len(tags) > self._max_bytes // 8:
                 return
             self._entries[key] = _Entry(value, monotonic() + ttl, tuple(tags), size)
@@ -102,24 +102,24 @@ class MemoryBackend:
                     self._bytes += _TAG
                 self._keys_of[tag].add(key)
             while self._bytes > self._max_bytes:
-                self._remove(next(iter(self._entries)))
+                self._remove_entry(next(iter(self._entries)))
 
-    def delete(self, key: str) -> bool:
+    def delete_entry(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         with self._lock:
-            self._note([("key", key)])
-            return self._remove(key)
+            self._record_invalidations([("key", key)])
+            return self._remove_entry(key)
 
-    def invalidate(self, tags: Sequence[str]) -> bool:
+    def invalidate_tags(self, tags: Sequence[str]) -> bool:
         """Remove all values with one of the tags; return True."""
         with self._lock:
-            self._note(("tag", tag) for tag in tags)
+            self._record_invalidations(("tag", tag) for tag in tags)
             for tag in tags:
                 for key in list(self._keys_of.get(tag, ())):
-                    self._remove(key)
+                    self._remove_entry(key)
         return True
 
-    def clear(self) -> bool:
+    def clear_entries(self) -> bool:
         """Remove all values; return True."""
         with self._lock:
             self._number += 1
@@ -130,13 +130,13 @@ class MemoryBackend:
             self._bytes = 0
         return True
 
-    aread = _awaitable(read)
-    awrite = _awaitable(write)
-    adelete = _awaitable(delete)
-    ainvalidate = _awaitable(invalidate)
-    aclear = _awaitable(clear)
+    aread_entry = _make_async(read_entry)
+    awrite_entry = _make_async(write_entry)
+    adelete_entry = _make_async(delete_entry)
+    ainvalidate_tags = _make_async(invalidate_tags)
+    aclear_entries = _make_async(clear_entries)
 
-    def _note(self, names: Iterable[tuple[str, str]]) -> None:
+    def _record_invalidations(self, names: Iterable[tuple[str, str]]) -> None:
         self._number += 1
         for name in names:
             self._invalidated[name] = self._number
@@ -148,7 +148,7 @@ class MemoryBackend:
         names = [("key", key), *(("tag", tag) for tag in tags)]
         return any(self._invalidated.get(name, self._forgotten) > number for name in names)
 
-    def _remove(self, key: str) -> bool:
+    def _remove_entry(self, key: str) -> bool:
         entry = self._entries.pop(key, None)
         if entry is None:
             return False

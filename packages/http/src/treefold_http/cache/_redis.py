@@ -71,114 +71,120 @@ class RedisBackend:
 
     def __init__(self, url: str, alias: str, app: Runtime | None, *, shared: bool = False) -> None:
         self._redis = OwnRedis(url, effect="caches miss", app=app, shared=shared)
-        self._alias = hashed(alias)[:16]
+        self._alias = hash_name(alias)[:16]
         self._unsent: dict[str, tuple[str, ...]] = {}
 
-    def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
-        """Return the value, or None, and the tokens that `write` stores.
+    def read_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
+        """Return the value, or None, and the tokens that `write_entry` stores.
 
-        Without Redis there are neither, and `write` has nothing to do.
+        Without Redis there are neither, and `write_entry` has nothing to do.
         """
-        if self._unsent and self._or_none(self._flush) is None:
+        if self._unsent and self._or_none(self._flush_commands) is None:
             return None, None
-        found = self._or_none(lambda: self._redis.script_blocking(_READ, self._keys(key, tags)))
-        return _unpacked(found)
+        found = self._or_none(
+            lambda: self._redis.run_script_blocking(_READ, self._build_keys(key, tags))
+        )
+        return _unpack_reply(found)
 
-    async def aread(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
-        """As `read`."""
+    async def aread_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
+        """As `read_entry`."""
         try:
             if self._unsent:
-                await self._aflush()
-            return _unpacked(await self._redis.script(_READ, self._keys(key, tags)))
+                await self._aflush_commands()
+            return _unpack_reply(await self._redis.run_script(_READ, self._build_keys(key, tags)))
         except RedisUnavailable:
             return None, None
 
-    def write(
+    def write_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
     ) -> None:
-        """Keep a value with the tokens of a `read`, or those of now."""
-        if (words := _words(value, ttl, number)) is not None:
-            self._or_none(lambda: self._redis.script_blocking(_WRITE, self._keys(key, tags), words))
+        """Keep a value with the tokens of a `read_entry`, or those of now."""
+        if (words := _build_write_arguments(value, ttl, number)) is not None:
+            self._or_none(
+                lambda: self._redis.run_script_blocking(_WRITE, self._build_keys(key, tags), words)
+            )
 
-    async def awrite(
+    async def awrite_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
     ) -> None:
-        """As `write`."""
-        if (words := _words(value, ttl, number)) is not None:
-            await _or_none(self._redis.script(_WRITE, self._keys(key, tags), words))
+        """As `write_entry`."""
+        if (words := _build_write_arguments(value, ttl, number)) is not None:
+            await _or_none(self._redis.run_script(_WRITE, self._build_keys(key, tags), words))
 
-    def delete(self, key: str) -> bool:
+    def delete_entry(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
-        return bool(self._send([("DEL", self._key(key))]))
+        return bool(self._send_commands([("DEL", self._build_key(key))]))
 
-    async def adelete(self, key: str) -> bool:
-        """As `delete`."""
-        return bool(await self._asend([("DEL", self._key(key))]))
+    async def adelete_entry(self, key: str) -> bool:
+        """As `delete_entry`."""
+        return bool(await self._asend_commands([("DEL", self._build_key(key))]))
 
-    def invalidate(self, tags: Sequence[str]) -> bool:
+    def invalidate_tags(self, tags: Sequence[str]) -> bool:
         """Make every value with one of the tags a miss; return False if Redis did not hear it."""
-        return self._send([self._renewal(tag) for tag in tags]) is not None
+        return self._send_commands([self._build_tag_renewal(tag) for tag in tags]) is not None
 
-    async def ainvalidate(self, tags: Sequence[str]) -> bool:
-        """As `invalidate`."""
-        return await self._asend([self._renewal(tag) for tag in tags]) is not None
+    async def ainvalidate_tags(self, tags: Sequence[str]) -> bool:
+        """As `invalidate_tags`."""
+        return (
+            await self._asend_commands([self._build_tag_renewal(tag) for tag in tags]) is not None
+        )
 
-    def clear(self) -> bool:
+    def clear_entries(self) -> bool:
         """Make every value of this cache a miss; return False if Redis did not hear it."""
-        return self.invalidate([_ALL])
+        return self.invalidate_tags([_ALL])
 
-    async def aclear(self) -> bool:
-        """As `clear`."""
-        return await self.ainvalidate([_ALL])
+    async def aclear_entries(self) -> bool:
+        """As `clear_entries`."""
+        return await self.ainvalidate_tags([_ALL])
 
-    def _send(self, commands: Sequence[tuple[str, ...]]) -> Any:
+    def _send_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
         """Send commands with those before that were not heard; return the reply to the last."""
-        self._queue(commands)
-        return self._heard(self._or_none(self._flush))
+        self._queue_commands(commands)
+        return self._last_reply(self._or_none(self._flush_commands))
 
-    async def _asend(self, commands: Sequence[tuple[str, ...]]) -> Any:
-        self._queue(commands)
-        return self._heard(await _or_none(self._aflush()))
+    async def _asend_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
+        self._queue_commands(commands)
+        return self._last_reply(await _or_none(self._aflush_commands()))
 
-    def _queue(self, commands: Sequence[tuple[str, ...]]) -> None:
+    def _queue_commands(self, commands: Sequence[tuple[str, ...]]) -> None:
         for command in commands:  # the latest last, so that its reply is the last
             self._unsent.pop(command[1], None)
             self._unsent[command[1]] = command
         if len(self._unsent) > _UNSENT:
             # Of each application of this process: all its values become a miss.
             beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
-            renewals = map(_renewal, (f"{one}:tag:{hashed(_ALL)}" for one in beginnings))
+            renewals = map(_build_renewal, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings))
             self._unsent = {renewal[1]: renewal for renewal in renewals}
 
     @staticmethod
-    def _heard(replies: list[Any] | None) -> Any:
+    def _last_reply(replies: list[Any] | None) -> Any:
         return None if replies is None else replies[-1]
 
-    def _flush(self) -> list[Any]:
+    def _flush_commands(self) -> list[Any]:
         commands = list(self._unsent.values())
-        replies = self._redis.pipeline_blocking(commands) if commands else []
-        self._forget(commands)
+        replies = self._redis.run_transaction_blocking(commands) if commands else []
+        self._discard_sent(commands)
         return replies
 
-    async def _aflush(self) -> list[Any]:
+    async def _aflush_commands(self) -> list[Any]:
         commands = list(self._unsent.values())
-        replies = await self._redis.pipeline(commands) if commands else []
-        self._forget(commands)
+        replies = await self._redis.run_transaction(commands) if commands else []
+        self._discard_sent(commands)
         return replies
 
-    def _forget(self, commands: Sequence[tuple[str, ...]]) -> None:
+    def _discard_sent(self, commands: Sequence[tuple[str, ...]]) -> None:
         for command in commands:
             if self._unsent.get(command[1]) == command:
                 del self._unsent[command[1]]
 
-    def _renewal(self, tag: str) -> tuple[str, ...]:
-        return _renewal(self._key(tag, "tag"))
+    def _build_tag_renewal(self, tag: str) -> tuple[str, ...]:
+        return _build_renewal(self._build_key(tag, "tag"))
 
-    def _keys(self, key: str, tags: Sequence[str]) -> list[str]:
-        return [self._key(key), *(self._key(tag, "tag") for tag in (_ALL, *tags))]
+    def _build_keys(self, key: str, tags: Sequence[str]) -> list[str]:
+        return [self._build_key(key), *(self._build_key(tag, "tag") for tag in (_ALL, *tags))]
 
-    def _key(self, name: str, kind: str = "value") -> str:
-        return self._redis.key(f"cache:{self._alias}:{kind}", hashed(name))
+    def _build_key(self, name: str, kind: str = "value") -> str:
+        return self._redis.build_key(f"cache:{self._alias}:{kind}", hash_name(name))
 
     @staticmethod
     def _or_none(send: Callable[[], Any]) -> Any:
@@ -189,25 +195,25 @@ class RedisBackend:
 
 
 _ALL = "\0all"
-"""The tag of every entry; `clear` replaces it. The names of an application have no NUL."""
+"""The tag of every entry; `clear_entries` replaces it. The names of an application have no NUL."""
 
 
-def _renewal(key: str) -> tuple[str, ...]:
+def _build_renewal(key: str) -> tuple[str, ...]:
     return ("SET", key, secrets.token_hex(8), "PX", str(_TAG_LIFE))
 
 
-def hashed(name: str) -> str:
+def hash_name(name: str) -> str:
     """Return the SHA-256 of a name in hexadecimal: keys of any length and any characters."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _unpacked(found: Any) -> tuple[bytes | None, Tokens]:
+def _unpack_reply(found: Any) -> tuple[bytes | None, Tokens]:
     if found is None:
         return None, None
     return (found[1], None) if found[0] == 1 else (None, found[1:])
 
 
-def _words(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:
+def _build_write_arguments(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:
     """Return the arguments of the script, or None if there is nothing to write."""
     if tokens is None or len(value) > MAX_VALUE:
         return None

@@ -29,17 +29,17 @@ from treefold_http._wire.errors import ServiceUnavailable
 from treefold_http.cache._answer import (
     PUBLIC,
     Answer,
-    complete,
+    apply_preconditions,
     copy_response,
     decode_answer,
     directives_of,
     encode_answer,
     is_session_as_read,
     may_keep,
-    revalidate,
     vary_of,
+    with_cache_headers,
 )
-from treefold_http.cache._keys import PERSONAL, RequestParts, changed_variables, digest
+from treefold_http.cache._keys import PERSONAL, RequestParts, changed_variables, hash_parts
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -95,9 +95,12 @@ class _Visit:
     tags: Sequence[str]
 
     def find_in_memory(self, key: str) -> Answer | None:
-        """Return an answer that is found without waiting; `_lead` reads other backends."""
+        """Return an answer that is found without waiting.
+
+        `_read_or_make_answer` reads other backends.
+        """
         backend = self.place.backend
-        return None if backend.waits else decode_answer(backend.read(key, self.tags)[0])
+        return None if backend.waits else decode_answer(backend.read_entry(key, self.tags)[0])
 
 
 class AnswerLayer(CacheLayer):
@@ -112,20 +115,20 @@ class AnswerLayer(CacheLayer):
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Return the answer that is kept, or the handler's; 304 if the client has it already."""
-        visit = await self._begin(request)
+        visit = await self._start_visit(request)
         if visit is None:
             return await call_next(request)
         failure: _Failure | None = None
         while True:
             names = self._names_for(visit)
-            key = await self._key(visit, names)
+            key = await self._build_key(visit, names)
             if key is None:
                 return await call_next(request)
             if (kept := visit.find_in_memory(key)) is not None:
                 return kept.for_only_client(request)
             flight = visit.place.answers.get(key) if failure is None else failure.retry
             if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-                return await self._lead(visit, key, names, call_next, failure)
+                return await self._read_or_make_answer(visit, key, names, call_next, failure)
             outcome = await asyncio.shield(flight)
             if isinstance(outcome, Answer):
                 return outcome.for_client(request)
@@ -133,14 +136,14 @@ class AnswerLayer(CacheLayer):
                 return await call_next(request)
             if isinstance(outcome, _Failure):
                 if failure is not None:
-                    raise _unavailable()
+                    raise _unavailable_error()
                 failure = outcome
             elif outcome is _Outcome.LEARNED:
                 failure = None
             elif failure is not None and failure.retry is flight:
                 failure.retry = None
 
-    async def _begin(self, request: Request) -> _Visit | None:
+    async def _start_visit(self, request: Request) -> _Visit | None:
         """Run the dependencies that see the request; return None for one that is not cached."""
         notes: ReadNotes = getattr(request, "notes", None) or ReadNotes()
         request.notes = notes
@@ -156,18 +159,24 @@ class AnswerLayer(CacheLayer):
         own = "" if given.key is None else given.key(request)
         if own is None:
             return None
-        base = [request.method, request.scheme, request.host.lower(), own, *self._address(request)]
+        base = [
+            request.method,
+            request.scheme,
+            request.host.lower(),
+            own,
+            *self._collect_address_parts(request),
+        ]
         for name in (*given.vary, *(() if given.key is not None else PERSONAL)):
-            values = parts.header(name)
+            values = parts.read_header_values(name)
             base += [str(len(values)), *values]
-        variables = self._variables(notes)
+        variables = self._collect_variables(notes)
         if variables is None:
             return None
         base += variables
         place = given.cache.place_of(request.app)
         return _Visit(request, notes, parts, base, place, given.tags_of(request))
 
-    def _address(self, request: Request) -> list[str]:
+    def _collect_address_parts(self, request: Request) -> list[str]:
         scope = request.scope
         parts = [scope.get("root_path", ""), request.route or ""]
         if self._is_miss:
@@ -179,14 +188,14 @@ class AnswerLayer(CacheLayer):
             parts.append(str(id(request.plan)))  # a reload makes other answers
         return parts
 
-    def _variables(self, notes: ReadNotes) -> list[str] | None:
+    def _collect_variables(self, notes: ReadNotes) -> list[str] | None:
         """The context variables that the project set; None if one of them has no text."""
         if notes.context is None or self._given.key is not None:
             return []
         texts: list[str] = []
         for name, token in sorted(changed_variables(notes.context).items()):
             if token is None:
-                self._warn(f"the context variable {name!r} is set to an object")
+                self._warn_once(f"the context variable {name!r} is set to an object")
                 return None
             texts += [name, token]
         return [str(len(texts)), *texts]
@@ -196,17 +205,17 @@ class AnswerLayer(CacheLayer):
             return set(self._learned)
         return {*self.declared, *self._learned, *visit.notes.all_names()}
 
-    async def _key(self, visit: _Visit, names: Collection[str]) -> str | None:
+    async def _build_key(self, visit: _Visit, names: Collection[str]) -> str | None:
         """The key of an answer that depends on the named parts; None if one has no text."""
         parts = list(visit.base)
         for name in sorted(names):
-            token = await visit.parts.token(name)
+            token = await visit.parts.compute_token(name)
             if token is None:
                 return None
             parts += [name, token]
-        return f"answer:{digest(parts)}"
+        return f"answer:{hash_parts(parts)}"
 
-    async def _lead(
+    async def _read_or_make_answer(
         self,
         visit: _Visit,
         key: str,
@@ -223,31 +232,31 @@ class AnswerLayer(CacheLayer):
             failure.retry = flight
         outcome: Answer | _Outcome | _Failure = _Outcome.ABANDONED
         try:
-            found, number = await backend.aread(key, tags)
+            found, number = await backend.aread_entry(key, tags)
             answer = decode_answer(found)
             if answer is not None:
                 outcome = answer
                 return answer.for_client(request)
             former = request.answer_fields
-            visit.parts.freeze()
-            response = await self._make(visit, call_next)
+            visit.parts.take_snapshot()
+            response = await self._make_response(visit, call_next)
             outcome = _Failure() if response.status >= 500 else _Outcome.UNSHARED
-            deciding = self._deciding(visit, response)
+            deciding = self._find_deciding_names(visit, response)
             added = _added_fields(former or [], request.answer_fields or [])
             if deciding is None or added is None:
                 return response
             if any(name == b"set-cookie" for name, _ in added):
                 return response
-            response = complete(response, deciding, self._given.vary)
-            own = await self._key(visit, deciding | names)
+            response = with_cache_headers(response, deciding, self._given.vary)
+            own = await self._build_key(visit, deciding | names)
             if own is None:
                 self._warn_of(deciding)
                 return response
             self._learned |= deciding
             answer = Answer(response, added)
-            await backend.awrite(own, encode_answer(answer), self._given.ttl, tags, number)
+            await backend.awrite_entry(own, encode_answer(answer), self._given.ttl, tags, number)
             outcome = answer if own == key else _Outcome.LEARNED
-            return revalidate(copy_response(response), request)
+            return apply_preconditions(copy_response(response), request)
         except Exception:
             outcome = _Failure()
             raise
@@ -257,13 +266,13 @@ class AnswerLayer(CacheLayer):
             if not flight.done():
                 flight.set_result(outcome)
 
-    async def _make(self, visit: _Visit, call_next: CallNext) -> Response:
+    async def _make_response(self, visit: _Visit, call_next: CallNext) -> Response:
         if self._given.key is not None:
             return await call_next(visit.request)
         with record_reads(visit.request, visit.notes):
             return await call_next(visit.request)
 
-    def _deciding(self, visit: _Visit, response: Response) -> set[str] | None:
+    def _find_deciding_names(self, visit: _Visit, response: Response) -> set[str] | None:
         """The names of what decided an answer; None for one that is not kept."""
         request = visit.request
         if not may_keep(response, request) or not is_session_as_read(request):
@@ -279,9 +288,9 @@ class AnswerLayer(CacheLayer):
     def _warn_of(self, names: Collection[str]) -> None:
         states = sorted(name for name in names if name == "id" or name.startswith("state"))
         if states:
-            self._warn(f"the handler reads {states[0].replace(':', '.')!r}, which has no text")
+            self._warn_once(f"the handler reads {states[0].replace(':', '.')!r}, which has no text")
 
-    def _warn(self, reason: str) -> None:
+    def _warn_once(self, reason: str) -> None:
         if not self._has_warned:
             self._has_warned = True
             get_logger().warning(
@@ -294,7 +303,7 @@ def _added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | None:
     return fields[len(former) :] if fields[: len(former)] == former else None
 
 
-def _unavailable() -> ServiceUnavailable:
+def _unavailable_error() -> ServiceUnavailable:
     return ServiceUnavailable(
         "This answer could not be made; try again later", headers={"Retry-After": "1"}
     )

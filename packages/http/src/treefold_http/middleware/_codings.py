@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 class Compressor(Protocol):
     """Compresses one answer."""
 
-    def add(self, data: bytes, *, last: bool) -> bytes:
+    def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
         """Return all that the data so far has become; nothing is held back."""
         ...
 
@@ -30,7 +30,7 @@ class _Gzip:
     def __init__(self, level: int) -> None:
         self._compress = zlib.compressobj(level, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
 
-    def add(self, data: bytes, *, last: bool) -> bytes:
+    def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
         mode = zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH
         return self._compress.compress(data) + self._compress.flush(mode)
 
@@ -39,7 +39,7 @@ class _Brotli:
     def __init__(self, brotli: Any, quality: int) -> None:
         self._compress = brotli.Compressor(quality=quality)
 
-    def add(self, data: bytes, *, last: bool) -> bytes:
+    def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
         made: bytes = self._compress.process(data)
         return made + (self._compress.finish() if last else self._compress.flush())
 
@@ -51,7 +51,7 @@ class _Zstandard:
         self._library = zstandard
         self._compress = zstandard.ZstdCompressor(level=level).compressobj()
 
-    def add(self, data: bytes, *, last: bool) -> bytes:
+    def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
         kind = "COMPRESSOBJ_FLUSH_FINISH" if last else "COMPRESSOBJ_FLUSH_BLOCK"
         made: bytes = self._compress.compress(data)
         return made + self._compress.flush(getattr(self._library, kind))
@@ -64,7 +64,7 @@ class _StandardZstd:
         self._compress = zstd.ZstdCompressor(level)
         self._modes = zstd.ZstdCompressor.FLUSH_BLOCK, zstd.ZstdCompressor.FLUSH_FRAME
 
-    def add(self, data: bytes, *, last: bool) -> bytes:
+    def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
         made: bytes = self._compress.compress(data, mode=self._modes[last])
         return made
 
@@ -104,14 +104,14 @@ def choose_coding(field: str, offered: Sequence[str]) -> str | None:
         field: the `Accept-Encoding` field, its lines joined.
         offered: a tuple of codings.
     """
-    weights = _weights(field)
+    weights = _parse_weights(field)
     other = weights.get("*", 0.0)
     best = max(offered, key=lambda name: weights.get(name, other), default="")
     weight = weights.get(best, other)
     return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
 
 
-def _weights(field: str) -> dict[str, float]:
+def _parse_weights(field: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     if len(field) > MAX_FIELD:
         return weights
@@ -120,12 +120,12 @@ def _weights(field: str) -> dict[str, float]:
         weight = 1.0
         for parameter in parameters:
             key, _, value = parameter.partition("=")
-            weight = _quality(value.strip()) if key.strip() == "q" else 0.0
+            weight = _parse_quality(value.strip()) if key.strip() == "q" else 0.0
         weights[name] = weight
     return weights
 
 
-def _quality(text: str) -> float:
+def _parse_quality(text: str) -> float:
     """A weight (RFC 9110, 12.4.2); 0 for a text that is none."""
     digits = text.replace(".", "", 1)
     if not (digits.isascii() and digits.isdigit() and text[:1].isdigit()) or len(text) > 5:

@@ -90,8 +90,10 @@ class CORS:
         self.headers = tuple(allow_headers)
         self.has_credentials = allow_credentials
         self._any_origin = "*" in allow_origins
-        self._exact = {_serialized(one) for one in allow_origins if "*" not in one}
-        self._below = [_below(one) for one in allow_origins if "*" in one and one != "*"]
+        self._exact = {_serialize_origin(one) for one in allow_origins if "*" not in one}
+        self._below = [
+            _parse_wildcard_origin(one) for one in allow_origins if "*" in one and one != "*"
+        ]
         self.pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
         if self.pattern is not None and allow_credentials:
             _check_pattern(self.pattern)
@@ -100,7 +102,7 @@ class CORS:
         self.reaches_private_network = allow_private_network
         allowed = (b"access-control-allow-credentials", b"true")
         self._granted: RawHeaders = [allowed] if allow_credentials else []
-        exposed = _joined(expose_headers)
+        exposed = _join_names(expose_headers)
         self._exposed: RawHeaders = [(b"access-control-expose-headers", exposed)] if exposed else []
         self._preflight: RawHeaders = [(b"access-control-max-age", b"%d" % max_age)]
         self._known: dict[bytes, RawHeaders] = {}
@@ -124,13 +126,13 @@ class CORS:
             return None
         known = self._known.get(origin)
         if known is None or len(fields) != len(request.scope["headers"]):
-            known = self._decide(request, origin)
+            known = self._find_origin_fields(request, origin)
         if request.scope["method"] == "OPTIONS" and ASKED in fields:
             return self._answer_preflight(request, known)
         request.add_answer_fields(known)
         return None
 
-    def _decide(self, request: Request, origin: bytes) -> RawHeaders:
+    def _find_origin_fields(self, request: Request, origin: bytes) -> RawHeaders:
         """The fields for an origin; repeated `Origin` fields are no origin."""
         if len(request.headers.getlist("origin")) > 1:
             return self._refused
@@ -155,7 +157,7 @@ class CORS:
             methods = [name for name in methods if name in self.methods]
         answer = Response.empty()
         raw = [pair for pair in fields if pair not in self._exposed and pair != _VARY]
-        raw.append((b"access-control-allow-methods", _joined(methods)))
+        raw.append((b"access-control-allow-methods", _join_names(methods)))
         if names := self._headers_for(request):
             raw.append((b"access-control-allow-headers", names))
         asks_private = b"access-control-request-private-network" in request.fields
@@ -168,7 +170,7 @@ class CORS:
         """The header names that were asked for and may be sent."""
         asked = ",".join(request.headers.getlist("access-control-request-headers")).split(",")
         names = [name.strip().lower() for name in asked]
-        return _joined(
+        return _join_names(
             [n for n in names if is_token(n) and (self._any_header or n in self._headers)]
         )
 
@@ -193,7 +195,7 @@ def _methods_at(request: Request) -> list[str] | None:
     return ["GET", "HEAD"]  # a mounted folder
 
 
-def _joined(names: Sequence[str]) -> bytes:
+def _join_names(names: Sequence[str]) -> bytes:
     return ", ".join(names).encode("latin-1")
 
 
@@ -232,7 +234,7 @@ def _check_pattern(pattern: re.Pattern[str]) -> None:
             )
 
 
-def _serialized(origin: str) -> str:
+def _serialize_origin(origin: str) -> str:
     """An origin as a browser sends it."""
     if origin == "null":
         return origin
@@ -255,12 +257,12 @@ def _no_origin(text: str) -> ValueError:
     )
 
 
-def _below(text: str) -> tuple[str, str]:
+def _parse_wildcard_origin(text: str) -> tuple[str, str]:
     """`https://*.example.com` as the beginning and the end of the origins below it."""
     scheme, separator, rest = text.partition("://*.")
     if not separator or "*" in rest:
         raise _no_origin(text)
-    whole = _serialized(f"{scheme}://{rest}")
+    whole = _serialize_origin(f"{scheme}://{rest}")
     scheme, _, rest = whole.partition("://")
     if _is_public_suffix(rest.partition(":")[0]):
         raise ValueError(

@@ -66,10 +66,10 @@ class CSRF:
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Check that this site sent the request, or that it carries a token."""
         if b"cookie" in request.fields and request.method not in _SAFE:
-            await self._check(request)
+            await self._check_request(request)
         return await call_next(request)
 
-    async def _check(self, request: Request) -> None:
+    async def _check_request(self, request: Request) -> None:
         if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
         trusted = source_is_trusted(request, self.trusted)

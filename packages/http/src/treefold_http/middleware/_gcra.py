@@ -37,14 +37,14 @@ class Rate:
     interval: int
 
     @property
-    def capacity(self) -> int:
+    def window_nanoseconds(self) -> int:
         """Nanoseconds until a burst that is used up is forgotten."""
         return self.burst * self.interval
 
     @property
-    def window(self) -> int:
+    def window_seconds(self) -> int:
         """The same in whole seconds."""
-        return -(-self.capacity // _SECOND)
+        return -(-self.window_nanoseconds // _SECOND)
 
 
 def parse_rate(text: str, burst: int | None) -> Rate:
@@ -83,7 +83,7 @@ class MemoryTable:
     def __len__(self) -> int:
         return len(self._times)
 
-    def take(self, key: str) -> tuple[int, int]:
+    def count_request(self, key: str) -> tuple[int, int]:
         """Count one request of a key.
 
         Returns:
@@ -96,15 +96,15 @@ class MemoryTable:
             key = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=24).hexdigest()
         known = self._times.get(key)
         time = (now if known is None or known < now else known) + rate.interval
-        wait = time - now - rate.capacity
+        wait = time - now - rate.window_nanoseconds
         if wait > 0:
             return wait, time - rate.interval - now
         if known is None:
-            self._remember(key, now)
+            self._add_key(key, now)
         self._times[key] = time
         return 0, time - now
 
-    def _remember(self, key: str, now: int) -> None:
+    def _add_key(self, key: str, now: int) -> None:
         ring = self._ring
         if len(ring) < self._max_keys:
             ring.append(key)

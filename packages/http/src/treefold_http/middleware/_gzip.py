@@ -132,7 +132,7 @@ class _Encoder:
             return
         start, self._start = self._start, None
         if start is not None:
-            start = self._started(start, message)
+            start = self._prepare_start(start, message)
             if self._coding is not None and not message.get("more_body", False):
                 await self._send_whole(start, message)
                 return
@@ -143,7 +143,7 @@ class _Encoder:
             message = {"type": kind, "body": body, "more_body": more}
         await self._send(message)
 
-    def _started(self, start: Message, first: Message) -> Message:
+    def _prepare_start(self, start: Message, first: Message) -> Message:
         """The start with the fields of its coding; `Vary` wherever the coding is a choice."""
         fields: RawHeaders = list(start["headers"])
         found = dict(fields)
@@ -158,13 +158,13 @@ class _Encoder:
             return {**start, "headers": fields}
         if first["type"] != "http.response.body":
             return {**start, "headers": fields}
-        self._coding = self._choose()
+        self._coding = self._choose_coding()
         if self._coding is None:
             return {**start, "headers": fields}
         self._new = self._gzip.codings[self._coding]
         if not is_whole:
-            self._add = self._new().add
-        fields = [_weak(pair) for pair in fields if pair[0] not in _OF_PLAIN_BYTES]
+            self._add = self._new().compress_chunk
+        fields = [_weaken_etag(pair) for pair in fields if pair[0] not in _OF_PLAIN_BYTES]
         fields.append((b"content-encoding", self._coding.encode()))
         return {**start, "headers": fields}
 
@@ -180,7 +180,7 @@ class _Encoder:
         kind = fields.get(b"content-type", b"")
         return not kind.startswith(_EVENTS) and self._gzip.is_compressible(kind)
 
-    def _choose(self) -> str | None:
+    def _choose_coding(self) -> str | None:
         request = self._request
         field = request.fields.get(b"accept-encoding")
         if field is None:
@@ -194,9 +194,9 @@ class _Encoder:
         assert self._new is not None, "a coding was chosen"  # noqa: S101 - set beside it
         body = message["body"]
         if len(body) > IN_THREAD:
-            body = await asyncio.to_thread(self._new().add, body, last=True)
+            body = await asyncio.to_thread(self._new().compress_chunk, body, last=True)
         else:
-            body = self._new().add(body, last=True)
+            body = self._new().compress_chunk(body, last=True)
         length = (b"content-length", b"%d" % len(body))
         await self._send({**start, "headers": [*start["headers"], length]})
         await self._send({**message, "body": body})
@@ -210,7 +210,7 @@ def _is_kept_private(fields: RawHeaders) -> bool:
     return bool(tokens & {b"private", b"no-transform"})
 
 
-def _weak(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+def _weaken_etag(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
     """A strong entity tag names the plain bytes; of compressed ones it is weak."""
     name, value = pair
     return (name, b"W/" + value) if name == b"etag" and not value.startswith(b"W/") else pair

@@ -42,12 +42,12 @@ class IPAllowlist:
         """Check that a request comes from one of the networks."""
         client = client_of(connection.scope)
         if client not in self._known:
-            self._check(client)
+            self._check_client(client)
         if is_relayed(connection):
             warn_of_relay(connection, "IPAllowlist", "refused a request")
             raise Forbidden(_REFUSED)
 
-    def _check(self, client: str) -> None:
+    def _check_client(self, client: str) -> None:
         address = parse_address(client)
         if address is None or address not in self._networks:
             raise Forbidden(_REFUSED)

@@ -69,7 +69,7 @@ class Metrics:
         self._path = None if path is None else path.encode()
         self.allowed = Networks(allowed, of="Metrics")
         self._library = _import_library()
-        self._families = _families(buckets)
+        self._families = _load_families(buckets)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the layer of a route, with its labels."""
@@ -121,9 +121,11 @@ class _Layer:
             return await request.app.in_thread(self._metrics.render)
         began = perf_counter()
         self._running.inc()
-        return await until_over(request, call_next, lambda r: self._record(request, r, began))
+        return await until_over(
+            request, call_next, lambda r: self._record_request(request, r, began)
+        )
 
-    def _record(self, request: Request, sent: int | None, began: float) -> None:
+    def _record_request(self, request: Request, sent: int | None, began: float) -> None:
         method = request.method if request.method in METHODS else "OTHER"
         status = _LEFT if sent is None else sent
         counter = self._children.get((method, status))
@@ -173,7 +175,7 @@ class _Families:
 _made: dict[str, _Families] = {}
 
 
-def _families(buckets: Sequence[float]) -> _Families:
+def _load_families(buckets: Sequence[float]) -> _Families:
     if "families" not in _made:
         _made["families"] = _Families(_import_library(), buckets)
     return _made["families"]

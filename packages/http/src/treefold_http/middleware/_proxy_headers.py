@@ -54,17 +54,17 @@ class ProxyHeaders:
         if (parse_address(peer[0]) if peer else None) not in self.trusted:
             return
         headers = connection.headers
-        client = self._client(headers.getlist("x-forwarded-for"))
+        client = self._find_client(headers.getlist("x-forwarded-for"))
         if client is not None:
             scope["client"] = (str(client), 0)
-        protocol = _last(headers.getlist("x-forwarded-proto")).lower()
+        protocol = _last_value(headers.getlist("x-forwarded-proto")).lower()
         if protocol in _SECURE:
             kind = "ws" if scope["type"] == "websocket" else "http"
             scope["scheme"] = f"{kind}s" if _SECURE[protocol] else kind
-        if self.has_host and (host := _last(headers.getlist("x-forwarded-host"))):
+        if self.has_host and (host := _last_value(headers.getlist("x-forwarded-host"))):
             _replace_host(connection, host)
 
-    def _client(self, fields: list[str]) -> IPAddress | None:
+    def _find_client(self, fields: list[str]) -> IPAddress | None:
         client: IPAddress | None = None
         for text in reversed(",".join(fields).split(",")):
             address = parse_address(text.strip())
@@ -78,7 +78,7 @@ class ProxyHeaders:
     before = adjust
 
 
-def _last(fields: list[str]) -> str:
+def _last_value(fields: list[str]) -> str:
     """Return the last value, which the nearest proxy wrote."""
     return fields[-1].rpartition(",")[2].strip() if fields else ""
 

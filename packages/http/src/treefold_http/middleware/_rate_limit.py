@@ -174,7 +174,7 @@ class RateLimit:
 
 
 def _policy_of(limit: RateLimit, label: str) -> str:
-    return f'"{label}";q={limit.rate.burst};w={limit.rate.window}'
+    return f'"{label}";q={limit.rate.burst};w={limit.rate.window_seconds}'
 
 
 class _Bucket:
@@ -207,7 +207,7 @@ class _Bucket:
         if is_relayed(connection):
             warn_of_relay(connection, "RateLimit", "counts all clients as one")
 
-    def tell(self, connection: Connection, wait: int, used: int) -> None:
+    def apply_limit(self, connection: Connection, wait: int, used: int) -> None:
         """Add the fields; refuse where the client must wait.
 
         Args:
@@ -217,7 +217,7 @@ class _Bucket:
             TooManyRequests: with the seconds to wait.
         """
         rate = self.rate
-        left = 0 if wait else (rate.capacity - used) // rate.interval
+        left = 0 if wait else (rate.window_nanoseconds - used) // rate.interval
         fields: RawHeaders = [
             self._policy,
             (b"ratelimit", self._format % (left, -(-used // _SECOND))),
@@ -246,8 +246,8 @@ class _InMemory:
         self._table_of = limit.table_of
 
     def before(self, connection: Connection) -> None:
-        wait, used = self._table_of(connection.app).take(self._bucket.key_of(connection))
-        self._bucket.tell(connection, wait, used)
+        wait, used = self._table_of(connection.app).count_request(self._bucket.key_of(connection))
+        self._bucket.apply_limit(connection, wait, used)
 
 
 class _OnRedis:
@@ -260,26 +260,26 @@ class _OnRedis:
         self._shared = limit.shared
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
-        await self._take(request)
+        await self._count_request(request)
         return await call_next(request)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        await self._take(websocket)
+        await self._count_request(websocket)
         await call_next(websocket)
 
-    async def _take(self, connection: Connection) -> None:
+    async def _count_request(self, connection: Connection) -> None:
         bucket = self._bucket
         names, limits = connection.app.names, self._limits_of(connection.app)
         client = client_digest(bucket.key_of(connection))
         key = own_key(names, self._kind, client, shared=self._shared)
         try:
             if not self._shared:
-                await limits.claim(names)
-            wait, used = await limits.take(key, self._interval, self._capacity)
+                await limits.claim_names(names)
+            wait, used = await limits.count_request(key, self._interval, self._capacity)
         except RedisUnavailable:
             if bucket.passes:
                 return
             raise ServiceUnavailable(
                 "Requests cannot be counted now", headers={"Retry-After": "1"}
             ) from None
-        bucket.tell(connection, wait * 1000, used * 1000)
+        bucket.apply_limit(connection, wait * 1000, used * 1000)

@@ -57,7 +57,7 @@ class RedisLimits:
         self._redis: SharedRedis = shared_redis(url, effect=effect, app=app)
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
-    async def claim(self, names: NameSpace) -> None:
+    async def claim_names(self, names: NameSpace) -> None:
         """Make sure that no other deployment counts under the names of an application.
 
         Raises:
@@ -65,16 +65,16 @@ class RedisLimits:
             SettingsError: another one does.
         """
         if self._redis.is_claim_due(names):
-            await self._redis.claim(names)
+            await self._redis.claim_names(names)
 
-    async def take(self, key: str, interval: int, capacity: int) -> Reply:
+    async def count_request(self, key: str, interval: int, capacity: int) -> Reply:
         """Count one request of a key.
 
         Args:
             interval, capacity: of its rate, in microseconds.
 
         Returns:
-            As `MemoryTable.take`, in microseconds.
+            As `MemoryTable.count_request`, in microseconds.
 
         Raises:
             RedisUnavailable: after 100 ms at most.
@@ -94,9 +94,9 @@ class RedisLimits:
             while batch := queue.waiting[:MOST]:
                 del queue.waiting[:MOST]
                 try:
-                    replies = await self._ask(batch)
+                    replies = await self._count_batch(batch)
                 except BaseException as error:
-                    _fail([*batch, *queue.waiting], error)
+                    _fail_requests([*batch, *queue.waiting], error)
                     queue.waiting.clear()
                     if not isinstance(error, Exception):
                         raise
@@ -107,13 +107,13 @@ class RedisLimits:
         finally:
             queue.sender = None
 
-    async def _ask(self, batch: list[_Waiting]) -> list[Reply]:
+    async def _count_batch(self, batch: list[_Waiting]) -> list[Reply]:
         keys = [one.key for one in batch]
         arguments = [number for one in batch for number in (one.interval, one.capacity)]
         return await self._redis.execute("EVAL", SCRIPT, len(keys), *keys, *arguments)
 
 
-def _fail(requests: list[_Waiting], error: BaseException) -> None:
+def _fail_requests(requests: list[_Waiting], error: BaseException) -> None:
     for one in requests:
         if one.reply.done():
             continue

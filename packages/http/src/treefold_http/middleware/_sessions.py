@@ -118,7 +118,9 @@ class Sessions:
         self._lifetimes = Lifetimes(idle, min(anonymous, idle), absolute)
         self._preload = preload
         self.guard = (
-            CSRF(trusted_origins=trusted_origins, cookies=self.cookie.names) if csrf else None
+            CSRF(trusted_origins=trusted_origins, cookies=self.cookie.possible_names)
+            if csrf
+            else None
         )
         self._keepers: WeakKeyDictionary[Runtime, Keeper] = WeakKeyDictionary()
         self._last: tuple[Runtime | None, Any] = (None, None)
@@ -203,11 +205,11 @@ class Sessions:
         request.opened_session = None
         keeper.loop = asyncio.get_running_loop()
         if self._preload and keeper.has_cookie(request):
-            await request.session.preload()
+            await request.session.preload_record()
         response = await call_next(request)
         session = request.opened_session
         if session is not None and session.is_touched:
-            await _save(session, keeper, request, response.status)
+            await _save_session(session, keeper, request, response.status)
         return response
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
@@ -215,7 +217,7 @@ class Sessions:
         keeper = websocket.session_keeper = self.keeper_of(websocket.app)
         websocket.opened_session = None
         if keeper.waits and keeper.has_cookie(websocket):
-            await websocket.session.preload()
+            await websocket.session.preload_record()
         await call_next(websocket)
 
 
@@ -233,7 +235,7 @@ class _Hooks:
     def after(self, request: Request, response: Response) -> None:
         session = request.opened_session
         if session is not None and session.is_touched:
-            work = _save(session, self._keeper_of(request.app), request, response.status)
+            work = _save_session(session, self._keeper_of(request.app), request, response.status)
             try:
                 work.send(None)
             except StopIteration:
@@ -241,12 +243,12 @@ class _Hooks:
             raise RuntimeError("A store without awaits must not suspend")
 
 
-async def _save(session: Session, keeper: Keeper, request: Request, status: int) -> None:
+async def _save_session(session: Session, keeper: Keeper, request: Request, status: int) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
     session.is_closed = True
     has_no_store = _NO_STORE in (request.answer_fields or ())
     request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
-    await keeper.save(session, request, status)
+    await keeper.save_session(session, request, status)
 
 
 _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")

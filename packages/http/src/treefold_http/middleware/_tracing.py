@@ -93,15 +93,15 @@ class _Layer:
         self._route = route
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
-        span, token = self._begin(request, request.method)
+        span, token = self._begin_span(request, request.method)
 
-        def end(status: int | None) -> None:
-            self._end(request, span, token, status)
+        def end_span(status: int | None) -> None:
+            self._end_span(request, span, token, status)
 
-        return await until_over(request, call_next, end)
+        return await until_over(request, call_next, end_span)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        span, token = self._begin(websocket, "WEBSOCKET")
+        span, token = self._begin_span(websocket, "WEBSOCKET")
         refusal: int | None = None
         try:
             await call_next(websocket)
@@ -114,9 +114,9 @@ class _Layer:
             websocket.error = error
             raise
         finally:
-            self._end(websocket, span, token, 101 if websocket.accepted else refusal)
+            self._end_span(websocket, span, token, 101 if websocket.accepted else refusal)
 
-    def _begin(self, connection: Connection, method: str) -> tuple[Any, Any]:
+    def _begin_span(self, connection: Connection, method: str) -> tuple[Any, Any]:
         tracing = self._tracing
         fields = connection.headers
         carrier = {
@@ -131,12 +131,12 @@ class _Layer:
             known if template is None else f"{known} {template}",
             context=parent,
             kind=tracing.trace.SpanKind.SERVER,
-            attributes=_attributes(connection, known, template),
+            attributes=_build_attributes(connection, known, template),
         )
         current = tracing.context.attach(tracing.trace.set_span_in_context(span, parent))
         return span, (current, _tracing.set(tracing))
 
-    def _end(self, connection: Connection, span: Any, token: Any, status: int | None) -> None:
+    def _end_span(self, connection: Connection, span: Any, token: Any, status: int | None) -> None:
         tracing = self._tracing
         if status is not None:
             span.set_attribute("http.response.status_code", status)
@@ -151,7 +151,7 @@ class _Layer:
         _tracing.reset(mine)
 
 
-def _attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
+def _build_attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
     """Attributes by the conventions of OpenTelemetry for HTTP servers."""
     scope = connection.scope
     masked = connection.masked_segments()

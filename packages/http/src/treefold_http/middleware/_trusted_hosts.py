@@ -46,10 +46,10 @@ class TrustedHosts:
         self._exact: set[str] = set()
         self._below: list[tuple[str, str]] = []
         for name in allowed or LOOPBACK:
-            self._add(name)
+            self._add_host(name)
         self._known: set[bytes] = set()
 
-    def _add(self, name: str) -> None:
+    def _add_host(self, name: str) -> None:
         below = name.startswith("*.")
         host = name.removeprefix("*.") if below else name
         if not host.isascii() or not is_host(host.encode()):
@@ -83,7 +83,7 @@ class TrustedHosts:
             return True
         return False
 
-    def _check(self, connection: Connection) -> None:
+    def _check_host(self, connection: Connection) -> None:
         host = connection.host
         if self.allows(host) or (connection.app.dev and split_host(host)[0] in LOOPBACK):
             return
@@ -94,4 +94,4 @@ class TrustedHosts:
     def before(self, connection: Connection) -> None:
         """Refuse a request for any other host."""
         if connection.fields.get(b"host") not in self._known:
-            self._check(connection)
+            self._check_host(connection)

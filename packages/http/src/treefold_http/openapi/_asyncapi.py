@@ -9,7 +9,7 @@ from treefold_http._project.plans import WEBSOCKET
 from treefold_http.openapi._components import Components, Schema, object_of
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import parameters_of
-from treefold_http.openapi._responses import EVENTS, gives_events, returned
+from treefold_http.openapi._responses import EVENTS, gives_events, read_return_type
 from treefold_http.openapi._routes import Described, words_of
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import messages_of
@@ -33,15 +33,15 @@ def write_asyncapi(
             continue
         if found.route.method == WEBSOCKET:
             _add_socket(found, schemas, **parts)
-        elif gives_events(returned(found)):
+        elif gives_events(read_return_type(found)):
             _add_events(found, schemas, **parts)
     document: dict[str, Any] = {
         "asyncapi": VERSION,
-        "info": info.table(version),
+        "info": info.build_info_object(version),
         "defaultContentType": "application/json",
         **parts,
     }
-    if named := components.finish():
+    if named := components.build_named_schemas():
         document["components"] = {"schemas": named}
     return document
 
@@ -60,22 +60,22 @@ def _add_socket(
         for side, media_types in sides.items()
         for media, schema in media_types.items()
     }
-    channel = _channel(found, messages)
+    channel = _build_channel(found, messages)
     parameters = parameters_of(found, schemas)
     bindings: dict[str, Any] = {"method": "GET"}
     for place, key in (("query", "query"), ("header", "headers")):
         chosen = [parameter for parameter in parameters if parameter["in"] == place]
         if chosen:
-            bindings[key] = _object(chosen)
+            bindings[key] = _build_object_schema(chosen)
     channel["bindings"] = {"ws": bindings}
     channels[found.id] = channel
     for side in sides:
-        operations[f"{found.id}_{side}"] = _operation(
+        operations[f"{found.id}_{side}"] = _build_operation(
             found, side, [name for name in messages if name.startswith(f"{side}_")]
         )
 
 
-def _object(parameters: Sequence[Mapping[str, Any]]) -> Schema:
+def _build_object_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
     required = [parameter["name"] for parameter in parameters if parameter["required"]]
     return object_of({each["name"]: each["schema"] for each in parameters}, required)
 
@@ -84,13 +84,15 @@ def _add_events(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
     payload = schemas.of_output(found.contract)
-    channels[found.id] = _channel(found, {"event": {"contentType": EVENTS, "payload": payload}})
-    operation = _operation(found, "send", ["event"])
+    channels[found.id] = _build_channel(
+        found, {"event": {"contentType": EVENTS, "payload": payload}}
+    )
+    operation = _build_operation(found, "send", ["event"])
     operation["bindings"] = {"http": {"method": found.route.method}}
     operations[f"{found.id}_send"] = operation
 
 
-def _channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
+def _build_channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
     words = words_of(found)
     made: dict[str, Any] = {"address": found.place.path, "messages": dict(messages)}
     made |= {key: words[key] for key in ("summary", "description") if key in words}
@@ -101,7 +103,7 @@ def _channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _operation(found: Described, action: str, messages: Sequence[str]) -> dict[str, Any]:
+def _build_operation(found: Described, action: str, messages: Sequence[str]) -> dict[str, Any]:
     channel = f"#/channels/{found.id}"
     made: dict[str, Any] = {
         "action": action,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from treefold_http.openapi._names import free_name, pascal
+from treefold_http.openapi._names import free_name, to_pascal_case
 from treefold_router import parameter_name, version_number
 
 _LOCAL = "Services"
@@ -35,30 +35,34 @@ class Home:
             self.version = self.modules[1]
 
     @property
-    def order(self) -> tuple[Any, ...]:
+    def sort_key(self) -> tuple[Any, ...]:
         """Sorts homes: the framework, shared modules, then versions, each by its folders."""
         place = 0 if self.is_own else 2 if self.version else 1
         return place, version_number(self.version) or 0, self.modules[:-1], self.modules
 
     @property
-    def place(self) -> Sequence[str]:
+    def unversioned_modules(self) -> Sequence[str]:
         """The modules below the version."""
         return self.modules[2:] if self.version else self.modules
 
     @cached_property
-    def folders(self) -> list[str]:
+    def prefix_folders(self) -> list[str]:
         """The folders that a name may have as its prefix, in PascalCase."""
-        shown = self.place[:-1] if self.version else self.place
-        return [pascal(each) for each in shown if parameter_name(each) is None and each != _LOCAL]
+        shown = self.unversioned_modules[:-1] if self.version else self.unversioned_modules
+        return [
+            to_pascal_case(each)
+            for each in shown
+            if parameter_name(each) is None and each != _LOCAL
+        ]
 
-    def prefixes(self, *, skip_folder: bool) -> Iterator[str]:
+    def iter_prefixes(self, *, skip_folder: bool) -> Iterator[str]:
         """Yield prefixes for a class name, the shortest first.
 
         Args:
             skip_folder: True if the last folder alone does not tell it from another class.
         """
-        stem = pascal(self.place[-1].capitalize()) if self.version else ""
-        for shown in (self.folders[-1:], self.folders):
+        stem = to_pascal_case(self.unversioned_modules[-1].capitalize()) if self.version else ""
+        for shown in (self.prefix_folders[-1:], self.prefix_folders):
             if shown and not skip_folder:
                 yield "".join(shown)
             if stem:
@@ -103,8 +107,8 @@ def name_groups(nodes: Sequence[Node], groups: Sequence[int]) -> dict[int, str]:
         if group not in known:
             known.append(group)
     naming = _Naming({node.name for node in nodes})
-    for family in sorted(families.values(), key=lambda each: each.home.order):
-        naming.add(family)
+    for family in sorted(families.values(), key=lambda each: each.home.sort_key):
+        naming.name_family(family)
     return naming.names
 
 
@@ -117,46 +121,49 @@ class _Naming:
         self._used: set[str] = set()
         self._named: dict[str, list[_Family]] = {}
 
-    def add(self, family: _Family) -> None:
+    def name_family(self, family: _Family) -> None:
         shared = next((self.names[group] for group in family.outputs if group in self.names), None)
         outputs = [group for group in family.outputs if group not in self.names]
         others = {*self.names, *family.outputs}
         inputs = [group for group in family.inputs if group not in others]
         if not outputs and not inputs:
             return
-        family.name = shared or self._choose(family)
+        family.name = shared or self._choose_name(family)
         self._named.setdefault(family.base, []).append(family)
         own = [] if shared else [family.name]
         for group in outputs:
-            self.names[group] = own.pop() if own else self._free(family.name)
+            self.names[group] = own.pop() if own else self._claim_free_name(family.name)
         name = f"{family.name}Input"
         wanted = [name, f"{name}_{family.home.version}"] if family.home.version else [name]
         for group in inputs:
-            self.names[group] = own.pop() if own else self._free(name, *wanted)
+            self.names[group] = own.pop() if own else self._claim_free_name(name, *wanted)
 
-    def _choose(self, family: _Family) -> str:
+    def _choose_name(self, family: _Family) -> str:
         if family.base in self._used:
-            return self._free(family.base, *self._candidates(family))
+            return self._claim_free_name(family.base, *self._iter_candidates(family))
         self._used.add(family.base)
         return family.base
 
-    def _free(self, name: str, *wanted: str) -> str:
+    def _claim_free_name(self, name: str, *wanted: str) -> str:
         found = free_name(name, self._taken, *wanted)
         self._taken.add(found)
         self._used.add(found)
         return found
 
-    def _candidates(self, family: _Family) -> Iterator[str]:
+    def _iter_candidates(self, family: _Family) -> Iterator[str]:
         home = family.home
         same = self._named[family.base]
         for other in same:
-            if home.version != other.home.version and home.place == other.home.place:
+            if (
+                home.version != other.home.version
+                and home.unversioned_modules == other.home.unversioned_modules
+            ):
                 yield f"{other.name}_{home.version}"
         beside = any(
-            other.home.version == home.version and other.home.folders == home.folders
+            other.home.version == home.version and other.home.prefix_folders == home.prefix_folders
             for other in same
         )
-        names = [f"{prefix}{family.base}" for prefix in home.prefixes(skip_folder=beside)]
+        names = [f"{prefix}{family.base}" for prefix in home.iter_prefixes(skip_folder=beside)]
         yield from names
         if home.version:
             yield from (f"{name}_{home.version}" for name in names)

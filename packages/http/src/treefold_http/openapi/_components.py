@@ -31,71 +31,74 @@ class Components:
         self._by_key: dict[Hashable, int] = {}
         self._references: list[tuple[Schema, str, int]] = []
 
-    def known(self, key: Hashable) -> Schema | None:
+    def find_reference(self, key: Hashable) -> Schema | None:
         """Return a reference to the schema added under a key, or None."""
         node = self._by_key.get(key)
-        return None if node is None else self.refer(node)
+        return None if node is None else self.make_reference(node)
 
-    def add(self, key: Hashable, name: str, home: Any = None, *, late: bool = False) -> int:
-        """Add an empty node for a schema that may refer to itself; `fill` sets the schema.
+    def add_node(self, key: Hashable, name: str, home: Any = None, *, late: bool = False) -> int:
+        """Add an empty node for a schema that may refer to itself; `set_schema` sets the schema.
 
         Args:
             home: the class that the schema describes; None for a schema of the framework.
             late: True for the input of a class, whose output takes the name of the class.
         """
-        self._nodes.append(Node(_clean(name), Home(home), late))
+        self._nodes.append(Node(_clean_name(name), Home(home), late))
         self._schemas.append({})
         node = self._by_key[key] = len(self._nodes) - 1
         return node
 
-    def fill(self, node: int, schema: Schema) -> None:
+    def set_schema(self, node: int, schema: Schema) -> None:
         """Set the schema of a node, without a title: readers take titles as names of classes."""
         schema.pop("title", None)
         self._schemas[node] = schema
 
-    def node(self, key: Hashable) -> int:
+    def find_node(self, key: Hashable) -> int:
         """Return the node that was added under a key."""
         return self._by_key[key]
 
-    def alias(self, key: Hashable, node: int) -> None:
+    def add_alias(self, key: Hashable, node: int) -> None:
         """Register a node under an additional key."""
         self._by_key[key] = node
 
-    def refer(self, node: int) -> Schema:
-        """Return a reference to a node; `finish` writes its target."""
-        return self.point({}, "$ref", node)
+    def make_reference(self, node: int) -> Schema:
+        """Return a reference to a node; `build_named_schemas` writes its target."""
+        return self.register_reference({}, "$ref", node)
 
-    def point(self, table: Schema, key: str, node: int) -> Schema:
-        """Register `table[key]`, which `finish` sets to the address of a node; return the table."""
+    def register_reference(self, table: Schema, key: str, node: int) -> Schema:
+        """Register `table[key]` and return the table.
+
+        `build_named_schemas` sets it to the address of a node.
+        """
         table[key] = f"#{node}"  # differs per node, so that unresolved references are not equal
         self._references.append((table, key, node))
         return table
 
-    def header(self, name: str, made: Schema) -> Schema:
+    def add_header(self, name: str, made: Schema) -> Schema:
         """Return a reference to a header field, or the object itself if the name is taken."""
         known = self.headers.setdefault(name, made)
         return {"$ref": f"#/components/headers/{name}"} if known == made else made
 
-    def finish(self) -> dict[str, Schema]:
+    def build_named_schemas(self) -> dict[str, Schema]:
         """Name every schema, write the targets of references, and return the schemas by name."""
         for table, key, _ in self._references:
             table[key] = ""
-        groups = self._groups()
+        groups = self._group_nodes()
         names = name_groups(self._nodes, groups)
         for table, key, node in self._references:
             table[key] = f"#/components/schemas/{names[groups[node]]}"
         found = {names[group]: self._schemas[node] for node, group in enumerate(groups)}
         return dict(sorted(found.items()))
 
-    def _groups(self) -> list[int]:
+    def _group_nodes(self) -> list[int]:
         """Return the group of each node, splitting groups until all of their references agree."""
-        targets = self._targets()
-        groups = _numbered(
+        targets = self._find_targets()
+        groups = _number_keys(
             (node.name, json.dumps(schema))
             for node, schema in zip(self._nodes, self._schemas, strict=True)
         )
         while True:
-            finer = _numbered(
+            finer = _number_keys(
                 (group, tuple(groups[target] for target in targets[node]))
                 for node, group in enumerate(groups)
             )
@@ -103,12 +106,12 @@ class Components:
                 return groups
             groups = finer
 
-    def _targets(self) -> list[list[int]]:
+    def _find_targets(self) -> list[list[int]]:
         known: dict[int, list[int]] = {}
         for table, _, node in self._references:
             known.setdefault(id(table), []).append(node)
         return [
-            [target for part in _parts(schema) for target in known.get(id(part), ())]
+            [target for part in _iter_tables(schema) for target in known.get(id(part), ())]
             for schema in self._schemas
         ]
 
@@ -130,19 +133,19 @@ def object_of(properties: Mapping[str, Schema], required: Sequence[str]) -> Sche
     return {**made, "required": required} if required else made
 
 
-def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:
+def add_keywords(schema: Schema, said: Mapping[str, Any]) -> Schema:
     """Return a schema with added keywords; a reference is kept as an object of its own."""
     if not said:
         return schema
     return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
 
 
-def _numbered(keys: Iterator[Hashable]) -> list[int]:
+def _number_keys(keys: Iterator[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def _parts(value: object) -> Iterator[Schema]:
+def _iter_tables(value: object) -> Iterator[Schema]:
     """Yield every table in a schema, outer ones first."""
     waiting = [value]
     while waiting:
@@ -155,5 +158,5 @@ def _parts(value: object) -> Iterator[Schema]:
             waiting.extend(cast("list[object]", part))
 
 
-def _clean(name: str) -> str:
+def _clean_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_")[:200] or "Model"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from treefold_http._wire.json import dumps, loads
-from treefold_http.openapi._components import beside
+from treefold_http.openapi._components import add_keywords
 
 _NUMBERS = (
     ("gt", "exclusiveMinimum"),
@@ -28,7 +28,7 @@ _LENGTHS: Mapping[str, tuple[str, str]] = {
 _ENCODED = "base64"
 
 
-def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
+def apply_constraints(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
     """Return a schema with the constraints and descriptions from the metadata of an annotation.
 
     Args:
@@ -39,7 +39,7 @@ def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
     kind = _ENCODED if "contentEncoding" in schema else schema.get("type")
     for marker in markers:
         _read(marker, kind, said)
-    return beside(schema, said)
+    return add_keywords(schema, said)
 
 
 def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
     for inner in cast("list[Any]", getattr(marker, "metadata", None) or ()):
         _read(inner, kind, said)
     for name, keyword in _NUMBERS:
-        value = plain(getattr(marker, name, None))
+        value = to_json_value(getattr(marker, name, None))
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             said[keyword] = value
     _read_lengths(marker, kind, said)
@@ -79,7 +79,7 @@ def _read_words(marker: Any, said: dict[str, Any]) -> None:
         said["description"] = documentation
     examples = getattr(marker, "examples", None)
     if isinstance(examples, list):
-        said["examples"] = [plain(example) for example in cast("list[Any]", examples)]
+        said["examples"] = [to_json_value(example) for example in cast("list[Any]", examples)]
     if getattr(marker, "deprecated", None) is True:
         said["deprecated"] = True
 
@@ -97,14 +97,14 @@ _FORMS: Mapping[str, tuple[type, ...]] = {
 
 def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
     """Return a schema with a default, unless that has no JSON form or is of another type."""
-    value = plain(default)
+    value = to_json_value(default)
     kinds = _FORMS.get(schema.get("type", ""))
     if (value is None and default is not None) or (kinds and type(value) not in kinds):
         return schema
-    return beside(schema, {"default": value})
+    return add_keywords(schema, {"default": value})
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return the JSON form of a default or an example, or None if there is none."""
     try:
         return loads(dumps(value))

@@ -59,18 +59,22 @@ def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Describe
             shown_as = free_name(name, taken, f"{name}_{version}")
             taken.add(shown_as)
             names[security_key(demand)] = shown_as
-            clashes.append(Clash(name, shown_as, _place(known, root), _place(demand, root)))
+            clashes.append(
+                Clash(name, shown_as, _locate_demand(known, root), _locate_demand(demand, root))
+            )
     if not clashes:
         return list(routes), []
 
-    def renamed(demand: Security) -> Security:
+    def rename_demand(demand: Security) -> Security:
         return demand._replace(name=names.get(security_key(demand), demand.name))
 
-    changed = [replace(route, security=tuple(map(renamed, route.security))) for route in routes]
+    changed = [
+        replace(route, security=tuple(map(rename_demand, route.security))) for route in routes
+    ]
     return changed, clashes
 
 
-def _place(demand: Security, root: Path) -> str:
+def _locate_demand(demand: Security, root: Path) -> str:
     file, _, line = demand.place.rpartition(":")
     path = Path(file)
     base = root.resolve()

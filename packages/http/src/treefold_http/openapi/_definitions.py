@@ -23,14 +23,16 @@ _HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
 def classes_of(node: tree.TypeNode) -> dict[str, Described]:
     """Return the records and enums in a type by the names that their definitions may have."""
     found: dict[str, Described] = {}
-    for each, _ in tree.walk(node):
+    for each, _ in tree.walk_types(node):
         if isinstance(each, tree.Record) or (isinstance(each, tree.Choice) and each.kind):
             kind: Any = each.kind
             module, path = str(kind.__module__), str(kind.__qualname__)
-            short = _normal(str(getattr(each.bare, "__name__", name_of(each.bare))))
+            short = _normalize_name(
+                str(getattr(each.bare_annotation, "__name__", name_of(each.bare_annotation)))
+            )
             found.setdefault(short, each)
-            found.setdefault(_normal(f"{module}.{path}").replace(".", "__"), each)
-            found.setdefault(_normal(f"{module}.{path}"), each)
+            found.setdefault(_normalize_name(f"{module}.{path}").replace(".", "__"), each)
+            found.setdefault(_normalize_name(f"{module}.{path}"), each)
     return found
 
 
@@ -41,7 +43,7 @@ def is_discriminated(node: tree.TypeNode) -> bool:
     return _has_discriminator(node) or all(map(_is_tagged, node.options))
 
 
-def alternatives(node: tree.TypeNode) -> list[tree.TypeNode]:
+def list_alternatives(node: tree.TypeNode) -> list[tree.TypeNode]:
     """Return the options of a union, of which those with a discriminator are one."""
     if not isinstance(node, tree.UnionType):
         return [node]
@@ -90,5 +92,5 @@ def schema_generator() -> Any:
     return Generator
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9.\-_]", "_", name)

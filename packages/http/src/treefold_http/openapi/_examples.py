@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from treefold_http._types import tree
-from treefold_http.openapi._constraints import plain
+from treefold_http.openapi._constraints import to_json_value
 
 
 def by_alias(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
@@ -16,9 +16,9 @@ def by_alias(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
         taken: True for the aliases of a body, which may differ from those of a response.
     """
     try:
-        return _renamed(node, plain(value), taken)
+        return _apply_aliases(node, to_json_value(value), taken)
     except Exception:  # the types are user code, and the example may not be of the type
-        return plain(value)
+        return to_json_value(value)
 
 
 def add_aliases(node: tree.TypeNode, schema: dict[str, Any], *, taken: bool) -> None:
@@ -29,50 +29,52 @@ def add_aliases(node: tree.TypeNode, schema: dict[str, Any], *, taken: bool) -> 
         schema["example"] = by_alias(node, schema["example"], taken=taken)
 
 
-def _renamed(node: tree.TypeNode, value: Any, taken: bool) -> Any:
+def _apply_aliases(node: tree.TypeNode, value: Any, taken: bool) -> Any:
     if isinstance(node, tree.Named):
-        return _renamed(node.target, value, taken)
+        return _apply_aliases(node.target_type, value, taken)
     if isinstance(node, tree.UnionType):
-        return _renamed(_option(node, value), value, taken)
+        return _apply_aliases(_choose_option(node, value), value, taken)
     if isinstance(value, list):
         items = cast("list[Any]", value)
         if isinstance(node, tree.TupleType):
-            return [_renamed(n, each, taken) for n, each in zip(node.items, items, strict=True)]
+            return [
+                _apply_aliases(n, each, taken) for n, each in zip(node.items, items, strict=True)
+            ]
         item = node.item if isinstance(node, tree.ListType) else node
-        return items if item is node else [_renamed(item, each, taken) for each in items]
+        return items if item is node else [_apply_aliases(item, each, taken) for each in items]
     if not isinstance(value, dict):
         return value
     table = cast("dict[str, Any]", value)
     if isinstance(node, tree.Table):
-        return {key: _renamed(node.value, each, taken) for key, each in table.items()}
-    return _record(node, table, taken) if isinstance(node, tree.Record) else table
+        return {key: _apply_aliases(node.value, each, taken) for key, each in table.items()}
+    return _apply_record_aliases(node, table, taken) if isinstance(node, tree.Record) else table
 
 
-def _record(node: tree.Record, table: dict[str, Any], taken: bool) -> dict[str, Any]:
+def _apply_record_aliases(node: tree.Record, table: dict[str, Any], taken: bool) -> dict[str, Any]:
     made = dict(table)
-    for member in node.members:
+    for member in node.declared_members:
         alias = member.read_as if taken else member.written_as
         name = alias or member.name
         given = name if name in table else member.name
         if given in table:
-            made[given] = _renamed(member.type, table[given], taken)
+            made[given] = _apply_aliases(member.type, table[given], taken)
             if given != name and node.family == "model":
                 made = {name if key == given else key: each for key, each in made.items()}
     return made
 
 
-def _option(node: tree.UnionType, value: Any) -> tree.TypeNode:
+def _choose_option(node: tree.UnionType, value: Any) -> tree.TypeNode:
     if not isinstance(value, dict):
         kinds = [option for option in node.options if isinstance(option, tree.ListType)]
         return kinds[0] if kinds and isinstance(value, list) else node.options[0]
     names = set(cast("dict[str, Any]", value))
     for option in node.options:
         if isinstance(option, tree.Record):
-            known = {name for member in option.members for name in _names(member)}
+            known = {name for member in option.declared_members for name in _member_names(member)}
             if names <= known:
                 return option
     return node.options[0]
 
 
-def _names(member: tree.Member) -> tuple[str | None, ...]:
+def _member_names(member: tree.Member) -> tuple[str | None, ...]:
     return member.name, member.read_as, member.written_as

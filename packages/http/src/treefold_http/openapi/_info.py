@@ -24,7 +24,7 @@ class Info:
     latest: str
     description: str | None = None
 
-    def table(self, version: str | None) -> dict[str, Any]:
+    def build_info_object(self, version: str | None) -> dict[str, Any]:
         """Return the Info Object for the document of one API version, or of all."""
         made = {"title": self.title, "version": version or self.version or self.latest}
         if self.description:
@@ -41,9 +41,9 @@ def read_info(root: Path, latest: str | None) -> Info:
     project = content.get("project")
     said = cast("dict[str, Any]", project) if isinstance(project, dict) else {}
 
-    def text(key: str) -> str | None:
+    def find_text(key: str) -> str | None:
         value = said.get(key)
         return value if isinstance(value, str) and value else None
 
-    title = text("name") or root.resolve().name or "API"
-    return Info(title, text("version"), latest or "v1", text("description"))
+    title = find_text("name") or root.resolve().name or "API"
+    return Info(title, find_text("version"), latest or "v1", find_text("description"))

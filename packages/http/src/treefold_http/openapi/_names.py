@@ -17,18 +17,18 @@ def free_name(name: str, taken: Container[str], *wanted: str) -> str:
     return next(each for each in chain(wanted, numbered) if each not in taken)
 
 
-def identifier(text: str) -> str:
+def to_identifier(text: str) -> str:
     """Return a text as part of an identifier: ASCII letters, digits and `_`."""
-    return re.sub(r"[^A-Za-z0-9]+", _between, text).strip("_") or "x"
+    return re.sub(r"[^A-Za-z0-9]+", _replace_characters, text).strip("_") or "x"
 
 
-def _between(found: re.Match[str]) -> str:
+def _replace_characters(found: re.Match[str]) -> str:
     # Letters of other scripts become their code points: otherwise two folders could share an id,
     # and a third could change which of them gets `_2`.
     letters = "".join(f"u{ord(letter):04x}" for letter in found[0] if letter.isalnum())
     return f"_{letters}_" if letters else "_"
 
 
-def pascal(text: str) -> str:
+def to_pascal_case(text: str) -> str:
     """Return a text in PascalCase: `order-line` is `OrderLine`."""
-    return "".join(part[:1].upper() + part[1:] for part in identifier(text).split("_"))
+    return "".join(part[:1].upper() + part[1:] for part in to_identifier(text).split("_"))

@@ -44,19 +44,19 @@ def write_openapi(
     for found in shown:
         item = paths.setdefault(found.place.path, {})
         if found.route.method == WEBSOCKET:
-            item["x-websocket"] = _socket(found, schemas)
+            item["x-websocket"] = _describe_socket(found, schemas)
         else:
             item[found.route.method.lower()] = operation_of(found, schemas)
     document: dict[str, Any] = {
         "openapi": VERSION,
-        "info": info.table(version),
+        "info": info.build_info_object(version),
         "paths": dict(sorted(paths.items())),
     }
     operations = [found for found in shown if found.route.method != WEBSOCKET]
     if tags := sorted({tag for found in operations for tag in tags_of(found)}):
         document["tags"] = [{"name": tag} for tag in tags]
     parts = {
-        "schemas": components.finish(),
+        "schemas": components.build_named_schemas(),
         "headers": components.headers,
         "securitySchemes": schemes_of(shown),
     }
@@ -65,7 +65,7 @@ def write_openapi(
     return document
 
 
-def _socket(found: Described, schemas: Schemas) -> dict[str, Any]:
+def _describe_socket(found: Described, schemas: Schemas) -> dict[str, Any]:
     made = words_of(found)
     if parameters := parameters_of(found, schemas):
         made["parameters"] = parameters

@@ -7,7 +7,7 @@ from typing import Any
 
 from treefold_http._injection.contract import Input
 from treefold_http._injection.secured import Security
-from treefold_http.openapi._components import Schema, beside, object_of
+from treefold_http.openapi._components import Schema, add_keywords, object_of
 from treefold_http.openapi._constraints import with_default
 from treefold_http.openapi._responses import EVENTS, JSON, responses_of
 from treefold_http.openapi._routes import Described, words_of
@@ -28,7 +28,7 @@ def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
         made["summary"] = f"{described.route.method} {described.place.path}"
     if parameters := parameters_of(described, schemas):
         made["parameters"] = parameters
-    if (body := _body(described, schemas)) is not None:
+    if (body := _build_body(described, schemas)) is not None:
         made["requestBody"] = body
     made["responses"] = responses_of(described, schemas)
     made["security"] = security_of(described.security)
@@ -39,19 +39,24 @@ def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
 
 def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
     """Return the Parameter Objects of a route: path parameters in order, then the others."""
-    typed = {found.name: found for found in described.sent("path")}
+    typed = {found.name: found for found in described.inputs_from("path")}
     made: list[dict[str, Any]] = []
     for name, known in described.place.parameters.items():
         found = typed.get(known)
-        schema = _TEXT if found is None else _schema(found, schemas)
+        schema = _TEXT if found is None else _build_input_schema(found, schemas)
         if schema == _TEXT:
             schema = _SEGMENT
-        made.append(_parameter(name, "path", schema, required=True))
-    for found in described.sent("query", "header", "cookie"):
+        made.append(_build_parameter(name, "path", schema, required=True))
+    for found in described.inputs_from("query", "header", "cookie"):
         if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
             continue
         made.append(
-            _parameter(found.name, found.place, _schema(found, schemas), required=found.required)
+            _build_parameter(
+                found.name,
+                found.place,
+                _build_input_schema(found, schemas),
+                required=found.is_required,
+            )
         )
     return made
 
@@ -60,7 +65,7 @@ _NO_PARAMETERS = ("accept", "content-type", "authorization")
 """Header fields that OpenAPI describes elsewhere; it ignores parameters of these names."""
 
 
-def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict[str, Any]:
+def _build_parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"name": name, "in": place, "required": required}
     if "$ref" not in schema:
         schema = dict(schema)
@@ -72,11 +77,11 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict
     return made
 
 
-def _schema(found: Input, schemas: Schemas) -> Schema:
-    schema = without_null(schemas.of(found.type, "input"))
+def _build_input_schema(found: Input, schemas: Schemas) -> Schema:
+    schema = without_null(schemas.of_type(found.type, "input"))
     if "uniqueItems" in schema:  # a set takes repeated texts as one
         schema = {key: value for key, value in schema.items() if key != "uniqueItems"}
-    if found.required or found.default is None:
+    if found.is_required or found.default is None:
         return schema
     return with_default(schema, found.default)
 
@@ -89,35 +94,37 @@ def without_null(schema: Schema) -> Schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if len(kept) == 1:
-        return beside(kept[0], rest)
+        return add_keywords(kept[0], rest)
     return {**rest, "anyOf": kept}
 
 
-def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
-    models = described.sent("json")
-    fields = described.sent("form", "file")
+def _build_body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
+    models = described.inputs_from("json")
+    fields = described.inputs_from("form", "file")
     content: dict[str, Any] = {}
     if models:
         found = [schemas.of_body(model.type) for model in models]
         content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
     if fields:
-        form = {"schema": _form(fields, schemas)}
+        form = {"schema": _build_form_schema(fields, schemas)}
         if not any(field.place == "file" for field in fields):
             content["application/x-www-form-urlencoded"] = form
         parts = {**form["schema"], "propertyNames": _PART_NAMES}
         content["multipart/form-data"] = {"schema": parts}
     if content:
-        required = any(sent.required for sent in (*models, *fields))
+        required = any(sent.is_required for sent in (*models, *fields))
         return {"required": required, "content": content}
     return _read_body(described.reading.calls)
 
 
-def _form(fields: Sequence[Input], schemas: Schemas) -> Schema:
+def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
     properties: dict[str, Schema] = {}
     for field in fields:
         file = {"type": "array", "items": _BINARY} if field.many else _BINARY
-        properties[field.name] = file if field.place == "file" else _schema(field, schemas)
-    made = object_of(properties, [field.name for field in fields if field.required])
+        properties[field.name] = (
+            file if field.place == "file" else _build_input_schema(field, schemas)
+        )
+    made = object_of(properties, [field.name for field in fields if field.is_required])
     closed = any(field.is_closed for field in fields)
     return {**made, "additionalProperties": False} if closed else made
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from treefold_http.openapi._names import free_name, identifier
+from treefold_http.openapi._names import free_name, to_identifier
 from treefold_router import Route, parameter_name, segment_of, version_number
 
 _SAFE = "-._~!$&'()*+,;=:@"
@@ -44,14 +44,14 @@ def place_of(route: Route) -> Place:
     for folder in folders:
         if parameter_name(folder) is None:
             segments.append(quote(segment_of(folder), safe=_SAFE))
-            words.append(identifier(segment_of(folder)))
+            words.append(to_identifier(segment_of(folder)))
         else:
             known = next(effective)
             plain = re.sub(r"[^\w.-]", "_", known)
             name = free_name(plain, names, plain)
             names[name] = known
             segments.append(f"{{{name}}}")
-            words += ["by", identifier(name)]
+            words += ["by", to_identifier(name)]
     static = [folder for folder in folders if parameter_name(folder) is None]
     subjects = [folder for folder in static if not _says_nothing(folder)]
     tag = next(iter([*subjects, *static]), None)
@@ -81,7 +81,7 @@ def operation_ids(
     found: dict[Route, str] = {}
     taken: set[str] = set()
     for chosen in (True, False):
-        for route, place, wanted in sorted(routes, key=_order):
+        for route, place, wanted in sorted(routes, key=_route_sort_key):
             if (wanted is not None) is not chosen:
                 continue
             method = "socket" if route.method == "WEBSOCKET" else route.method.lower()
@@ -92,6 +92,6 @@ def operation_ids(
     return found
 
 
-def _order(entry: tuple[Route, Place, str | None]) -> tuple[int, str, str, str]:
+def _route_sort_key(entry: tuple[Route, Place, str | None]) -> tuple[int, str, str, str]:
     route = entry[0]
     return version_number(route.version) or 0, route.version, route.template, route.method

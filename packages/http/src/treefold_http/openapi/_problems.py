@@ -47,16 +47,16 @@ def error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     """
     form = schemas.error_format
     if form is not None:
-        return {form.media_type: {"schema": schemas.of(form.model, "output")}}
+        return {form.media_type: {"schema": schemas.of_type(form.model, "output")}}
     number = int(status) if status.isdigit() else 0
     made: dict[str, Any] = {"schema": _problem_schema(schemas.components, number)}
     if 400 <= number <= 599:
-        made["example"] = dict(_example(number))
+        made["example"] = dict(_build_example(number))
     return {PROBLEM: made}
 
 
 @cache
-def _example(status: int) -> dict[str, Any]:
+def _build_example(status: int) -> dict[str, Any]:
     title = HTTPError(status).title
     shown: dict[str, Any] = {
         "type": "about:blank",
@@ -76,14 +76,14 @@ def _example(status: int) -> dict[str, Any]:
 def _problem_schema(components: Components, status: int) -> Schema:
     """Return the schema of the problem document of a status; the one of 422 has `errors`."""
     name = "ValidationProblem" if status == 422 else "Problem"
-    known = components.known(("problem", name))
+    known = components.find_reference(("problem", name))
     if known is not None:
         return known
     members = {key: dict(schema) for key, schema in _MEMBERS.items()}
     if status == 422:
         members["errors"] = {"type": "array", "items": _ENTRY}
-    node = components.add(("problem", name), name)
-    components.fill(
+    node = components.add_node(("problem", name), name)
+    components.set_schema(
         node,
         {
             "type": "object",
@@ -92,4 +92,4 @@ def _problem_schema(components: Components, status: int) -> Schema:
             "required": list(_MEMBERS),
         },
     )
-    return components.refer(node)
+    return components.make_reference(node)

@@ -21,8 +21,8 @@ from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, annotation_of, read
 from treefold_http._wire.status_phrases import phrase_of
 from treefold_http.openapi._components import Schema, any_of
-from treefold_http.openapi._constraints import plain
-from treefold_http.openapi._definitions import alternatives, is_discriminated
+from treefold_http.openapi._constraints import to_json_value
+from treefold_http.openapi._definitions import is_discriminated, list_alternatives
 from treefold_http.openapi._examples import by_alias
 from treefold_http.openapi._problems import error_content
 from treefold_http.openapi._routes import Described
@@ -44,13 +44,13 @@ def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     """Return the Responses Object of an operation."""
     found = _Answers(schemas)
     _add_success(described, found)
-    for status in sorted(_failures(described)):
+    for status in sorted(_collect_error_statuses(described)):
         found.add_error(str(status))
-    responses = found.finish()
+    responses = found.build_responses()
     for said in (*_of_middleware(described, "openapi_responses"), described.module.responses or {}):
         for status, each in said.items():
             known = responses.get(str(status))
-            responses[str(status)] = _said(str(status), each, known, schemas)
+            responses[str(status)] = _merge_response(str(status), each, known, schemas)
             _add_examples(responses[str(status)], each, described)
     if common := _common_headers(described, schemas):
         for response in responses.values():
@@ -69,7 +69,7 @@ def _common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for said in _of_middleware(described, "openapi_headers"):
         for name, value in said.items():
-            made[name] = schemas.components.header(name, _header(value, schemas))
+            made[name] = schemas.components.add_header(name, _build_header(value, schemas))
     return made
 
 
@@ -81,7 +81,9 @@ class _Answers:
         self._content: dict[str, dict[str, list[Schema]]] = {}
         self._examples: dict[tuple[str, str], Any] = {}
 
-    def add(self, status: str, media_type: str | None, schema: Schema | None = None) -> None:
+    def add_content(
+        self, status: str, media_type: str | None, schema: Schema | None = None
+    ) -> None:
         content = self._content.setdefault(status, {})
         if media_type is None or _is_bodiless(status):
             return
@@ -91,30 +93,32 @@ class _Answers:
 
     def add_error(self, status: str) -> None:
         for media_type, made in error_content(self.schemas, status).items():
-            self.add(status, media_type, made["schema"])
+            self.add_content(status, media_type, made["schema"])
             if "example" in made:
                 self._examples[status, media_type] = made["example"]
 
-    def finish(self) -> dict[str, Any]:
-        return {status: self._response(status) for status in self._content}
+    def build_responses(self) -> dict[str, Any]:
+        return {status: self._build_response(status) for status in self._content}
 
-    def _response(self, status: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"description": phrase(status)}
+    def _build_response(self, status: str) -> dict[str, Any]:
+        made: dict[str, Any] = {"description": describe_status(status)}
         if content := self._content[status]:
-            made["content"] = {media: _media(schemas) for media, schemas in content.items()}
+            made["content"] = {
+                media: _build_media_type(schemas) for media, schemas in content.items()
+            }
         for media, schemas in content.items():
             if (status, media) in self._examples and len(schemas) == 1:
                 made["content"][media]["example"] = self._examples[status, media]
         return made
 
 
-def _media(schemas: list[Schema]) -> dict[str, Any]:
+def _build_media_type(schemas: list[Schema]) -> dict[str, Any]:
     if not schemas or {} in schemas:
         return {}
     return {"schema": any_of(schemas)}
 
 
-def phrase(status: str) -> str:
+def describe_status(status: str) -> str:
     """Return the reason phrase of a status, as the description that OpenAPI requires."""
     if status in _RANGES:
         return _RANGES[status]
@@ -136,25 +140,25 @@ def _is_bodiless(status: str) -> bool:
 
 
 def _add_success(described: Described, found: _Answers) -> None:
-    module, model = described.module, described.contract.output(None)
-    node = returned(described)
+    module, model = described.module, described.contract.output_type(None)
+    node = read_return_type(described)
     if model is not None and not gives_events(node):
         status = module.status_code or _literal_status(node)
-        item = declared_item(described.handler, module.response_model)
+        item = declared_item(described.handler_function, module.response_model)
         if item is not None and stream_item(model) is None:
-            found.add(str(status or 200), NDJSON, found.schemas.of(model, "output"))
+            found.add_content(str(status or 200), NDJSON, found.schemas.of_type(model, "output"))
             return
-        for option in alternatives(model):
+        for option in list_alternatives(model):
             empty = tree.is_none(option) and status is None  # documented as 204
-            _add(found, option, None if empty else str(status or 200), described)
+            _add_type(found, option, None if empty else str(status or 200), described)
         return
     status = None if module.status_code is None else str(module.status_code)
-    _add(found, node, status, described)
+    _add_type(found, node, status, described)
 
 
-def returned(described: Described) -> tree.TypeNode:
+def read_return_type(described: Described) -> tree.TypeNode:
     """Return the type of the response: the annotation, else EventStream or EMPTY."""
-    handler = described.handler
+    handler = described.handler_function
     try:
         given = getattr(handler, "__annotations__", None)
         if given is None or hasattr(handler, "__wrapped__"):
@@ -182,47 +186,51 @@ def _is_a(kind: Any, base: type) -> bool:
 def _literal_status(node: tree.TypeNode) -> int | None:
     if not isinstance(node, tree.TupleType) or len(node.items) < 2:
         return None
-    codes = _codes(node.items[1])
+    codes = _literal_values(node.items[1])
     return int(codes[0]) if len(codes) == 1 and isinstance(codes[0], int) else None
 
 
-def _codes(node: tree.TypeNode) -> tuple[Any, ...]:
+def _literal_values(node: tree.TypeNode) -> tuple[Any, ...]:
     return node.members if isinstance(node, tree.Choice) and node.kind is None else ()
 
 
-def _add(found: _Answers, node: tree.TypeNode, status: str | None, described: Described) -> None:
+def _add_type(
+    found: _Answers, node: tree.TypeNode, status: str | None, described: Described
+) -> None:
     """Add the responses for a type of the annotation."""
     kind: Any = getattr(node, "kind", None)
-    if isinstance(node, tree.AnyType) and node.bare is not object:
-        found.add(status or _ANY, None)
+    if isinstance(node, tree.AnyType) and node.bare_annotation is not object:
+        found.add_content(status or _ANY, None)
     elif tree.is_none(node):
-        found.add(status or "204", None)
+        found.add_content(status or "204", None)
     elif isinstance(node, tree.TupleType) and node.items:
         _add_tuple(found, node.items, described)
-    elif isinstance(node, tree.ListType) and kind is tuple and node.bare is not tuple:
-        found.add(_ANY, None)
+    elif isinstance(node, tree.ListType) and kind is tuple and node.bare_annotation is not tuple:
+        found.add_content(_ANY, None)
     elif isinstance(node, tree.Foreign) and _is_a(kind, Response):
-        found.add(_ANY if kind is Response else status or "200", *_response_class(node.kind))
+        found.add_content(
+            _ANY if kind is Response else status or "200", *_response_class(node.kind)
+        )
     elif kind in _PLAIN:
-        found.add(status or "200", *_PLAIN[kind])
+        found.add_content(status or "200", *_PLAIN[kind])
     elif (item := stream_item(node)) is not None:
-        found.add(status or "200", NDJSON, found.schemas.of(item, "output"))
+        found.add_content(status or "200", NDJSON, found.schemas.of_type(item, "output"))
     elif kind in STREAMS:
-        found.add(status or "200", "application/octet-stream", _BINARY)
+        found.add_content(status or "200", "application/octet-stream", _BINARY)
     elif isinstance(node, tree.UnionType) and not is_discriminated(node):
-        for option in alternatives(node):
-            _add(found, option, status, described)
+        for option in list_alternatives(node):
+            _add_type(found, option, status, described)
     else:
-        found.add(status or "200", JSON, found.schemas.of(node, "output"))
+        found.add_content(status or "200", JSON, found.schemas.of_type(node, "output"))
 
 
 def _add_tuple(found: _Answers, items: Sequence[tree.TypeNode], described: Described) -> None:
     if len(items) not in (2, 3):
-        found.add(_ANY, None)
+        found.add_content(_ANY, None)
         return
-    for code in _codes(items[1]) or (_ANY,):
+    for code in _literal_values(items[1]) or (_ANY,):
         text = str(int(code)) if isinstance(code, int) else _ANY
-        _add(found, items[0], text, described)
+        _add_type(found, items[0], text, described)
 
 
 def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
@@ -235,9 +243,9 @@ def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
     return None, None
 
 
-def _failures(described: Described) -> set[int]:
+def _collect_error_statuses(described: Described) -> set[int]:
     """Return the statuses of errors that the framework or the reachable code can raise."""
-    statuses = described.contract.errors | described.statuses
+    statuses = described.contract.error_statuses | described.statuses
     calls = described.reading.calls
     if described.place.parameters:
         statuses.add(400)
@@ -252,9 +260,11 @@ def _failures(described: Described) -> set[int]:
     return statuses
 
 
-def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas) -> dict[str, Any]:
+def _merge_response(
+    status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
+) -> dict[str, Any]:
     """Merge the description of a status in the module into the detected one."""
-    made: dict[str, Any] = dict(known or {"description": phrase(status)})
+    made: dict[str, Any] = dict(known or {"description": describe_status(status)})
     if isinstance(said, str):
         said = {"description": said}
     elif not isinstance(said, Mapping):
@@ -270,7 +280,9 @@ def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
     if _is_bodiless(status):
         made.pop("content", None)
     if table.get("headers"):
-        headers = {str(name): _header(value, schemas) for name, value in table["headers"].items()}
+        headers = {
+            str(name): _build_header(value, schemas) for name, value in table["headers"].items()
+        }
         made["headers"] = made.get("headers", {}) | headers
     return made
 
@@ -281,8 +293,8 @@ def _add_examples(response: dict[str, Any], said: Any, described: Described) -> 
         return
     table = cast("Mapping[str, Any]", said)
     model = table.get("model")
-    node = read(model) if model is not None else described.contract.output(None)
-    node = returned(described) if node is None else node
+    node = read(model) if model is not None else described.contract.output_type(None)
+    node = read_return_type(described) if node is None else node
     if isinstance(node, tree.TupleType) and node.items:
         node = node.items[0]
     made: dict[str, Any] = {}
@@ -297,13 +309,13 @@ def _add_examples(response: dict[str, Any], said: Any, described: Described) -> 
 
 def _named_examples(node: tree.TypeNode, given: Any) -> Any:
     if not isinstance(given, Mapping):
-        return plain(given)
+        return to_json_value(given)
     made: dict[str, Any] = {}
     for name, example in cast("Mapping[str, Any]", given).items():
-        made[str(name)] = plain(example)
+        made[str(name)] = to_json_value(example)
         if isinstance(example, Mapping) and "value" in example:
             value = cast("Any", example)["value"]
-            made[str(name)] = plain({**example, "value": by_alias(node, value)})
+            made[str(name)] = to_json_value({**example, "value": by_alias(node, value)})
     return made
 
 
@@ -311,13 +323,13 @@ def _said_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
     model = table.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
     if schema is None and model is not None:
-        schema = schemas.of(read(model), "output")
+        schema = schemas.of_type(read(model), "output")
     return {table.get("media_type") or media_type: {"schema": schema} if schema else {}}
 
 
-def _header(said: Any, schemas: Schemas) -> dict[str, Any]:
+def _build_header(said: Any, schemas: Schemas) -> dict[str, Any]:
     if isinstance(said, str):
         return {"description": said, "schema": {"type": "string"}}
     if isinstance(said, Mapping):
-        return dict(plain(said) or {"schema": {}})
-    return {"schema": schemas.of(read(said), "output")}
+        return dict(to_json_value(said) or {"schema": {}})
+    return {"schema": schemas.of_type(read(said), "output")}

@@ -52,11 +52,11 @@ class Described:
     entries: Sequence[Any]
 
     @property
-    def handler(self) -> Callable[..., Any]:
+    def handler_function(self) -> Callable[..., Any]:
         """The handler."""
         return self.module.handler
 
-    def sent(self, *places: str) -> list[Input]:
+    def inputs_from(self, *places: str) -> list[Input]:
         """Return the inputs from the given places."""
         return [found for found in self.contract.inputs if found.place in places]
 
@@ -83,7 +83,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             contract = project.plans[route].contract
             entries = entries_for(route, [*project.middlewares, *module.middlewares])
             reading = read(module.handler)
-            readings = [reading, *map(read, contract.functions)]
+            readings = [reading, *map(read, contract.dependency_functions)]
             marked = [security for entry in entries for security in security_of(entry)]
             described = Described(
                 route=route,
@@ -107,7 +107,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
 def words_of(described: Described) -> dict[str, Any]:
     """Return summary, description, tags and deprecation, as both kinds of document hold them."""
     module = described.module
-    first, _, rest = _docstring(module.handler).partition("\n")
+    first, _, rest = _read_docstring(module.handler).partition("\n")
     summary = first.strip() if module.summary is None else module.summary
     description = rest.strip() if module.description is None else module.description
     said: dict[str, Any] = {"operationId": described.id}
@@ -130,7 +130,7 @@ def tags_of(described: Described) -> list[str]:
     return [described.place.tag] if described.place.tag else []
 
 
-def _docstring(handler: Any) -> str:
+def _read_docstring(handler: Any) -> str:
     while isinstance(handler, partial):
         handler = cast("partial[Any]", handler).func
     if not inspect.isroutine(handler) and not isinstance(handler, type):

@@ -25,13 +25,13 @@ from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import name_of, tuple_items
 from treefold_http._types.scalars import SCALARS
 from treefold_http._wire.json import msgspec
-from treefold_http.openapi._components import Components, Schema, any_of, beside, object_of
-from treefold_http.openapi._constraints import constrain, plain, with_default
+from treefold_http.openapi._components import Components, Schema, add_keywords, any_of, object_of
+from treefold_http.openapi._constraints import apply_constraints, to_json_value, with_default
 from treefold_http.openapi._definitions import (
-    alternatives,
     classes_of,
     is_discriminated,
     is_plain_enum,
+    list_alternatives,
     schema_generator,
 )
 from treefold_http.openapi._examples import add_aliases
@@ -67,10 +67,10 @@ class Schemas:
         self.error_format = error_format
         self._symmetric: dict[Any, bool] = {}
 
-    def of(self, node: tree.TypeNode, mode: Mode) -> Schema:
+    def of_type(self, node: tree.TypeNode, mode: Mode) -> Schema:
         """Return the schema of a type, or `{}` for a type that cannot be described."""
         try:
-            return self._of(node, mode)
+            return self._build_schema(node, mode)
         except Exception:  # the types are user code and may raise anything
             return {}
 
@@ -80,108 +80,119 @@ class Schemas:
             mode: Mode = "checked" if is_checked_here(node) else "input"
         except Exception:  # no validator accepts such a type
             return {}
-        return self.of(node, mode)
+        return self.of_type(node, mode)
 
     def of_output(self, contract: Contract) -> Schema:
         """Return the schema of the declared type of successful responses."""
-        node = contract.output(None)
-        return {} if node is None else self.of(node, "output")
+        node = contract.output_type(None)
+        return {} if node is None else self.of_type(node, "output")
 
-    def _of(self, node: tree.TypeNode, mode: Mode) -> Schema:
-        return constrain(self._unconstrained(node, mode), node.markers)
+    def _build_schema(self, node: tree.TypeNode, mode: Mode) -> Schema:
+        return apply_constraints(self._build_unconstrained(node, mode), node.markers)
 
-    def _unconstrained(self, node: tree.TypeNode, mode: Mode) -> Schema:
+    def _build_unconstrained(self, node: tree.TypeNode, mode: Mode) -> Schema:
         match node:
             case tree.AnyType():
                 return {}
             case tree.Scalar():
                 return dict(SCALARS[node.kind].schema)
             case tree.Choice(kind=None):
-                return _choices(node.values)
+                return _build_choices(node.json_values)
             case tree.Choice(kind=kind):
-                return self._named(kind, kind, mode, lambda: _enum(node), name_of(kind))
-            case tree.Named(bare=bare):
-                return self._named(
-                    bare, bare, mode, lambda: self._of(node.target, mode), name_of(bare)
+                return self._find_or_add_component(
+                    kind, kind, mode, lambda: _build_enum(node), name_of(kind)
+                )
+            case tree.Named(bare_annotation=bare):
+                return self._find_or_add_component(
+                    bare,
+                    bare,
+                    mode,
+                    lambda: self._build_schema(node.target_type, mode),
+                    name_of(bare),
                 )
             case tree.UnionType():
-                return self._union(node, mode)
+                return self._build_union(node, mode)
             case tree.ListType():
                 unique = {"uniqueItems": True} if node.kind in _SETS else {}
-                return {"type": "array", **self._said("items", node.item, mode), **unique}
+                return {"type": "array", **self._build_keyword("items", node.item, mode), **unique}
             case tree.TupleType():
-                return self._tuple(node.items, mode)
+                return self._build_tuple(node.items, mode)
             case tree.Table():
-                return self._table(node, mode)
+                return self._build_table(node, mode)
             case tree.Record(family="dataclass" | "typed_dict"):
-                return self._record(node, mode)
+                return self._build_record(node, mode)
             case tree.Foreign() if isinstance(node.kind, type) and not node.arguments:
-                return self._class(node, mode)
+                return self._build_class(node, mode)
             case _:
-                return self._foreign(node, mode)
+                return self._build_foreign(node, mode)
 
-    def _said(self, keyword: str, node: tree.TypeNode, mode: Mode) -> Schema:
+    def _build_keyword(self, keyword: str, node: tree.TypeNode, mode: Mode) -> Schema:
         """The schema of a part, unless the annotation says nothing about it: `list`."""
-        return {} if node.annotation is EMPTY else {keyword: self._of(node, mode)}
+        return {} if node.annotation is EMPTY else {keyword: self._build_schema(node, mode)}
 
-    def _table(self, node: tree.Table, mode: Mode) -> Schema:
-        table: Schema = {"type": "object", **self._said("additionalProperties", node.value, mode)}
+    def _build_table(self, node: tree.Table, mode: Mode) -> Schema:
+        table: Schema = {
+            "type": "object",
+            **self._build_keyword("additionalProperties", node.value, mode),
+        }
         if node.limits_names:
-            table["propertyNames"] = self._of(node.key, mode)
+            table["propertyNames"] = self._build_schema(node.key, mode)
         return table
 
-    def _union(self, node: tree.UnionType, mode: Mode) -> Schema:
+    def _build_union(self, node: tree.UnionType, mode: Mode) -> Schema:
         if is_discriminated(node):
             found = _foreign_schema(node, mode)
             if found is not None:
-                return self._hoist(node, *found, mode=mode)
-        return any_of(self._of(option, mode) for option in alternatives(node))
+                return self._hoist_definitions(node, *found, mode=mode)
+        return any_of(self._build_schema(option, mode) for option in list_alternatives(node))
 
-    def _tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
+    def _build_tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
         if items:
-            schema["prefixItems"] = [self._of(item, mode) for item in items]
+            schema["prefixItems"] = [self._build_schema(item, mode) for item in items]
         return schema
 
-    def _class(self, node: tree.Foreign, mode: Mode) -> Schema:
+    def _build_class(self, node: tree.Foreign, mode: Mode) -> Schema:
         kind: Any = node.kind
         if issubclass(kind, tuple) and hasattr(node.kind, "_fields"):
-            return self._tuple(tuple_items(kind), mode)
+            return self._build_tuple(tuple_items(kind), mode)
         for bases, schema in _BASES:
             if issubclass(kind, bases):
                 return dict(schema)
-        return self._foreign(node, mode)
+        return self._build_foreign(node, mode)
 
-    def _record(self, node: tree.Record, mode: Mode) -> Schema:
-        if mode == "input" and _asks_pydantic(node) and (found := self._foreign(node, mode)):
+    def _build_record(self, node: tree.Record, mode: Mode) -> Schema:
+        if mode == "input" and _asks_pydantic(node) and (found := self._build_foreign(node, mode)):
             return found
-        key = node.key if node.arguments else node.kind
+        key = node.record_key if node.arguments else node.kind
         name = "_".join([node.kind.__name__, *map(name_of, node.arguments)])
-        return self._named(key, node.kind, mode, lambda: self._members(node, mode), name)
+        return self._find_or_add_component(
+            key, node.kind, mode, lambda: self._build_members(node, mode), name
+        )
 
-    def _named(
+    def _find_or_add_component(
         self, key: Any, home: Any, mode: Mode, make: Callable[[], Schema], name: str
     ) -> Schema:
-        known = self.components.known((key, mode))
+        known = self.components.find_reference((key, mode))
         if known is not None:
             return known
-        node = self._add((key, mode), name, home, mode)
+        node = self._add_node((key, mode), name, home, mode)
         try:
-            self.components.fill(node, make())
-        except Exception:  # as in `of`; the component stays, without a schema
-            self.components.fill(node, {})
-        return self.components.refer(node)
+            self.components.set_schema(node, make())
+        except Exception:  # as in `of_type`; the component stays, without a schema
+            self.components.set_schema(node, {})
+        return self.components.make_reference(node)
 
-    def _add(self, key: Hashable, name: str, home: Any, mode: Mode) -> int:
-        return self.components.add(key, name, home, late=mode != "output")
+    def _add_node(self, key: Hashable, name: str, home: Any, mode: Mode) -> int:
+        return self.components.add_node(key, name, home, late=mode != "output")
 
-    def _members(self, node: tree.Record, mode: Mode) -> Schema:
+    def _build_members(self, node: tree.Record, mode: Mode) -> Schema:
         properties: dict[str, Schema] = {}
         required: list[str] = []
-        for member in node.members:
+        for member in node.declared_members:
             if not (member.is_output if mode == "output" else member.is_input):
                 continue
-            schema = self._of(member.type, mode)
+            schema = self._build_schema(member.type, mode)
             has_default = member.default is not EMPTY
             properties[member.name] = (
                 with_default(schema, member.default) if has_default else schema
@@ -192,30 +203,32 @@ class Schemas:
         made = object_of(properties, required)
         if mode == "checked":
             made["additionalProperties"] = False
-        return {**_described(node.kind), **made}
+        return {**_read_description(node.kind), **made}
 
-    def _foreign(self, node: tree.TypeNode, mode: Mode) -> Schema:
-        annotation = node.bare
-        known = self.components.known((annotation, mode))
+    def _build_foreign(self, node: tree.TypeNode, mode: Mode) -> Schema:
+        annotation = node.bare_annotation
+        known = self.components.find_reference((annotation, mode))
         if known is None and self._is_symmetric(node):
-            known = self.components.known((annotation, "input" if mode == "output" else "output"))
+            known = self.components.find_reference(
+                (annotation, "input" if mode == "output" else "output")
+            )
         if known is not None:
             return known
         found = _foreign_schema(node, mode)
-        return {} if found is None else self._hoist(node, *found, mode=mode)
+        return {} if found is None else self._hoist_definitions(node, *found, mode=mode)
 
     def _is_symmetric(self, node: tree.TypeNode) -> bool:
         """Return the result of `is_symmetric`, which is asked once for each direction."""
-        found = self._symmetric.get(node.bare)
+        found = self._symmetric.get(node.bare_annotation)
         if found is None:
-            found = self._symmetric[node.bare] = is_symmetric(node)
+            found = self._symmetric[node.bare_annotation] = is_symmetric(node)
         return found
 
-    def _hoist(
+    def _hoist_definitions(
         self, node: tree.TypeNode, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
     ) -> Schema:
         """Make components of the definitions of a schema, and of a model itself."""
-        annotation = node.bare
+        annotation = node.bare_annotation
         nodes: dict[str, int] = {}
         made: dict[str, int] = {}
         classes = classes_of(node) if inner else {}
@@ -225,44 +238,46 @@ class Schemas:
                 nodes[name] = self._enum_node(known, mode)
                 continue
             home = annotation if known is None else known.kind
-            said = definition.get("title", name) if known is None else name_of(known.bare)
-            made[name] = nodes[name] = self._add((annotation, mode, name), said, home, mode)
+            said = (
+                definition.get("title", name) if known is None else name_of(known.bare_annotation)
+            )
+            made[name] = nodes[name] = self._add_node((annotation, mode, name), said, home, mode)
         for name, added in made.items():
-            described = self._linked(inner[name], nodes)
+            described = self._link_references(inner[name], nodes)
             if name in classes:
                 add_aliases(classes[name], described, taken=mode != "output")
-            self.components.fill(added, described)
-        linked = self._linked(schema, nodes)
+            self.components.set_schema(added, described)
+        linked = self._link_references(schema, nodes)
         if not isinstance(node, tree.Record):
             return linked
         target = schema.get("$ref")
         if target is not None:
-            self.components.alias((annotation, mode), nodes[_local(target)])
+            self.components.add_alias((annotation, mode), nodes[_definition_name(target)])
             return linked
         add_aliases(node, linked, taken=mode != "output")
-        added = self._add((annotation, mode), name_of(annotation), node.kind, mode)
-        self.components.fill(added, linked)
-        return self.components.refer(added)
+        added = self._add_node((annotation, mode), name_of(annotation), node.kind, mode)
+        self.components.set_schema(added, linked)
+        return self.components.make_reference(added)
 
     def _enum_node(self, node: tree.Choice, mode: Mode) -> int:
         """Return the node of an enum, described in one way whatever package refers to it."""
-        self._unconstrained(node, mode)
-        return self.components.node((node.kind, mode))
+        self._build_unconstrained(node, mode)
+        return self.components.find_node((node.kind, mode))
 
-    def _linked(self, value: Any, nodes: Mapping[str, int]) -> Any:
+    def _link_references(self, value: Any, nodes: Mapping[str, int]) -> Any:
         """Return a copy of a schema whose references to definitions point at nodes."""
         if isinstance(value, list):
-            return [self._linked(item, nodes) for item in cast("list[Any]", value)]
+            return [self._link_references(item, nodes) for item in cast("list[Any]", value)]
         if not isinstance(value, dict):
             return value
         # A default may be NaN, which JSON cannot represent.
         table = {k: v for k, v in cast("Schema", value).items() if not _is_endless(v)}
         target = table.get("$ref")
-        if isinstance(target, str) and _local(target) in nodes:
-            reference = self.components.refer(nodes[_local(target)])
-            rest = {k: self._linked(v, nodes) for k, v in table.items() if k != "$ref"}
-            return beside(reference, rest)
-        linked = {key: self._linked(item, nodes) for key, item in table.items()}
+        if isinstance(target, str) and _definition_name(target) in nodes:
+            reference = self.components.make_reference(nodes[_definition_name(target)])
+            rest = {k: self._link_references(v, nodes) for k, v in table.items() if k != "$ref"}
+            return add_keywords(reference, rest)
+        linked = {key: self._link_references(item, nodes) for key, item in table.items()}
         if isinstance(table.get("discriminator"), dict):
             self._point_mapping(linked["discriminator"], nodes)
         return linked
@@ -270,15 +285,15 @@ class Schemas:
     def _point_mapping(self, discriminator: Schema, nodes: Mapping[str, int]) -> None:
         mapping: Schema = discriminator.get("mapping", {})
         for value, target in mapping.items():
-            if isinstance(target, str) and _local(target) in nodes:
-                self.components.point(mapping, value, nodes[_local(target)])
+            if isinstance(target, str) and _definition_name(target) in nodes:
+                self.components.register_reference(mapping, value, nodes[_definition_name(target)])
 
 
 def _is_endless(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _local(target: str) -> str:
+def _definition_name(target: str) -> str:
     return target.removeprefix("#/$defs/")
 
 
@@ -293,14 +308,16 @@ def _foreign_schema(
     family = first.family if isinstance(first, tree.Record) else ""
     if family == "struct" and msgspec is not None:
         template = _TARGET % "name"
-        (schema,), inner = msgspec.json.schema_components([node.bare], ref_template=template)
+        (schema,), inner = msgspec.json.schema_components(
+            [node.bare_annotation], ref_template=template
+        )
         return schema, inner
     pydantic = sys.modules.get("pydantic")
     if pydantic is None:
         return None
     try:
         # The discriminator of a union is in its metadata.
-        annotation = node.annotation if isinstance(node, tree.UnionType) else node.bare
+        annotation = node.annotation if isinstance(node, tree.UnionType) else node.bare_annotation
         make = getattr(annotation, "model_json_schema", None)
         make = make or pydantic.TypeAdapter(annotation).json_schema
         schema = make(
@@ -319,17 +336,19 @@ def _asks_pydantic(node: tree.Record) -> bool:
 
     These are a configuration, and a `Field(...)` as default or with a validation alias.
     """
-    return node.reader == PYDANTIC or any(_is_pydantics(member.type) for member in node.members)
+    return node.reader == PYDANTIC or any(
+        _is_pydantics(member.type) for member in node.declared_members
+    )
 
 
 def _is_pydantics(node: tree.TypeNode) -> bool:
     renamed = any(getattr(marker, "validation_alias", None) for marker in node.markers)
-    parts = () if isinstance(node, tree.Named) else node.parts
+    parts = () if isinstance(node, tree.Named) else node.inner_types
     return renamed or any(map(_is_pydantics, parts))
 
 
-def _choices(values: Sequence[Any]) -> Schema:
-    given = [plain(value) for value in values]
+def _build_choices(values: Sequence[Any]) -> Schema:
+    given = [to_json_value(value) for value in values]
     if len(given) == 1:
         return {"const": given[0]}
     kinds: set[Any] = {type(value) for value in given}
@@ -337,14 +356,14 @@ def _choices(values: Sequence[Any]) -> Schema:
     return {"type": words[0], "enum": given} if words else {"enum": given}
 
 
-def _enum(node: tree.Choice) -> Schema:
+def _build_enum(node: tree.Choice) -> Schema:
     kind = cast("type[enum.Enum]", node.kind)
     if issubclass(kind, enum.Flag):  # its values are combinations of the members
-        return {**_described(kind), "type": "integer"}
-    schema = _choices(node.values)
+        return {**_read_description(kind), "type": "integer"}
+    schema = _build_choices(node.json_values)
     if "const" in schema:
         schema = {"enum": [schema["const"]]}
-    return {**_described(kind), **schema}
+    return {**_read_description(kind), **schema}
 
 
 _PLAIN_DOCS = frozenset(
@@ -352,7 +371,7 @@ _PLAIN_DOCS = frozenset(
 )
 
 
-def _described(kind: type) -> Schema:
+def _read_description(kind: type) -> Schema:
     """Return the docstring of a class as a description, unless a decorator generated it."""
     text = kind.__doc__ if "__doc__" in kind.__dict__ else None  # Python 3.15 makes it when read
     if not text or text.startswith(f"{kind.__name__}(") or text in _PLAIN_DOCS:

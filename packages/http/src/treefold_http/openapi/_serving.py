@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._responses.response import Response
-from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, check_reads
 from treefold_http._wire.json import dumps
 from treefold_http.middleware._codings import choose_coding
@@ -85,10 +85,10 @@ class Documents:
                 info = read_info(self._app.root, self._project.table.latest)
                 more: dict[str, Any] = {"version": version}
                 if kind == "openapi":
-                    more["error_format"] = self._app.errors.format
+                    more["error_format"] = self._app.errors.error_format
                 if version == DEFAULT:
                     more |= {"version": self._project.default_version, "unversioned": True}
-                found = _KINDS[kind](self._described(), info, **more)
+                found = _KINDS[kind](self._describe_routes(), info, **more)
                 root_path = self._app.settings.root_path
                 if root_path and kind == "openapi":
                     found["servers"] = [{"url": root_path}]
@@ -104,10 +104,10 @@ class Documents:
     def clashes(self) -> list[Clash]:
         """Return the pairs of different security schemes with one name."""
         with self._lock:
-            self._described()
+            self._describe_routes()
             return self._clashes
 
-    def _described(self) -> list[Described]:
+    def _describe_routes(self) -> list[Described]:
         if self._routes is None:
             self._routes, self._clashes = describe_routes(self._app, self._project)
             for clash in self._clashes:
@@ -133,7 +133,7 @@ class Documents:
                 document = self.document(kind, version)
                 if root_path and kind == "openapi":
                     document = {**document, "servers": [{"url": root_path}]}
-                body = _encode(document)
+                body = _encode_document(document)
                 if len(self._encoded) >= _MAX_ENCODED:
                     self._encoded.clear()
                 self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -170,7 +170,7 @@ class DocumentFiles:
             MethodNotAllowed: for methods other than GET and HEAD.
         """
         documents = Documents.of(self._app)
-        version = self._version(path_segments, documents)
+        version = self._find_version(path_segments, documents)
         check_reads(request.method)
         accepted = ",".join(request.headers.getlist("accept-encoding"))
         coding = choose_coding(accepted, _CODINGS)
@@ -179,7 +179,7 @@ class DocumentFiles:
         if found is None:
             found = await self._app.in_thread(documents.encoded, *place)
         body, tag = found
-        outcome = decide(request.method, request.headers, etag=tag, modified=None)
+        outcome = evaluate_preconditions(request.method, request.headers, etag=tag, modified=None)
         headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if outcome is Outcome.NOT_MODIFIED:
             return Response(None, 304, headers)
@@ -189,7 +189,7 @@ class DocumentFiles:
             headers["Content-Encoding"] = coding
         return Response(body, 200, headers, "application/json")
 
-    def _version(self, segments: Sequence[str], documents: Documents) -> str | None:
+    def _find_version(self, segments: Sequence[str], documents: Documents) -> str | None:
         if self.whole:
             if segments:
                 raise NotFound(NOTHING_HERE)
@@ -201,7 +201,7 @@ class DocumentFiles:
         raise NotFound(NOTHING_HERE)
 
 
-def _encode(document: dict[str, Any]) -> bytes:
+def _encode_document(document: dict[str, Any]) -> bytes:
     try:
         return dumps(document)
     except ValueError:  # a lone surrogate in a text: JSON can escape it, UTF-8 cannot hold it

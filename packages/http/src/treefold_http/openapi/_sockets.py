@@ -33,7 +33,7 @@ def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
     calls = found.reading.calls
     received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}
     sent = {kind for kind in MEDIA_TYPES if f"send_{kind}" in calls}
-    model = found.contract.output(None)
+    model = found.contract.output_type(None)
     made: dict[str, Any] = {}
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
@@ -44,5 +44,5 @@ def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
     if model is not None:
-        made["send"][MEDIA_TYPES["json"]] = schemas.of(model, "output")
+        made["send"][MEDIA_TYPES["json"]] = schemas.of_type(model, "output")
     return made

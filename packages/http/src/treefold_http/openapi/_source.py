@@ -69,15 +69,15 @@ class SourceReader:
             return _NOTHING
         known = self._readings.get(plain)
         if known is None:
-            node = self._find(plain) if _is_worth_parsing(plain) else None
+            node = self._find_function(plain) if _is_worth_parsing(plain) else None
             known = _NOTHING if node is None else _read(node, plain)
             self._readings[plain] = known
         return known
 
-    def _find(self, function: FunctionType) -> _Function | None:
+    def _find_function(self, function: FunctionType) -> _Function | None:
         code = function.__code__
         if self._file != code.co_filename:
-            self._file, self._tree = code.co_filename, _parse(function)
+            self._file, self._tree = code.co_filename, _parse_source(function)
         kind = ast.Lambda if code.co_name == "<lambda>" else _NAMED
         found = list(_functions_at(self._tree, code.co_firstlineno, kind))
         # Two lambdas on one line cannot be told apart; another name is of another text.
@@ -118,7 +118,7 @@ def _is_a(kind: Any, base: type | tuple[type, ...]) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
 
 
-def _parse(function: FunctionType) -> ast.Module:
+def _parse_source(function: FunctionType) -> ast.Module:
     """Parse the text that was executed; empty if it is not known."""
     file, names = function.__code__.co_filename, function.__globals__
     loader = names.get("__loader__")
@@ -164,10 +164,10 @@ def _read(node: _Function, function: FunctionType) -> Reading:
     ]
     raised = [part.exc for part in parts if isinstance(part, ast.Raise) and part.exc]
     return Reading(
-        frozenset(status for error in raised for status in _statuses(error, function)),
+        frozenset(status for error in raised for status in _read_statuses(error, function)),
         frozenset(part.attr for part in used),
         any(_is_event_stream(part, function) for part in parts),
-        tuple(_model(calls.get(id(part)), function) for part in used if part.attr in _TYPED),
+        tuple(_read_model(calls.get(id(part)), function) for part in used if part.attr in _TYPED),
     )
 
 
@@ -184,10 +184,10 @@ def _own_parts(function: _Function) -> list[ast.AST]:
     return found
 
 
-def _statuses(error: ast.expr, function: FunctionType) -> list[int]:
+def _read_statuses(error: ast.expr, function: FunctionType) -> list[int]:
     if isinstance(error, ast.IfExp):
-        return [*_statuses(error.body, function), *_statuses(error.orelse, function)]
-    kind = _value(error.func if isinstance(error, ast.Call) else error, function)
+        return [*_read_statuses(error.body, function), *_read_statuses(error.orelse, function)]
+    kind = _resolve_value(error.func if isinstance(error, ast.Call) else error, function)
     if not _is_a(kind, HTTPError):
         return []
     status: Any = getattr(kind, "code", None)
@@ -200,29 +200,29 @@ def _statuses(error: ast.expr, function: FunctionType) -> list[int]:
 
 def _is_event_stream(part: ast.AST, function: FunctionType) -> bool:
     if isinstance(part, ast.Attribute):
-        module = _value(part.value, function) if isinstance(part.value, ast.Name) else None
-        return isinstance(module, ModuleType) and _is_a(_value(part, function), EventStream)
-    return isinstance(part, ast.Name) and _is_a(_value(part, function), EventStream)
+        module = _resolve_value(part.value, function) if isinstance(part.value, ast.Name) else None
+        return isinstance(module, ModuleType) and _is_a(_resolve_value(part, function), EventStream)
+    return isinstance(part, ast.Name) and _is_a(_resolve_value(part, function), EventStream)
 
 
-def _model(call: ast.Call | None, function: FunctionType) -> Any:
+def _read_model(call: ast.Call | None, function: FunctionType) -> Any:
     """The model that a call is given; EMPTY if there is none, or one that is computed."""
     if call is None or len(call.args) + len(call.keywords) != 1:
         return EMPTY
     if call.keywords and call.keywords[0].arg != "model":
         return EMPTY
-    return _value([*call.args, *(key.value for key in call.keywords)][0], function)
+    return _resolve_value([*call.args, *(key.value for key in call.keywords)][0], function)
 
 
-def _value(node: ast.expr, function: FunctionType) -> Any:
+def _resolve_value(node: ast.expr, function: FunctionType) -> Any:
     """The value of a global name, an attribute, or a type in brackets or with `|`; else EMPTY."""
     try:
-        return _evaluate(node, function)
+        return _evaluate_node(node, function)
     except Exception:  # a name that is not there yet, or no type; properties are user code
         return EMPTY
 
 
-def _evaluate(node: ast.expr, function: FunctionType) -> Any:
+def _evaluate_node(node: ast.expr, function: FunctionType) -> Any:
     match node:
         case ast.Name(id=name):
             code = function.__code__
@@ -231,12 +231,12 @@ def _evaluate(node: ast.expr, function: FunctionType) -> Any:
             names = function.__globals__
             return names[name] if name in names else vars(builtins)[name]
         case ast.Attribute(value=owner, attr=name):
-            return getattr(_evaluate(owner, function), name)
+            return getattr(_evaluate_node(owner, function), name)
         case ast.Subscript(value=generic, slice=arguments):
-            return _evaluate(generic, function)[_evaluate(arguments, function)]
+            return _evaluate_node(generic, function)[_evaluate_node(arguments, function)]
         case ast.Tuple(elts=items):
-            return tuple(_evaluate(item, function) for item in items)
+            return tuple(_evaluate_node(item, function) for item in items)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _evaluate(left, function) | _evaluate(right, function)
+            return _evaluate_node(left, function) | _evaluate_node(right, function)
         case _:
             raise LookupError(ast.unparse(node))

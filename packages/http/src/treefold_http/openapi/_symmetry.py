@@ -27,7 +27,7 @@ def is_symmetric(node: tree.TypeNode) -> bool:
     """Return True if the input and output schemas of a type are known to be identical."""
     if isinstance(node, tree.Record) and node.family == "struct":
         return True
-    return all(_is_plain(each) for each, _ in tree.walk(node))
+    return all(_is_plain(each) for each, _ in tree.walk_types(node))
 
 
 def _is_plain(node: tree.TypeNode) -> bool:
@@ -53,12 +53,12 @@ def _is_plain_model(model: Any) -> bool:
     base = next((c for c in model.__mro__ if c.__module__ == "pydantic.main"), None)
     if base is None or not _SETTINGS.issuperset(model.model_config):
         return False
-    if any(_function(model, hook) is not _function(base, hook) for hook in _HOOKS):
+    if any(_unwrap_method(model, hook) is not _unwrap_method(base, hook) for hook in _HOOKS):
         return False
     return not any(map(_is_renamed, model.model_fields.values()))
 
 
-def _function(model: Any, name: str) -> Any:
+def _unwrap_method(model: Any, name: str) -> Any:
     return getattr(getattr(model, name), "__func__", None)
 
 

@@ -24,7 +24,7 @@ class Answer:
         self._bodiless = method == "HEAD"
         self._left: int | None = None
 
-    def check(self, message: Message) -> bytes:
+    def check_message(self, message: Message) -> bytes:
         """Take note of a message; give the bytes of it that reach the client.
 
         Raises:
@@ -35,16 +35,16 @@ class Answer:
             after = "a complete answer" if self.complete else f"no {wanted!r}"
             raise RuntimeError(f"The application sent {message['type']!r} after {after}")
         if not self.started:
-            self._start(message)
+            self._accept_start(message)
             return b""
-        return self._body(message.get("body", b""), more=message.get("more_body", False))
+        return self._accept_body(message.get("body", b""), more=message.get("more_body", False))
 
-    def _start(self, message: Message) -> None:
+    def _accept_start(self, message: Message) -> None:
         self.started = True
         self._bodiless = self._bodiless or message["status"] in BODILESS
         self._left = _content_length(message.get("headers", []))
 
-    def _body(self, data: bytes, *, more: bool) -> bytes:
+    def _accept_body(self, data: bytes, *, more: bool) -> bytes:
         self.complete = not more
         if self._bodiless:
             return b""

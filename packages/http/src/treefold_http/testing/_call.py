@@ -37,26 +37,26 @@ class Call:
         self._errors: list[BaseException] = []
         scope.setdefault("extensions", {})[EXTENSION] = self._errors
 
-    def begin(self, app: ASGIApp, receive: Receive, send: Send) -> asyncio.Task[None]:
+    def start_task(self, app: ASGIApp, receive: Receive, send: Send) -> asyncio.Task[None]:
         """Start the task and return it."""
         self.task = asyncio.create_task(self._run(app, receive, send))
         return self.task
 
-    def leave(self) -> None:
+    def disconnect_client(self) -> None:
         """Disconnect the client, unless that has happened before."""
         if not self.left.is_set():
             self.left.set()
-            self.pipe.leave()
+            self.pipe.mark_disconnected()
             self._departed()
 
-    async def wait(self) -> bool:
+    async def wait_for_return(self) -> bool:
         """Wait a moment for the application to return; return True if it did."""
         if self.task is None:
             return True
         done, _ = await asyncio.wait({self.task}, timeout=DISCONNECT_TIMEOUT)
         return bool(done)
 
-    def error(self) -> BaseException | None:
+    def find_error(self) -> BaseException | None:
         """Return the unhandled exception of the application, unless the disconnect caused it."""
         return next((error for error in self._errors if not _is_departure(error)), None)
 
@@ -66,7 +66,7 @@ class Call:
         except BaseException as error:
             self._errors.append(error)
         finally:
-            self.pipe.end()
+            self.pipe.mark_ended()
 
 
 def _is_departure(error: BaseException) -> bool:

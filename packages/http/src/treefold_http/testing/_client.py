@@ -86,10 +86,10 @@ class TestClient(httpx.Client):
         For objects bound to that loop: `client.run(pool.fetch, "select 1")`. An async function is
         awaited.
         """
-        self._hand_over.start()
-        return self._hand_over.run(_called(function, *args, **kwargs))
+        self._hand_over.start_server()
+        return self._hand_over.run(_call_function(function, *args, **kwargs))
 
 
-async def _called(function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+async def _call_function(function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
     outcome = function(*args, **kwargs)
     return await outcome if inspect.isawaitable(outcome) else outcome

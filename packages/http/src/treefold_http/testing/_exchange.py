@@ -1,8 +1,8 @@
 """One HTTP request and its response: `receive` and `send`, and the client's end of both.
 
 `receive` returns the body chunk by chunk, then waits and returns the disconnect once the client has
-left or the response is complete (ASGI, HTTP 2.4). The client's methods (`open`, `chunks`, `close`)
-raise the exceptions that a test sees.
+left or the response is complete (ASGI, HTTP 2.4). The client's methods (`open`, `read_chunks`,
+`close`) raise the exceptions that a test sees.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Exchange:
             BaseException: unhandled by the application, or raised by the body of the request.
             httpx.ReadTimeout: when there is no response in time.
         """
-        self._server.begin(self._call, self._receive, self._send)
-        start = await self._next()
+        self._server.start_call(self._call, self._receive, self._send)
+        start = await self._next_message()
         if start is None or self._upload.error is not None:
-            await self._call.wait()
-            if (problem := self._problem()) is not None:
+            await self._call.wait_for_return()
+            if (problem := self._find_problem()) is not None:
                 self.read = True
                 raise problem
         if start is None:
@@ -62,7 +62,7 @@ class Exchange:
             return 500, _FAILED_HEADERS
         return start["status"], start.get("headers", [])
 
-    async def chunks(self) -> list[bytes]:
+    async def read_chunks(self) -> list[bytes]:
         """Return the next chunks of the body as they were sent; an empty list at its end.
 
         The end is reached only when the application has returned, so that exceptions after the
@@ -73,14 +73,14 @@ class Exchange:
         """
         chunks, self._rest = self._rest, []
         pipe = self._call.pipe
-        while not chunks and not pipe.drained:
-            message = await self._next()
+        while not chunks and not pipe.is_fully_read:
+            message = await self._next_message()
             while message is not None:
                 if message["body"]:
                     chunks.append(message["body"])
                 message = pipe.get_nowait()
-        if pipe.drained and (not chunks or self._problem() is None):
-            self._settle()
+        if pipe.is_fully_read and (not chunks or self._find_problem() is None):
+            self._raise_error_once()
         return chunks
 
     async def close(self) -> None:
@@ -89,31 +89,31 @@ class Exchange:
         Raises:
             BaseException: as `open`, unless it was raised before.
         """
-        self._call.leave()
-        if await self._call.wait():
-            self._settle()
+        self._call.disconnect_client()
+        if await self._call.wait_for_return():
+            self._raise_error_once()
 
-    async def _next(self) -> Message | None:
+    async def _next_message(self) -> Message | None:
         try:
             async with self._in_time():
                 return await self._call.pipe.get()
         except BaseException:
-            self._call.leave()
+            self._call.disconnect_client()
             raise
 
-    def _settle(self) -> None:
+    def _raise_error_once(self) -> None:
         """Raise the exception of the call that the test must see, at the first call only."""
         if self._pull is not None:
             self._pull.cancel()
         read, self.read = self.read, True
-        if not read and (problem := self._problem()) is not None:
+        if not read and (problem := self._find_problem()) is not None:
             raise problem
 
-    def _problem(self) -> BaseException | None:
+    def _find_problem(self) -> BaseException | None:
         if self._upload.error is not None:
             return self._upload.error
         told = self._server.raise_app_errors
-        if told and (error := self._call.error()) is not None:
+        if told and (error := self._call.find_error()) is not None:
             return error
         if self._answer.complete or self._call.left.is_set():
             return None
@@ -138,19 +138,19 @@ class Exchange:
     async def _receive(self) -> Message:
         async with self._receiving:
             if not self._upload.done and not self._over.is_set():
-                message = await self._pulled()
+                message = await self._pull_message()
                 if message is not None:
                     return message
         await self._over.wait()
         return {"type": "http.disconnect"}
 
-    async def _pulled(self) -> Message | None:
+    async def _pull_message(self) -> Message | None:
         """Return the next message of the body, or None if the client disconnects before it arrives.
 
         If the application stops waiting, the pending chunk is returned by the next call.
         """
         if self._pull is None:
-            self._pull = asyncio.create_task(self._upload.message())
+            self._pull = asyncio.create_task(self._upload.next_message())
         over = asyncio.ensure_future(self._over.wait())
         try:
             await asyncio.wait({self._pull, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -160,14 +160,14 @@ class Exchange:
             return None
         pull, self._pull = self._pull, None
         if pull.cancelled() or (message := pull.result()) is None:
-            self._call.leave()
-            self._call.pipe.end()
+            self._call.disconnect_client()
+            self._call.pipe.mark_ended()
             return None
         return message
 
     async def _send(self, message: Message) -> None:
         started = self._answer.started
-        data = self._answer.check(message)
+        data = self._answer.check_message(message)
         if self._answer.complete:
             self._over.set()
         await self._call.pipe.put({**message, "body": data} if started else message, len(data))

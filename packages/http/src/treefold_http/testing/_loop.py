@@ -25,7 +25,9 @@ class LoopThread:
     def __init__(self) -> None:
         ready: Future[asyncio.AbstractEventLoop] = Future()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(ready)), name="treefold-test-client", daemon=True
+            target=lambda: asyncio.run(self._run_until_stopped(ready)),
+            name="treefold-test-client",
+            daemon=True,
         )
         self._thread.start()
         self._loop = ready.result()
@@ -46,7 +48,7 @@ class LoopThread:
                 if self.closed
                 else "The application calls the TestClient that serves it; use AsyncTestClient"
             )
-        future = asyncio.run_coroutine_threadsafe(_outcome(work), self._loop)
+        future = asyncio.run_coroutine_threadsafe(_capture_outcome(work), self._loop)
         try:
             result, error = future.result()
         except BaseException:  # such as KeyboardInterrupt of the user
@@ -66,13 +68,13 @@ class LoopThread:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
 
-    async def _serve(self, ready: Future[asyncio.AbstractEventLoop]) -> None:
+    async def _run_until_stopped(self, ready: Future[asyncio.AbstractEventLoop]) -> None:
         self._stop = asyncio.Event()
         ready.set_result(asyncio.get_running_loop())
         await self._stop.wait()
 
 
-async def _outcome(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
+async def _capture_outcome(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
     try:
         return await work, None
     except BaseException as error:

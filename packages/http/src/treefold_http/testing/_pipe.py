@@ -72,16 +72,16 @@ class Pipe:
         return message
 
     @property
-    def drained(self) -> bool:
+    def is_fully_read(self) -> bool:
         """True if the application has returned and every message is read."""
         return self._ended and not self._messages
 
-    def end(self) -> None:
+    def mark_ended(self) -> None:
         """Mark the end of the messages: the application has returned."""
         self._ended = True
         self._arrived.set()
 
-    def leave(self) -> None:
+    def mark_disconnected(self) -> None:
         """Mark the client as disconnected and wake a waiting sender."""
         self._left = True
         self._room.set()

@@ -51,7 +51,7 @@ class Server:
         self._stopped = False
         self._calls: dict[asyncio.Task[None], Call] = {}
 
-    async def start(self) -> None:
+    async def start_application(self) -> None:
         """Start the application unless it is running.
 
         Raises:
@@ -65,23 +65,23 @@ class Server:
             if self._loop is None:
                 self._loop = loop
                 try:
-                    self._override()
-                    await self._startup.begin(self.app)
+                    self._apply_overrides()
+                    await self._startup.start_application(self.app)
                 except BaseException:
-                    self._end()
+                    self._release_resources()
                     raise
             elif self._loop is not loop:
                 raise RuntimeError(
                     "This client belongs to another event loop; create one in each loop"
                 )
 
-    async def stop(self) -> None:
+    async def stop_application(self) -> None:
         """Disconnect every open request and WebSocket, then stop the application; once."""
         if self._stopped or self._loop is None:
             self._stopped = True
             return
         for call in self._calls.values():
-            call.leave()
+            call.disconnect_client()
         if self._calls:
             _, late = await asyncio.wait(list(self._calls), timeout=DISCONNECT_TIMEOUT)
             for task in late:
@@ -89,23 +89,23 @@ class Server:
             if late:
                 await asyncio.wait(late, timeout=DISCONNECT_TIMEOUT)
         try:
-            await self._startup.end()
+            await self._startup.stop_application()
         finally:
-            self._end()
+            self._release_resources()
 
-    def begin(self, call: Call, receive: Receive, send: Send) -> None:
+    def start_call(self, call: Call, receive: Receive, send: Send) -> None:
         """Start a call of the application with one scope."""
         call.scope["state"] = self._startup.state.copy()
-        task = call.begin(self.app, receive, send)
+        task = call.start_task(self.app, receive, send)
         self._calls[task] = call
         task.add_done_callback(self._calls.pop)
 
-    def _override(self) -> None:
+    def _apply_overrides(self) -> None:
         if self._overrides and isinstance(self.app, Application):
             self._overridden = dict(self.app.overrides)
             self.app.overrides.update(self._overrides)
 
-    def _end(self) -> None:
+    def _release_resources(self) -> None:
         self._stopped = True
         self.threads.shutdown()
         if self._overrides and isinstance(self.app, Application):

@@ -91,7 +91,7 @@ class AsyncWebSocketSession:
         self._timeout = timeout
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         scope = websocket_scope(self._request, subprotocols)
-        self._call = Call(scope, lambda: self._disconnect(_ABNORMAL))
+        self._call = Call(scope, lambda: self._queue_disconnect(_ABNORMAL))
         self._settled = False
 
     async def __aenter__(self) -> AsyncWebSocketSession:
@@ -102,15 +102,15 @@ class AsyncWebSocketSession:
             TimeoutError: when it does not decide in time.
             BaseException: an unhandled exception of the application.
         """
-        await self._server.start()
+        await self._server.start_application()
         self._to_app.put_nowait({"type": "websocket.connect"})
-        self._server.begin(self._call, self._receive, self._send)
+        self._server.start_call(self._call, self._receive, self._send)
         try:
-            message = await self._next(self._timeout)
+            message = await self._next_message(self._timeout)
             if message["type"] != "websocket.accept":
-                await self._refuse(message)
+                await self._raise_refused(message)
         except BaseException:
-            self._call.leave()
+            self._call.disconnect_client()
             raise
         self.accepted_subprotocol = message.get("subprotocol")
         self._take_headers(101, message)
@@ -129,7 +129,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the socket is known to be closed.
         """
-        self._put({"type": "websocket.receive", "text": text})
+        self._queue_message({"type": "websocket.receive", "text": text})
 
     async def send_bytes(self, data: bytes) -> None:
         """Send a binary message.
@@ -137,7 +137,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the socket is known to be closed.
         """
-        self._put({"type": "websocket.receive", "bytes": data})
+        self._queue_message({"type": "websocket.receive", "bytes": data})
 
     async def send_json(self, value: Any) -> None:
         """Send a value as JSON text.
@@ -157,9 +157,9 @@ class AsyncWebSocketSession:
         """
         if self.close_code is not None:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
-        message = await self._next(timeout)
+        message = await self._next_message(timeout)
         if message["type"] == "websocket.close":
-            await self._closed(message.get("code") or NORMAL, message.get("reason") or "")
+            await self._raise_disconnect(message.get("code") or NORMAL, message.get("reason") or "")
         text: str | None = message.get("text")
         return message["bytes"] if text is None else text
 
@@ -207,30 +207,30 @@ class AsyncWebSocketSession:
         """
         if self.close_code is None:
             self.close_code, self.close_reason = code, reason
-            self._disconnect(code, reason)
-        self._call.leave()
-        if await self._call.wait():
-            self._settle()
+            self._queue_disconnect(code, reason)
+        self._call.disconnect_client()
+        if await self._call.wait_for_return():
+            self._raise_error_once()
 
     async def _receive(self) -> Message:
         return await self._to_app.get()
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "websocket.close":  # the client answers it (RFC 6455, 5.5.1)
-            self._disconnect(message.get("code") or NORMAL, message.get("reason") or "")
+            self._queue_disconnect(message.get("code") or NORMAL, message.get("reason") or "")
         size = len(message.get("text") or message.get("bytes") or message.get("body") or b"")
         await self._call.pipe.put(message, size)
 
-    def _disconnect(self, code: int, reason: str = "") -> None:
+    def _queue_disconnect(self, code: int, reason: str = "") -> None:
         gone = {"type": "websocket.disconnect", "code": code, "reason": reason}
         self._to_app.put_nowait(gone)
 
-    def _put(self, message: Message) -> None:
+    def _queue_message(self, message: Message) -> None:
         if self.close_code is not None:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
         self._to_app.put_nowait(message)
 
-    async def _next(self, timeout: float | None) -> Message:
+    async def _next_message(self, timeout: float | None) -> Message:
         try:
             async with asyncio.timeout(timeout):
                 message = await self._call.pipe.get()
@@ -239,26 +239,26 @@ class AsyncWebSocketSession:
                 f"The application sent nothing within {timeout!r} seconds; pass a longer `timeout=`"
             ) from None
         if message is None:
-            self._settle()
+            self._raise_error_once()
             return {"type": "websocket.close", "code": _ABNORMAL}
         return message
 
-    async def _closed(self, code: int, reason: str) -> NoReturn:
+    async def _raise_disconnect(self, code: int, reason: str) -> NoReturn:
         self.close_code, self.close_reason = code, reason
-        if await self._call.wait():
-            self._settle()
+        if await self._call.wait_for_return():
+            self._raise_error_once()
         raise WebSocketDisconnect(code, reason)
 
-    async def _refuse(self, message: Message) -> NoReturn:
+    async def _raise_refused(self, message: Message) -> NoReturn:
         status, body = _FORBIDDEN, b""
         if message["type"] == "websocket.http.response.start":
             status, more = message["status"], True
             while more:
-                part = await self._next(self._timeout)
+                part = await self._next_message(self._timeout)
                 body += part.get("body", b"")
                 more = part.get("more_body", False)
-        await self._call.wait()
-        self._settle()
+        await self._call.wait_for_return()
+        self._raise_error_once()
         response = self._take_headers(status, message, body)
         raise WebSocketRefused(status, response)
 
@@ -268,24 +268,24 @@ class AsyncWebSocketSession:
         self._cookies.extract_cookies(response)
         return response
 
-    def _settle(self) -> None:
+    def _raise_error_once(self) -> None:
         settled, self._settled = self._settled, True
-        error = self._call.error()
+        error = self._call.find_error()
         if not settled and error is not None and self._server.raise_app_errors:
             raise error
 
 
-def _blocking(
+def _make_blocking(
     method: Callable[Concatenate[AsyncWebSocketSession, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[WebSocketSession, P], T]:
     """Return the same method for callers without an event loop."""
 
-    def call(self: WebSocketSession, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call_blocking(self: WebSocketSession, *args: P.args, **kwargs: P.kwargs) -> T:
         __tracebackhide__ = True
         return self._run(method(self._session, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 
-    call.__doc__ = method.__doc__
-    return call
+    call_blocking.__doc__ = method.__doc__
+    return call_blocking
 
 
 class WebSocketSession:
@@ -322,7 +322,7 @@ class WebSocketSession:
     def __enter__(self) -> WebSocketSession:
         """Open the socket."""
         __tracebackhide__ = True
-        self._transport.start()
+        self._transport.start_server()
         self._run(self._session.__aenter__())
         return self
 
@@ -330,14 +330,14 @@ class WebSocketSession:
         __tracebackhide__ = True
         self._run(self._session.__aexit__(kind, error, trace))
 
-    send_text = _blocking(AsyncWebSocketSession.send_text)
-    send_bytes = _blocking(AsyncWebSocketSession.send_bytes)
-    send_json = _blocking(AsyncWebSocketSession.send_json)
-    receive = _blocking(AsyncWebSocketSession.receive)
-    receive_text = _blocking(AsyncWebSocketSession.receive_text)
-    receive_bytes = _blocking(AsyncWebSocketSession.receive_bytes)
-    receive_json = _blocking(AsyncWebSocketSession.receive_json)
-    close = _blocking(AsyncWebSocketSession.close)
+    send_text = _make_blocking(AsyncWebSocketSession.send_text)
+    send_bytes = _make_blocking(AsyncWebSocketSession.send_bytes)
+    send_json = _make_blocking(AsyncWebSocketSession.send_json)
+    receive = _make_blocking(AsyncWebSocketSession.receive)
+    receive_text = _make_blocking(AsyncWebSocketSession.receive_text)
+    receive_bytes = _make_blocking(AsyncWebSocketSession.receive_bytes)
+    receive_json = _make_blocking(AsyncWebSocketSession.receive_json)
+    close = _make_blocking(AsyncWebSocketSession.close)
 
     def __iter__(self) -> Iterator[str | bytes]:
         """Yield messages, text or bytes, until the socket is closed."""

@@ -28,25 +28,25 @@ class Startup:
         scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": self.state}
         self._call = Call(scope, lambda: None)
 
-    async def begin(self, app: ASGIApp) -> None:
+    async def start_application(self, app: ASGIApp) -> None:
         """Start the application.
 
         Raises:
             BaseException: the error of the application, such as a `BootError`.
         """
-        self._call.begin(app, self._receive, self._send)
-        message = await self._exchange("startup")
-        error = self._call.error()
+        self._call.start_task(app, self._receive, self._send)
+        message = await self._run_phase("startup")
+        error = self._call.find_error()
         if message is not None and message["type"] == "lifespan.startup.complete":
             return
-        await self._call.wait()
-        error = self._call.error() or error
+        await self._call.wait_for_return()
+        error = self._call.find_error() or error
         if error is not None and (self._asked or message is not None):
             raise error
         if message is not None:
             raise BootError(message.get("message") or "The application failed to start")
 
-    async def end(self) -> None:
+    async def stop_application(self) -> None:
         """Stop the application, when it is still there.
 
         Raises:
@@ -55,14 +55,14 @@ class Startup:
         task = self._call.task
         if task is None or task.done():
             return
-        message = await self._exchange("shutdown")
+        message = await self._run_phase("shutdown")
         if message is not None and message["type"] == "lifespan.shutdown.failed":
             raise TreefoldError(message.get("message") or "The application failed to stop")
         await task
-        if (error := self._call.error()) is not None:
+        if (error := self._call.find_error()) is not None:
             raise error
 
-    async def _exchange(self, phase: str) -> Message | None:
+    async def _run_phase(self, phase: str) -> Message | None:
         await self._to_app.put({"type": f"lifespan.{phase}"})
         return await self._call.pipe.get()
 

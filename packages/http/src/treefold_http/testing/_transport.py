@@ -28,12 +28,12 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         self._server = server
 
     async def __aenter__(self) -> AsyncTransport:
-        await self._server.start()
+        await self._server.start_application()
         return self
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; give the answer as soon as it begins."""
-        await self._server.start()
+        await self._server.start_application()
         exchange = Exchange(self._server, request)
         status, headers = await exchange.open()
         return httpx.Response(
@@ -42,7 +42,7 @@ class AsyncTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Stop the server."""
-        await self._server.stop()
+        await self._server.stop_application()
 
 
 class _AsyncBody(httpx.AsyncByteStream):
@@ -51,7 +51,7 @@ class _AsyncBody(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while not self._exchange.read:
-            for chunk in await self._exchange.chunks():
+            for chunk in await self._exchange.read_chunks():
                 yield chunk
 
     async def aclose(self) -> None:
@@ -67,10 +67,10 @@ class Transport(httpx.BaseTransport):
         self._loop: LoopThread | None = None
 
     def __enter__(self) -> Transport:
-        self.start()
+        self.start_server()
         return self
 
-    def start(self) -> None:
+    def start_server(self) -> None:
         """Start loop and server, when that is not done.
 
         Raises:
@@ -80,7 +80,7 @@ class Transport(httpx.BaseTransport):
             if self._loop is None:
                 self._loop = LoopThread()
                 try:
-                    self._loop.run(self._server.start())
+                    self._loop.run(self._server.start_application())
                 except BaseException:
                     self._loop.close()
                     raise
@@ -94,7 +94,7 @@ class Transport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; give the answer as soon as it begins."""
         __tracebackhide__ = True
-        self.start()
+        self.start_server()
         exchange, status, headers = self.run(self._open(request))
         return httpx.Response(
             status, headers=headers, stream=_Body(exchange, self), extensions=_EXTENSIONS
@@ -105,12 +105,12 @@ class Transport(httpx.BaseTransport):
         with self._lock:
             if self._loop is not None and not self._loop.closed:
                 try:
-                    self._loop.run(self._server.stop())
+                    self._loop.run(self._server.stop_application())
                 finally:
                     self._loop.close()
 
     async def _open(self, request: httpx.Request) -> tuple[Exchange, int, Any]:
-        await self._server.start()
+        await self._server.start_application()
         exchange = Exchange(self._server, request)
         return exchange, *(await exchange.open())
 
@@ -123,7 +123,7 @@ class _Body(httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         __tracebackhide__ = True
         while not self._exchange.read:
-            yield from self._transport.run(self._exchange.chunks())
+            yield from self._transport.run(self._exchange.read_chunks())
 
     def close(self) -> None:
         __tracebackhide__ = True

@@ -28,30 +28,30 @@ class Upload:
     def __init__(self, request: httpx.Request, threads: WorkerThreads) -> None:
         self.done = False
         self.error: BaseException | None = None
-        self._chunks = _chunks(request, threads)
-        self._left = _declared(request)
+        self._chunks = _iter_chunks(request, threads)
+        self._left = _read_content_length(request)
 
-    async def message(self) -> Message | None:
+    async def next_message(self) -> Message | None:
         """Return the next message, or None if the client cannot send the body it has announced."""
         try:
             chunk = await anext(self._chunks, None)
             if self._left is not None:
                 self._left -= len(chunk or b"")
-                self._check(ended=chunk is None)
+                self._check_length(ended=chunk is None)
         except BaseException as error:  # the generator is code of the test and may raise anything
             self.error = error
             return None
         self.done = chunk is None or self._left == 0
         return {"type": "http.request", "body": chunk or b"", "more_body": not self.done}
 
-    def _check(self, *, ended: bool) -> None:
+    def _check_length(self, *, ended: bool) -> None:
         left = self._left or 0
         if left < 0 or (ended and left):
             which = "longer" if left < 0 else "shorter"
             raise httpx.LocalProtocolError(f"The request body is {which} than its Content-Length")
 
 
-async def _chunks(request: httpx.Request, threads: WorkerThreads) -> AsyncIterator[bytes]:
+async def _iter_chunks(request: httpx.Request, threads: WorkerThreads) -> AsyncIterator[bytes]:
     stream = request.stream
     if isinstance(stream, httpx.AsyncByteStream):
         async for part in stream:
@@ -64,7 +64,7 @@ async def _chunks(request: httpx.Request, threads: WorkerThreads) -> AsyncIterat
             yield part[start : start + CHUNK]
 
 
-def _declared(request: httpx.Request) -> int | None:
+def _read_content_length(request: httpx.Request) -> int | None:
     """Return the `Content-Length` of a request, or None if it is missing or not a number."""
     said = request.headers.get("content-length", "")
     return int(said) if said.isascii() and said.isdigit() else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treefold_migrations._baseline.reading import Database
-from treefold_migrations._inspect.sql_text import canonical
+from treefold_migrations._inspect.sql_text import canonicalize_sql
 from treefold_orm import ORMError, fields
 from treefold_orm.schema import CheckDef, ColumnDef, Field, constraint_name, quote
 
@@ -25,12 +25,12 @@ class Kind:
     args: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def make(self, **options: Any) -> AnyField:
+    def make_field(self, **options: Any) -> AnyField:
         """Return a field."""
         made: AnyField = self.type(*self.args, **{**self.options, **options})
         return made
 
-    def but(self, **options: Any) -> Kind:
+    def with_options(self, **options: Any) -> Kind:
         """Return the kind with further options."""
         return replace(self, options={**self.options, **options})
 
@@ -92,23 +92,27 @@ def kind_of(
 ) -> Kind | None:
     """Return the field of a column; None where no field reads and writes its values."""
     if database.engine == "postgres":
-        return _positive(_postgres(column.type, database), column, checks, table)
+        return _narrow_to_positive(
+            _find_postgres_kind(column.type, database), column, checks, table
+        )
     own = ("", constraint_name("ck", table, column.name))
-    return _sqlite(column, {canonical(check.sql) for check in checks if check.name in own})
+    return _find_sqlite_kind(
+        column, {canonicalize_sql(check.sql) for check in checks if check.name in own}
+    )
 
 
-def _postgres(name: str, database: Database) -> Kind | None:
+def _find_postgres_kind(name: str, database: Database) -> Kind | None:
     if name in database.domains:
-        return _postgres(database.domains[name], database)
+        return _find_postgres_kind(database.domains[name], database)
     if name in database.enums:
         labels = database.enums[name]
         return Kind(fields.TextField, (), {"choices": list(labels)})
     if name.endswith("[]"):
-        base = _postgres(name[:-2], database)
+        base = _find_postgres_kind(name[:-2], database)
         exact = base is not None and base.type is not fields.JSONField
-        if not exact or base is None or base.make().column_type("postgres") != name[:-2]:
+        if not exact or base is None or base.make_field().column_type("postgres") != name[:-2]:
             return None
-        return Kind(fields.ArrayField, (base.make(),))
+        return Kind(fields.ArrayField, (base.make_field(),))
     zoned = _ZONED.fullmatch(name)
     if zoned is not None:
         aware = zoned[2] == " with time zone"
@@ -117,11 +121,11 @@ def _postgres(name: str, database: Database) -> Kind | None:
         return _POSTGRES["timestamptz" if aware else "timestamp"]
     sized = _SIZED.fullmatch(name)
     if sized is not None and sized[1] in _PLAIN:
-        return _sized(sized[1], int(sized[2]), int(sized[3] or 0))
+        return _find_sized_kind(sized[1], int(sized[2]), int(sized[3] or 0))
     return _POSTGRES.get("interval" if name.startswith("interval ") else name)
 
 
-def _sized(name: str, size: int, places: int) -> Kind | None:
+def _find_sized_kind(name: str, size: int, places: int) -> Kind | None:
     if name == "interval":
         return _POSTGRES["interval"]
     if name != "numeric":
@@ -131,18 +135,18 @@ def _sized(name: str, size: int, places: int) -> Kind | None:
     return Kind(fields.DecimalField, (), {"max_digits": size, "decimal_places": places})
 
 
-def _positive(
+def _narrow_to_positive(
     kind: Kind | None, column: ColumnDef, checks: Iterable[CheckDef], table: str
 ) -> Kind | None:
     if kind is None or kind.type not in _POSITIVE:
         return kind
     wanted = constraint_name("ck", table, column.name)
-    sql = {canonical(check.sql) for check in checks if check.name == wanted}
-    is_positive = canonical(f"{quote(column.name)} >= 0") in sql
+    sql = {canonicalize_sql(check.sql) for check in checks if check.name == wanted}
+    is_positive = canonicalize_sql(f"{quote(column.name)} >= 0") in sql
     return replace(kind, type=_POSITIVE[kind.type]) if is_positive else kind
 
 
-def _sqlite(column: ColumnDef, checks: set[str]) -> Kind | None:
+def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
     name = column.type.upper()
     if name == "INTEGER":
         for kind in _INTEGERS:
@@ -172,7 +176,7 @@ def _stored_decimal(digits: int, places: int) -> Kind:
 
 
 def _checks_of(made: AnyField, column: ColumnDef) -> set[str]:
-    return {canonical(text.format(quote(column.name))) for text in made.checks("sqlite")}
+    return {canonicalize_sql(text.format(quote(column.name))) for text in made.checks("sqlite")}
 
 
 def _length_of(column: ColumnDef, checks: set[str]) -> int:
@@ -183,10 +187,10 @@ def _length_of(column: ColumnDef, checks: set[str]) -> int:
     return 0
 
 
-def makes(kind: Kind, **options: Any) -> bool:
+def accepts_options(kind: Kind, **options: Any) -> bool:
     """True where a field takes these options."""
     try:
-        kind.make(**options)
+        kind.make_field(**options)
     except ORMError:
         return False
     return True

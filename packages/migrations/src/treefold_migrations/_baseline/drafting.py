@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from treefold_migrations._baseline.columns import Kind, kind_of, makes
+from treefold_migrations._baseline.columns import Kind, accepts_options, kind_of
 from treefold_migrations._baseline.drafts import Draft, FieldDraft, TableDraft
-from treefold_migrations._baseline.names import class_name, field_name, is_quotable, printable
+from treefold_migrations._baseline.names import (
+    class_name,
+    field_name,
+    is_quotable,
+    sanitize_for_comment,
+)
 from treefold_migrations._baseline.parts import Marks, marks_of, parts_of
 from treefold_migrations._baseline.reading import Database, View
-from treefold_migrations._baseline.sql_parts import constant, is_now, now, schema_sql
+from treefold_migrations._baseline.sql_parts import (
+    build_now_expression,
+    is_now,
+    parse_constant,
+    schema_sql,
+)
 from treefold_migrations._inspect.compare import OWN_TABLES
 from treefold_migrations._inspect.found import Found, InspectError
 from treefold_orm import fields
@@ -37,14 +47,14 @@ def draft_tables(database: Database) -> list[TableDraft]:
     taken: set[str] = set()
     drafts: dict[str, TableDraft] = {}
     for name, table in found.items():
-        drafts[name] = _named(name, table, taken, database.alias)
+        drafts[name] = _create_draft(name, table, taken, database.alias)
     for name, draft in drafts.items():
-        _Table(draft, found[name], drafts, found, database).fill()
-    views = [_view(view, database, taken) for view in database.views if view.columns]
+        _Table(draft, found[name], drafts, found, database).fill_draft()
+    views = [_draft_view(view, database, taken) for view in database.views if view.columns]
     return [*drafts.values(), *(view for view in views if view.fields)]
 
 
-def _named(name: str, found: Found | None, taken: set[str], alias: str) -> TableDraft:
+def _create_draft(name: str, found: Found | None, taken: set[str], alias: str) -> TableDraft:
     model = class_name(name, taken)
     taken.add(model)
     return TableDraft(name, model, found, database=alias)
@@ -69,49 +79,55 @@ class _Table:
         self._folds = database.engine == "sqlite"
         self._taken: set[str] = set()
 
-    def fill(self) -> None:
+    def fill_draft(self) -> None:
         table, draft = self._found.table, self._draft
         held: dict[str, Kind] = {}
         for column in table.columns:
-            note, kind = self._unheld(column), None
+            note, kind = self._explain_unsupported(column), None
             if not note:
                 kind = kind_of(column, table.checks, table.name, self._database)
             if kind is None:
                 what = note or "no field reads and writes its values"
-                shown = f"{printable(column.name)} {printable(column.type)}".rstrip()
-                draft.notes.append(f"the column {shown} ({printable(what)})")
+                shown = " ".join(map(sanitize_for_comment, (column.name, column.type))).rstrip()
+                draft.notes.append(f"the column {shown} ({sanitize_for_comment(what)})")
                 continue
             held[column.name] = kind
         if not self._has_key(held):
             fill_without_key(draft, [(c, held[c.name]) for c in table.columns if c.name in held])
             return
-        marks, keys = marks_of(self._found, folds=self._folds), self._keys()
+        marks, keys = marks_of(self._found, folds=self._folds), self._find_foreign_keys()
         for column in table.columns:
             if column.name in held:
-                made = self._field(column, held[column.name], keys.get(column.name), marks)
+                made = self._draft_field(column, held[column.name], keys.get(column.name), marks)
                 draft.fields[column.name] = made
                 self._taken |= {made.name, f"{made.name}_id"}
         if len(table.primary_key) > 1:
-            places = [next(n for n in held if self._same(n, key)) for key in table.primary_key]
+            places = [
+                next(n for n in held if self._is_same_name(n, key)) for key in table.primary_key
+            ]
             draft.primary_key = tuple(draft.fields[name].name for name in places)
         parts_of(draft, self._found, folds=self._folds)
 
     def _has_key(self, held: Mapping[str, Kind]) -> bool:
         key = self._found.table.primary_key
-        kinds = [kind for name, kind in held.items() if any(self._same(name, k) for k in key)]
+        kinds = [
+            kind for name, kind in held.items() if any(self._is_same_name(name, k) for k in key)
+        ]
         if len(key) == 1 and kinds:
-            return makes(kinds[0], primary_key=True)
-        ordered = all(kind.make().internal not in _NO_KEYS for kind in kinds)
+            return accepts_options(kinds[0], primary_key=True)
+        ordered = all(kind.make_field().internal not in _NO_KEYS for kind in kinds)
         return bool(key) and len(kinds) == len(key) and ordered
 
-    def _same(self, one: str, other: str) -> bool:
+    def _is_same_name(self, one: str, other: str) -> bool:
         return one.lower() == other.lower() if self._folds else one == other
 
-    def _keys(self) -> dict[str, ForeignKeyDef]:
+    def _find_foreign_keys(self) -> dict[str, ForeignKeyDef]:
         """The foreign keys that a field can be, by column."""
         found: dict[str, ForeignKeyDef] = {}
         for key in self._found.table.foreign_keys:
-            columns = [c.name for c in self._found.table.columns if self._same(c.name, key.column)]
+            columns = [
+                c.name for c in self._found.table.columns if self._is_same_name(c.name, key.column)
+            ]
             if columns and columns[0] not in found and self._is_plain(columns[0], key):
                 found[columns[0]] = key
         return found
@@ -122,45 +138,53 @@ class _Table:
             return False
         own = next(c for c in self._found.table.columns if c.name == column)
         theirs = next(
-            (c for c in target.table.columns if self._same(c.name, target.table.primary_key[0])),
+            (
+                c
+                for c in target.table.columns
+                if self._is_same_name(c.name, target.table.primary_key[0])
+            ),
             None,
         )
-        if theirs is None or not self._same(theirs.name, key.target_column):
+        if theirs is None or not self._is_same_name(theirs.name, key.target_column):
             return False
         if not is_quotable(theirs.name):
             return False
-        return self._family(own, self._found) == self._family(theirs, target) != ""
+        return (
+            self._find_type_family(own, self._found) == self._find_type_family(theirs, target) != ""
+        )
 
-    def _family(self, column: ColumnDef, found: Found) -> str:
+    def _find_type_family(self, column: ColumnDef, found: Found) -> str:
         if not is_quotable(column.name):
             return ""
         kind = kind_of(column, found.table.checks, found.table.name, self._database)
         if kind is None:
             return ""
-        internal = kind.make().internal
+        internal = kind.make_field().internal
         return _FAMILIES.get(internal, internal)
 
-    def _unheld(self, column: ColumnDef) -> str:
+    def _explain_unsupported(self, column: ColumnDef) -> str:
         """The reason why no field holds a column, for any type."""
         if not is_quotable(column.name):
             return "its name has control characters or more than 63 bytes"
         notes = self._found.notes.get(("column", column.name), ())
         generated = next((note for note in notes if note.startswith("generated as")), "")
-        in_key = any(self._same(name, column.name) for name in self._found.table.primary_key)
+        in_key = any(
+            self._is_same_name(name, column.name) for name in self._found.table.primary_key
+        )
         if column.identity and not in_key:
             return "the database fills it"
         return generated
 
-    def _field(
+    def _draft_field(
         self, column: ColumnDef, kind: Kind, key: ForeignKeyDef | None, marks: Marks
     ) -> FieldDraft:
         table = self._found.table
-        in_key = [n for n in table.primary_key if self._same(n, column.name)]
+        in_key = [n for n in table.primary_key if self._is_same_name(n, column.name)]
         alone = bool(in_key) and len(table.primary_key) == 1
         options: dict[str, Any] = {}
         name, plain = field_name(column.name, self._taken), kind
         if key is not None:
-            kind = self._reference(key, column, marks, alone=alone)
+            kind = self._build_reference_kind(key, column, marks, alone=alone)
             name = self._reference_name(column.name)
         elif alone and (column.identity or self._is_rowid(column)):
             small = column.type == "integer"
@@ -177,7 +201,7 @@ class _Table:
             options["db_column"] = column.name
         default = Draft("default", column.name, [{}])
         draft = FieldDraft(name, column, kind, plain, options, default)
-        self._default(draft)
+        self._propose_defaults(draft)
         return draft
 
     def _is_rowid(self, column: ColumnDef) -> bool:
@@ -188,22 +212,24 @@ class _Table:
         odd = notes.get(("column", column.name), ())
         return self._folds and not kept and not odd and column.type.upper() == "INTEGER"
 
-    def _reference(
+    def _build_reference_kind(
         self, key: ForeignKeyDef, column: ColumnDef, marks: Marks, *, alone: bool
     ) -> Kind:
         target = next(name for name in self._drafts if name == key.target)
         one = (column.name in marks.unique and not alone) or alone
         kind = Kind(fields.OneToOneField if one else fields.ForeignKey, (target,))
         action = key.on_delete.replace("NO_ACTION", "RESTRICT")
-        in_key = any(self._same(name, column.name) for name in self._found.table.primary_key)
+        in_key = any(
+            self._is_same_name(name, column.name) for name in self._found.table.primary_key
+        )
         if action == "CASCADE" or (action == "SET_NULL" and column.null and not in_key):
             kind = Kind(kind.type, (target, action))
         if not one and column.name not in marks.indexed:
-            kind = kind.but(db_index=False)
+            kind = kind.with_options(db_index=False)
         if one and column.name in marks.indexed:
-            kind = kind.but(db_index=True)
+            kind = kind.with_options(db_index=True)
         if not self._folds and key.name != constraint_name("fk", self._draft.name, column.name):
-            kind = kind.but(constraint_name=key.name)
+            kind = kind.with_options(constraint_name=key.name)
         return kind
 
     def _reference_name(self, column: str) -> str:
@@ -214,18 +240,18 @@ class _Table:
             name = field_name(f"{name}_key", self._taken)
         return name
 
-    def _default(self, draft: FieldDraft) -> None:
+    def _propose_defaults(self, draft: FieldDraft) -> None:
         text = draft.column.default
         if not text:
             return
         proposals: list[dict[str, Any]] = []
         is_key = draft.kind.type in (fields.AutoField, fields.BigAutoField)
         is_reference = draft.kind.type in (fields.ForeignKey, fields.OneToOneField)
-        value = None if is_key else constant(text, draft.plain.make())
+        value = None if is_key else parse_constant(text, draft.plain.make_field())
         if value is not None:
             proposals.append({"db_default": value})
         if is_now(text) and not is_reference:
-            proposals.append({"db_default": now()})
+            proposals.append({"db_default": build_now_expression()})
         sql = schema_sql(text, {}, folds=self._folds)
         if sql is not None and not is_key:
             proposals.append({"db_default": sql})
@@ -234,7 +260,7 @@ class _Table:
         proposals.append({})
         if draft.column.type in (*self._database.enums, *self._database.domains):
             proposals = proposals[:1] if value is not None else [{}]  # the type is not the field's
-        kept = [p for p in proposals if makes(draft.kind, **draft.options, **p)]
+        kept = [p for p in proposals if accepts_options(draft.kind, **draft.options, **p)]
         draft.default.proposals = kept or [{}]
 
 
@@ -263,18 +289,18 @@ def fill_without_key(draft: TableDraft, columns: Sequence[tuple[ColumnDef, Kind]
 
 
 def _stand_in(drafts: Iterable[FieldDraft]) -> FieldDraft | None:
-    able = [d for d in drafts if makes(d.kind, primary_key=True)]
+    able = [d for d in drafts if accepts_options(d.kind, primary_key=True)]
     return next((d for d in able if d.name == "id"), able[0] if able else None)
 
 
-def _view(view: View, database: Database, taken: set[str]) -> TableDraft:
-    draft = _named(view.name, None, taken, database.alias)
+def _draft_view(view: View, database: Database, taken: set[str]) -> TableDraft:
+    draft = _create_draft(view.name, None, taken, database.alias)
     draft.kind = view.kind
     held: list[tuple[ColumnDef, Kind]] = []
     for column in view.columns:
         kind = kind_of(column, (), view.name, database) if is_quotable(column.name) else None
         if kind is None:
-            draft.notes.append(f"the column {printable(f'{column.name} {column.type}')}")
+            draft.notes.append(f"the column {sanitize_for_comment(f'{column.name} {column.type}')}")
         else:
             held.append((column, kind))
     fill_without_key(draft, held)

@@ -32,7 +32,7 @@ class Draft:
     verbatim: int = -1
 
     @property
-    def chosen(self) -> Any:
+    def chosen_proposal(self) -> Any:
         """The proposal that is tried, or has turned out right."""
         return self.proposals[self.place]
 
@@ -41,7 +41,7 @@ class Draft:
         """True for a proposal that repeats the catalog."""
         return 0 <= self.verbatim <= self.place < len(self.proposals) - 1
 
-    def reject(self) -> bool:
+    def reject_proposal(self) -> bool:
         """Move on to the next proposal; False after the last."""
         if self.place + 1 >= len(self.proposals):
             return False
@@ -62,9 +62,9 @@ class FieldDraft:
     options: dict[str, Any]
     default: Draft
 
-    def make(self) -> AnyField:
+    def make_field(self) -> AnyField:
         """Return the field."""
-        return self.kind.make(**self.options, **(self.default.chosen or {}))
+        return self.kind.make_field(**self.options, **(self.default.chosen_proposal or {}))
 
 
 @dataclass(slots=True)
@@ -87,17 +87,17 @@ class TableDraft:
     stand_in: str = ""
     database: str = DEFAULT
 
-    def state(self) -> TableState:
+    def to_table_state(self) -> TableState:
         """Return the table as a migration holds it."""
-        chosen = [part for part in self.parts if part.chosen is not LEFT_OUT]
+        chosen = [part for part in self.parts if part.chosen_proposal is not LEFT_OUT]
         return TableState(
             self.name,
             self.model,
-            {draft.name: draft.make() for draft in self.fields.values()},
+            {draft.name: draft.make_field() for draft in self.fields.values()},
             TableOptions(
                 self.primary_key,
-                tuple(part.chosen for part in chosen if part.kind == "constraint"),
-                tuple(part.chosen for part in chosen if part.kind == "index"),
+                tuple(part.chosen_proposal for part in chosen if part.kind == "constraint"),
+                tuple(part.chosen_proposal for part in chosen if part.kind == "index"),
                 self.managed,
                 self.as_found,
                 self.database,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, FieldDraft, TableDraft
-from treefold_migrations._baseline.names import field_name, printable
+from treefold_migrations._baseline.names import field_name, sanitize_for_comment
 from treefold_migrations._baseline.reading import Database
 from treefold_migrations._detect.models import in_order
 from treefold_migrations._files.layout import WIDTH, laid_out
@@ -26,7 +26,7 @@ _HEAD = '"""The tables of a database that was there before, as `migrations basel
 
 def models_source(drafts: Sequence[TableDraft], database: Database) -> str:
     """Return the source of the module of models."""
-    return _Models(drafts, database).source()
+    return _Models(drafts, database).render_module()
 
 
 @dataclass(slots=True)
@@ -60,16 +60,16 @@ class _Models:
             name: {a for f in d.fields.values() for a in (f.name, f"{f.name}_id")}
             for name, d in self._drafts.items()
         }
-        self._relate()
+        self._plan_relations()
 
-    def source(self) -> str:
-        order = in_order(draft.state() for draft in self._drafts.values())
+    def render_module(self) -> str:
+        order = in_order(draft.to_table_state() for draft in self._drafts.values())
         classes: list[str] = []
         for name in order:
-            classes.append(self._class(self._drafts[name]))
+            classes.append(self._render_class(self._drafts[name]))
             self._written.add(self._drafts[name].model)
         left = left_alone(self._database)
-        notes = [f"# Left to the database: {printable(item)}" for item in left]
+        notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in left]
         head = [_HEAD, "", "from __future__ import annotations", "", import_lines(self._imports)]
         if notes:
             head += ["", *notes]
@@ -77,22 +77,22 @@ class _Models:
 
     # -- relations --------------------------------------------------------------------------------
 
-    def _references(self, draft: TableDraft) -> list[tuple[FieldDraft, str]]:
+    def _list_references(self, draft: TableDraft) -> list[tuple[FieldDraft, str]]:
         return [(f, f.kind.args[0]) for f in draft.fields.values() if f.kind.type in _REFERENCES]
 
-    def _relate(self) -> None:
+    def _plan_relations(self) -> None:
         for draft in self._drafts.values():
-            for made, target in self._references(draft):
+            for made, target in self._list_references(draft):
                 one = made.kind.type is orm_fields.OneToOneField
                 usual = draft.model.lower() if one else f"{draft.model.lower()}_set"
                 longer = f"{draft.model.lower()}_{made.name}" + ("" if one else "_set")
-                way = self._free(target, usual, longer)
+                way = self._claim_attribute(target, usual, longer)
                 if way != usual:
                     self._plans[draft.name].related[made.name] = way
         for draft in self._drafts.values():
-            self._connect(draft)
+            self._plan_many_to_many(draft)
 
-    def _free(self, table: str, *names: str) -> str:
+    def _claim_attribute(self, table: str, *names: str) -> str:
         """The first name that a table's model has no attribute of, `+` where there is none."""
         taken = self._attributes[table]
         for name in names:
@@ -101,9 +101,9 @@ class _Models:
                 return name
         return "+"
 
-    def _connect(self, draft: TableDraft) -> None:
+    def _plan_many_to_many(self, draft: TableDraft) -> None:
         """Recognize a table that does nothing but connect rows of two others."""
-        references = self._references(draft)
+        references = self._list_references(draft)
         own = {made.name for made, _ in references}
         others = [f for f in draft.fields.values() if f.name not in own]
         generated = all(
@@ -116,14 +116,16 @@ class _Models:
             return
         if not (set(draft.primary_key) == own or self._is_unique_together(draft, own)):
             return
-        forward = self._free(source, f"{_plain(self._drafts[target].model)}s")
-        back = self._free(target, f"{_plain(self._drafts[source].model)}s")
+        forward = self._claim_attribute(
+            source, f"{_derive_field_name(self._drafts[target].model)}s"
+        )
+        back = self._claim_attribute(target, f"{_derive_field_name(self._drafts[source].model)}s")
         if forward != "+":
             way = _Way(forward, self._drafts[target].model, draft.model, back)
             self._plans[source].ways.append(way)
 
     def _is_unique_together(self, draft: TableDraft, names: set[str]) -> bool:
-        chosen = (p.chosen for p in draft.parts if p.chosen is not LEFT_OUT)
+        chosen = (p.chosen_proposal for p in draft.parts if p.chosen_proposal is not LEFT_OUT)
         return any(
             set(getattr(c, "fields", ())) == names and getattr(c, "condition", 0) is None
             for c in chosen
@@ -132,9 +134,9 @@ class _Models:
 
     # -- classes ----------------------------------------------------------------------------------
 
-    def _class(self, draft: TableDraft) -> str:
+    def _render_class(self, draft: TableDraft) -> str:
         plan = self._plans[draft.name]
-        what = f"A row of {printable(draft.name)}".rstrip(".")
+        what = f"A row of {sanitize_for_comment(draft.name)}".rstrip(".")
         if not draft.managed:
             what = f"{what}, a {draft.kind} that migrations leave alone"
         lines = [f"class {draft.model}(Model):", f'    """{what}."""', ""]
@@ -150,43 +152,43 @@ class _Models:
             names = ", ".join(map(quoted, draft.primary_key))
             lines.append(f"    pk = CompositePrimaryKey({names})")
         for made in draft.fields.values():
-            lines += self._field(draft, made, plan.related.get(made.name, ""))
-        lines += [self._way(way) for way in plan.ways]
-        return "\n".join([*lines, "", *self._meta(draft)])
+            lines += self._render_field(draft, made, plan.related.get(made.name, ""))
+        lines += [self._render_many_to_many(way) for way in plan.ways]
+        return "\n".join([*lines, "", *self._render_meta(draft)])
 
-    def _field(self, draft: TableDraft, made: FieldDraft, related: str) -> list[str]:
+    def _render_field(self, draft: TableDraft, made: FieldDraft, related: str) -> list[str]:
         kind = ""  # SQLite keeps a type only as text; the migration has that
         if self._database.engine == "postgres":
             types = {name: found for part, name, found in draft.as_found if part == "type"}
             kind = types.get(made.column.name, "")
-        built = made.make()
+        built = made.make_field()
         lines: list[str] = []
         if is_foreign_key(built):
             target = self._drafts[str(built.to)]
             built = pointing_to(built, target.model)
-            text = self._source(built)
+            text = self._render_part(built)
             if target.model in self._written:
                 text = text.replace(f"({quoted(target.model)}", f"({target.model}", 1)
             if related:
                 text = f"{text[:-1]}, related_name={quoted(related)})"
-            known = _TYPES.get(made.plain.make().internal, "")
+            known = _TYPES.get(made.plain.make_field().internal, "")
             if known:
                 null = " | None" if made.options.get("null") else ""
                 lines = [f"    {made.name}_id: {known}{null}"]
         else:
-            text = self._source(built)
+            text = self._render_part(built)
         written = laid_out(text, indent=4, before=len(made.name) + 3)
-        comment = f"  # {printable(kind)} in the database" if kind else ""
+        comment = f"  # {sanitize_for_comment(kind)} in the database" if kind else ""
         if comment and ("\n" in written or len(made.name) + len(written + comment) > WIDTH - 7):
             return [f"    {comment.strip()}", f"    {made.name} = {written}", *lines]
         return [f"    {made.name} = {written}{comment}", *lines]
 
-    def _source(self, part: object) -> str:
+    def _render_part(self, part: object) -> str:
         text, imports = source_of(part)  # pyright: ignore[reportArgumentType] - a part of a state
         self._imports.update(imports)
         return text
 
-    def _way(self, way: _Way) -> str:
+    def _render_many_to_many(self, way: _Way) -> str:
         target = way.target if way.target in self._written else quoted(way.target)
         related = way.related_name if way.related_name != "+" else "+"
         text = (
@@ -195,7 +197,7 @@ class _Models:
         )
         return f"    {way.name} = {laid_out(text, indent=4, before=len(way.name) + 3)}"
 
-    def _meta(self, draft: TableDraft) -> list[str]:
+    def _render_meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
         if draft.database != DEFAULT:
             lines.append(f"        database = {quoted(draft.database)}")
@@ -203,20 +205,22 @@ class _Models:
             return [*lines, "        managed = False"]
         for option in ("constraint", "index"):
             chosen = [
-                p.chosen for p in draft.parts if p.kind == option and p.chosen is not LEFT_OUT
+                p.chosen_proposal
+                for p in draft.parts
+                if p.kind == option and p.chosen_proposal is not LEFT_OUT
             ]
             if chosen:
                 name = "constraints" if option == "constraint" else "indexes"
-                text = f"({', '.join(map(self._source, chosen))},)"
+                text = f"({', '.join(map(self._render_part, chosen))},)"
                 lines.append(f"        {name} = {laid_out(text, indent=8, before=len(name) + 3)}")
         return lines
 
 
 def differences_of(draft: TableDraft) -> list[str]:
     """Return the parts of the database that the model leaves out, in words for its reader."""
-    said = {part.name for part in draft.parts if part.chosen is not LEFT_OUT}
+    said = {part.name for part in draft.parts if part.chosen_proposal is not LEFT_OUT}
     return [
-        printable(_in_words(kind, name, found))
+        sanitize_for_comment(_in_words(kind, name, found))
         for kind, name, found in draft.as_found
         if kind not in {"type", "identity", "nullability"}
         and (kind != "column" or name in draft.fields)
@@ -226,7 +230,7 @@ def differences_of(draft: TableDraft) -> list[str]:
     ]
 
 
-def _plain(model: str) -> str:
+def _derive_field_name(model: str) -> str:
     return field_name(model, ())
 
 

@@ -44,7 +44,7 @@ def class_name(table: str, taken: Container[str]) -> str:
         name = f"Table{name}"
     if keyword.iskeyword(name) or name in _CLASSES:
         name = f"{name}Table"
-    return _unique(name, taken, "")
+    return _make_unique(name, taken, "")
 
 
 def field_name(column: str, taken: Container[str]) -> str:
@@ -54,10 +54,10 @@ def field_name(column: str, taken: Container[str]) -> str:
         name = f"field_{name}".rstrip("_")
     if keyword.iskeyword(name) or name in _FIELDS:
         name = f"{name}_field"
-    return _unique(name, taken, "_")
+    return _make_unique(name, taken, "_")
 
 
-def _unique(name: str, taken: Container[str], mark: str) -> str:
+def _make_unique(name: str, taken: Container[str], mark: str) -> str:
     if name not in taken:
         return name
     number = 2
@@ -66,7 +66,7 @@ def _unique(name: str, taken: Container[str], mark: str) -> str:
     return f"{name}{mark}{number}"
 
 
-def printable(text: str) -> str:
+def sanitize_for_comment(text: str) -> str:
     """Return text for a comment or docstring, which it can neither end nor leave."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(shown.replace("\\", "/").replace('"', "'").split())

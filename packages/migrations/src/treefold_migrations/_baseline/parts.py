@@ -11,7 +11,7 @@ from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
 from treefold_migrations._baseline.names import is_quotable
 from treefold_migrations._baseline.sql_parts import Columns, column_of_token, schema_sql
 from treefold_migrations._inspect.found import Found
-from treefold_migrations._inspect.sql_text import Token, canonical, tokens_of
+from treefold_migrations._inspect.sql_text import Token, canonicalize_sql, tokens_of
 from treefold_orm import F, ORMError, SearchIndex, schema
 
 _CONFIG = re.compile(r"to_tsvector\('(\w+)'")
@@ -58,7 +58,7 @@ def _is_field_index(found: Found, index: schema.IndexDef, column: str) -> bool:
 
 def parts_of(draft: TableDraft, found: Found, *, folds: bool) -> None:
     """Add the constraints and indexes to a draft that its fields do not make."""
-    _Parts(draft, found, folds=folds).fill()
+    _Parts(draft, found, folds=folds).add_parts()
 
 
 class _Parts:
@@ -67,11 +67,11 @@ class _Parts:
         self._found = found
         self._folds = folds
         self._columns: Columns = {
-            (column.lower() if folds else column): (f.name, f.plain.make())
+            (column.lower() if folds else column): (f.name, f.plain.make_field())
             for column, f in draft.fields.items()
         }
 
-    def fill(self) -> None:
+    def add_parts(self) -> None:
         table, marks = self._found.table, marks_of(self._found, folds=self._folds)
         own = {column.lower() if self._folds else column for column in marks.unique}
         for unique in table.uniques:
@@ -79,20 +79,20 @@ class _Parts:
             if len(names) == 1 and names[0] in own and not unique.is_index:
                 own.discard(names[0])  # the field makes the first one
                 continue
-            self._add("constraint", unique.name, self._unique(unique))
+            self._add_draft("constraint", unique.name, self._propose_unique(unique))
         for number, check in enumerate(table.checks, 1):
             if not self._is_of_field(check):
                 name = check.name or schema.constraint_name("ck", table.name, str(number))
-                self._add("constraint", name, self._check(check, name))
+                self._add_draft("constraint", name, self._propose_check(check, name))
         for index in table.indexes:
             if not any(_is_field_index(self._found, index, name) for name in marks.indexed):
-                self._add("index", index.name, self._index(index))
+                self._add_draft("index", index.name, self._propose_index(index))
         for exclusion in table.exclusions:
-            self._add("constraint", exclusion.name, self._exclusion(exclusion))
+            self._add_draft("constraint", exclusion.name, self._propose_exclusion(exclusion))
         for search in table.searches:
-            self._add("index", search.name, self._search(search))
+            self._add_draft("index", search.name, self._propose_search_index(search))
 
-    def _add(self, kind: str, name: str, proposals: Sequence[Any]) -> None:
+    def _add_draft(self, kind: str, name: str, proposals: Sequence[Any]) -> None:
         notes = self._found.notes.get(("index", name), ())
         if notes:  # another method than a B-tree, of which the ORM has one
             proposals = [p for p in proposals if isinstance(p, SearchIndex)]
@@ -108,23 +108,23 @@ class _Parts:
         for column, field in self._draft.fields.items():
             if check.name in ("", schema.constraint_name("ck", table, column)):
                 engine = "sqlite" if self._folds else "postgres"
-                for text in field.plain.make().checks(engine):
+                for text in field.plain.make_field().checks(engine):
                     if _same_sql(text.format(schema.quote(column)), check.sql):
                         return True
         return False
 
-    def _name(self, column: str) -> str:
+    def _find_field_name(self, column: str) -> str:
         found = self._columns.get(column.lower() if self._folds else column)
         if found is None:
             raise KeyError(column)
         return found[0]
 
-    def _unique(self, unique: schema.UniqueDef) -> list[Any]:
+    def _propose_unique(self, unique: schema.UniqueDef) -> list[Any]:
         derived = schema.constraint_name("uq", self._found.table.name, *unique.columns)
         named = unique.name and unique.name != derived
         options: dict[str, Any] = {"name": unique.name} if named else {}
         if unique.include:
-            options["include"] = self._names(unique.include)
+            options["include"] = self._find_field_names(unique.include)
             if options["include"] is None:
                 return []
         if unique.deferrable:
@@ -132,62 +132,72 @@ class _Parts:
         if not unique.nulls_distinct:
             options["nulls_distinct"] = False
         found: list[Any] = []
-        for where in self._wheres(unique.where):
+        for where in self._propose_where_options(unique.where):
             given = {**options, **where}
             if unique.columns:
-                found.append(_made(schema.UniqueConstraint, self._names(unique.columns), given))
+                found.append(
+                    _try_build_part(
+                        schema.UniqueConstraint, self._find_field_names(unique.columns), given
+                    )
+                )
                 continue
             plain = [self._plain_term(term) for term in unique.terms]
             if all(p is not None and not p[1] and not p[2] for p in plain):
                 names = [p[0] for p in plain if p is not None]
                 if where:
-                    found.append(_made(schema.UniqueConstraint, names, given))
+                    found.append(_try_build_part(schema.UniqueConstraint, names, given))
                 named = {**given, "name": unique.name}
-                found.append(_made(schema.UniqueConstraint, [F(name) for name in names], named))
+                found.append(
+                    _try_build_part(schema.UniqueConstraint, [F(name) for name in names], named)
+                )
             named = {**given, "name": unique.name}
-            found.append(_made(schema.UniqueConstraint, self._terms(unique.terms), named))
+            found.append(
+                _try_build_part(schema.UniqueConstraint, self._convert_terms(unique.terms), named)
+            )
         return found
 
-    def _check(self, check: schema.CheckDef, name: str) -> list[Any]:
+    def _propose_check(self, check: schema.CheckDef, name: str) -> list[Any]:
         return [
-            _made(schema.CheckConstraint, [given], {"name": name})
-            for given in self._conditions(check.sql)
+            _try_build_part(schema.CheckConstraint, [given], {"name": name})
+            for given in self._propose_conditions(check.sql)
         ]
 
-    def _index(self, index: schema.IndexDef) -> list[Any]:
+    def _propose_index(self, index: schema.IndexDef) -> list[Any]:
         options: dict[str, Any] = {}
-        if index.name != self._derived(index):
+        if index.name != self._derive_index_name(index):
             options["name"] = index.name
         if index.include:
-            options["include"] = self._names(index.include)
+            options["include"] = self._find_field_names(index.include)
             if options["include"] is None:
                 return []
         found: list[Any] = []
-        for where in self._wheres(index.where):
+        for where in self._propose_where_options(index.where):
             given = {**options, **where}
             plain = [self._plain_term(term) for term in index.terms]
             if all(p is not None for p in plain):
                 named = [("-" if p[2] else "") + p[0] for p in plain if p is not None]
                 classes = [p[1] for p in plain if p is not None]
                 if not any(classes):
-                    found.append(_made(schema.Index, named, given))
+                    found.append(_try_build_part(schema.Index, named, given))
                 elif all(classes):
-                    found.append(_made(schema.Index, named, {**given, "opclasses": classes}))
+                    found.append(
+                        _try_build_part(schema.Index, named, {**given, "opclasses": classes})
+                    )
             named = {**given, "name": index.name}
-            found.append(_made(schema.Index, self._terms(index.terms), named))
-        return [*found, *self._words(index)]
+            found.append(_try_build_part(schema.Index, self._convert_terms(index.terms), named))
+        return [*found, *self._propose_text_search(index)]
 
-    def _derived(self, index: schema.IndexDef) -> str:
+    def _derive_index_name(self, index: schema.IndexDef) -> str:
         """The name that an index over these columns has without one of its own."""
         words: list[str] = []
         for term in index.terms:
             tokens = tokens_of(term)
             if tokens[0].kind in ("word", "quoted"):
-                words.append(self._text(term, tokens[0]))
+                words.append(self._read_identifier(term, tokens[0]))
                 words += ["desc"] if tokens[-1].value == "desc" else []
         return schema.constraint_name("ix", self._found.table.name, *words)
 
-    def _words(self, index: schema.IndexDef) -> list[Any]:
+    def _propose_text_search(self, index: schema.IndexDef) -> list[Any]:
         """The index of a full text search, as PostgreSQL prints it."""
         text = " ".join(index.terms)
         config = _CONFIG.search(text)
@@ -197,27 +207,28 @@ class _Parts:
         names = list(dict.fromkeys(column[0] for column in found if column is not None))
         options = {"name": index.name, "config": config[1]}
         options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
-        return [_made(SearchIndex, [names], options)] if names else []
+        return [_try_build_part(SearchIndex, [names], options)] if names else []
 
-    def _exclusion(self, exclusion: schema.ExclusionDef) -> list[Any]:
+    def _propose_exclusion(self, exclusion: schema.ExclusionDef) -> list[Any]:
         pairs: list[tuple[Any, str]] = []
         for text in exclusion.terms:
             term, _, operator = text.rpartition(" WITH ")
             plain = self._plain_term(term)
-            made = plain[0] if plain and not plain[1] and not plain[2] else self._term(term)
+            made = plain[0] if plain and not plain[1] and not plain[2] else self._convert_term(term)
             if made is None:
                 return []
             pairs.append((made, operator))
         options: dict[str, Any] = {"name": exclusion.name}
         if exclusion.deferrable:
             options["deferrable"] = exclusion.deferrable
-        wheres = self._wheres(exclusion.where)
+        wheres = self._propose_where_options(exclusion.where)
         return [
-            _made(schema.ExclusionConstraint, [pairs], {**options, **where}) for where in wheres
+            _try_build_part(schema.ExclusionConstraint, [pairs], {**options, **where})
+            for where in wheres
         ]
 
-    def _search(self, search: schema.SearchDef) -> list[Any]:
-        names = self._names(search.columns)
+    def _propose_search_index(self, search: schema.SearchDef) -> list[Any]:
+        names = self._find_field_names(search.columns)
         try:
             return (
                 []
@@ -227,16 +238,16 @@ class _Parts:
         except ORMError:
             return []
 
-    def _names(self, columns: Sequence[str]) -> list[str] | None:
+    def _find_field_names(self, columns: Sequence[str]) -> list[str] | None:
         try:
-            return [self._name(column) for column in columns]
+            return [self._find_field_name(column) for column in columns]
         except KeyError:
             return None
 
-    def _wheres(self, sql: str) -> list[dict[str, Any]]:
-        return [{"condition": given} for given in self._conditions(sql)] if sql else [{}]
+    def _propose_where_options(self, sql: str) -> list[dict[str, Any]]:
+        return [{"condition": given} for given in self._propose_conditions(sql)] if sql else [{}]
 
-    def _conditions(self, sql: str) -> list[Any]:
+    def _propose_conditions(self, sql: str) -> list[Any]:
         found = [
             schema_sql(sql, self._columns, folds=self._folds),
             schema_sql(sql, self._columns, folds=self._folds, bare=True),
@@ -252,24 +263,28 @@ class _Parts:
             opclass = tokens.pop().value
         if len(tokens) != 1 or tokens[0].kind not in ("word", "quoted"):
             return None
-        names = self._names([self._text(term, tokens[0])])
+        names = self._find_field_names([self._read_identifier(term, tokens[0])])
         return None if names is None else (names[0], opclass, descending)
 
-    def _text(self, sql: str, token: Token) -> str:
+    def _read_identifier(self, sql: str, token: Token) -> str:
         return token.value if token.kind == "quoted" else sql[token.start : token.end]
 
-    def _terms(self, terms: Sequence[str]) -> list[Any] | None:
+    def _convert_terms(self, terms: Sequence[str]) -> list[Any] | None:
         found: list[Any] = []
         for term in terms:
             plain = self._plain_term(term)
             named = plain is not None and not plain[1]
-            made = ("-" if plain[2] else "") + plain[0] if plain and named else self._term(term)
+            made = (
+                ("-" if plain[2] else "") + plain[0]
+                if plain and named
+                else self._convert_term(term)
+            )
             if made is None:
                 return None
             found.append(made)
         return found
 
-    def _term(self, term: str) -> Any:
+    def _convert_term(self, term: str) -> Any:
         tokens, nulls, descending = tokens_of(term), "", False
         if [t.value for t in tokens[-2:-1]] == ["nulls"]:
             nulls = tokens[-1].value
@@ -306,10 +321,10 @@ def _closes_at_end(text: str) -> bool:
 
 
 def _same_sql(one: str, other: str) -> bool:
-    return canonical(one) == canonical(other)
+    return canonicalize_sql(one) == canonicalize_sql(other)
 
 
-def _made(kind: Any, terms: list[Any] | None, options: dict[str, Any]) -> Any:
+def _try_build_part(kind: Any, terms: list[Any] | None, options: dict[str, Any]) -> Any:
     if terms is None:
         return None
     try:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _NAME = "treefold_migrations_baseline"
 
 
-def prove(source: str, wanted: SchemaState) -> None:
+def check_models_source(source: str, wanted: SchemaState) -> None:
     """Execute the source of models, and compare them.
 
     Raises `StateError` where it does not lead to the wanted state.
     """
     try:
-        _, own = executed(source)
+        _, own = execute_models(source)
         made = models_state(own)
     except Exception as error:
         raise StateError(f"The models found cannot be executed, report this: {error}") from error
@@ -36,7 +36,7 @@ def prove(source: str, wanted: SchemaState) -> None:
         raise StateError("The models found lead to another schema, report this; nothing is written")
 
 
-def executed(source: str) -> tuple[ModuleType, Registry]:
+def execute_models(source: str) -> tuple[ModuleType, Registry]:
     """Execute the source of models; return their module and a registry that holds them alone."""
     own = type(registry)()
     body: dict[str, Any] = {

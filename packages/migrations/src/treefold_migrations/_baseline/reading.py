@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 
 from treefold_migrations._inspect.found import Catalog
 from treefold_migrations._inspect.live import read_both
-from treefold_migrations._inspect.postgres import RELATION_KINDS, asked, current_schema, type_of
+from treefold_migrations._inspect.postgres import (
+    RELATION_KINDS,
+    current_schema,
+    fetch_rows,
+    type_of,
+)
 from treefold_orm import DatabaseError
 from treefold_orm.schema import ColumnDef, Operation, quote
 
@@ -69,19 +74,21 @@ def read_database(alias: str, engine: str) -> Operation[Database]:
         views = yield from _sqlite_views(catalog)
         return Database(alias, engine, catalog, views)
     schema = yield from current_schema()
-    rows = yield from asked(_COLUMNS, schema)
+    rows = yield from fetch_rows(_COLUMNS, schema)
     found: dict[str, View] = {}
     for name, kind, column, printed in rows:
         known = found.get(name, View(RELATION_KINDS[kind], name, ()))
         made = ColumnDef(column, type_of(printed), null=True)
         found[name] = View(known.kind, name, (*known.columns, made))
-    enums = {type_of(name): tuple(labels) for name, labels in (yield from asked(_ENUMS))}
-    domains = {type_of(name): type_of(base) for name, base in (yield from asked(_DOMAINS))}
-    sequences = {row[0]: _creating(*row) for row in (yield from asked(_SEQUENCES, schema))}
+    enums = {type_of(name): tuple(labels) for name, labels in (yield from fetch_rows(_ENUMS))}
+    domains = {type_of(name): type_of(base) for name, base in (yield from fetch_rows(_DOMAINS))}
+    sequences = {
+        row[0]: _render_create_sequence(*row) for row in (yield from fetch_rows(_SEQUENCES, schema))
+    }
     return Database(alias, engine, catalog, tuple(found.values()), enums, domains, sequences)
 
 
-def _creating(
+def _render_create_sequence(
     name: str, kind: str, start: int, step: int, low: int, high: int, cache: int, cycle: bool
 ) -> str:
     return (
@@ -96,7 +103,7 @@ def _sqlite_views(catalog: Catalog) -> Operation[tuple[View, ...]]:
         if other.kind != "view":
             continue
         try:
-            rows = yield from asked("SELECT name, type FROM pragma_table_xinfo(?)", other.name)
+            rows = yield from fetch_rows("SELECT name, type FROM pragma_table_xinfo(?)", other.name)
         except DatabaseError:
             rows = []  # a view whose table is gone
         columns = tuple(ColumnDef(name, kind or "", null=True) for name, kind in rows)

@@ -14,7 +14,7 @@ from treefold_migrations._baseline.drafts import Draft, TableDraft
 from treefold_migrations._baseline.reading import Database
 from treefold_migrations._inspect.compare import OWN_TABLES, Difference
 from treefold_migrations._inspect.found import Catalog, InspectError
-from treefold_migrations._inspect.live import comparison, read_both
+from treefold_migrations._inspect.live import make_comparison, read_both
 from treefold_migrations._inspect.postgres import create_temporary
 from treefold_migrations._state.rendering import render_state, render_table
 from treefold_migrations._state.schema_state import SchemaState
@@ -24,10 +24,12 @@ from treefold_orm.schema import Dialect, Operation, Statement
 
 def state_of(drafts: Iterable[TableDraft]) -> SchemaState:
     """Return the state that drafts lead to."""
-    return SchemaState({draft.name: draft.state() for draft in drafts})
+    return SchemaState({draft.name: draft.to_table_state() for draft in drafts})
 
 
-def settle(drafts: Sequence[TableDraft], database: Database, dialect: Dialect) -> Operation[None]:
+def choose_proposals(
+    drafts: Sequence[TableDraft], database: Database, dialect: Dialect
+) -> Operation[None]:
     """Choose the proposals that the database confirms, and note remaining differences.
 
     Raises `InspectError` for a table that cannot be compared.
@@ -35,25 +37,29 @@ def settle(drafts: Sequence[TableDraft], database: Database, dialect: Dialect) -
     _reject_unwritable(drafts, dialect)
     yield from _reject_refused(drafts, database, dialect)
     while True:
-        found, catalog = yield from _compare(drafts, database, dialect)
-        if not _advance(drafts, found, catalog):
+        found, catalog = yield from _compare_drafts(drafts, database, dialect)
+        if not _reject_mismatches(drafts, found, catalog):
             break
     for draft in drafts:
         own = [d for d in found if d.table == draft.name]
         draft.as_found = tuple(dict.fromkeys(difference.key for difference in own))
 
 
-def _compare(
+def _compare_drafts(
     drafts: Sequence[TableDraft], database: Database, dialect: Dialect
 ) -> Operation[tuple[list[Difference], Catalog]]:
     wanted = render_state(state_of(drafts), dialect)
     catalog, printed = yield from read_both(database.engine, wanted)
     unmanaged = {draft.name for draft in drafts if not draft.managed}
     ignored = frozenset({*unmanaged, *OWN_TABLES})
-    return list(comparison(database.engine).tables(printed, catalog, ignored=ignored)), catalog
+    return list(
+        make_comparison(database.engine).compare_tables(printed, catalog, ignored=ignored)
+    ), catalog
 
 
-def _advance(drafts: Sequence[TableDraft], found: Sequence[Difference], catalog: Catalog) -> bool:
+def _reject_mismatches(
+    drafts: Sequence[TableDraft], found: Sequence[Difference], catalog: Catalog
+) -> bool:
     moved = False
     for draft in drafts:
         notes = catalog.tables[draft.name].notes.values() if draft.managed else ()
@@ -62,7 +68,7 @@ def _advance(drafts: Sequence[TableDraft], found: Sequence[Difference], catalog:
         for part in draft.all_parts():
             kinds = ("default",) if part.kind == "default" else _PARTS
             wrong = any(d.name == part.name and d.kind in kinds for d in own)
-            moved = (wrong and not part.is_verbatim and part.reject()) or moved
+            moved = (wrong and not part.is_verbatim and part.reject_proposal()) or moved
     return moved
 
 
@@ -85,13 +91,13 @@ def _reject_unwritable(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
 
 def _until_written(part: Draft, others: SchemaState, draft: TableDraft, dialect: Dialect) -> None:
     while not _is_written(others, draft, dialect):
-        if not part.reject():
+        if not part.reject_proposal():
             return
 
 
 def _is_written(others: SchemaState, draft: TableDraft, dialect: Dialect) -> bool:
     try:
-        render_table(others.with_table(draft.state()), draft.name, dialect)
+        render_table(others.with_table(draft.to_table_state()), draft.name, dialect)
     except (ORMError, StateError):
         return False
     return True
@@ -102,7 +108,7 @@ def _reject_refused(
 ) -> Operation[None]:
     """Pass over proposals that the database refuses to create."""
     try:
-        yield from _compare(drafts, database, dialect)
+        yield from _compare_drafts(drafts, database, dialect)
     except InspectError:
         pass
     else:

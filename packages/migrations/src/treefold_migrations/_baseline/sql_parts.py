@@ -67,31 +67,31 @@ def schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) 
 class _LiteralReader(Reader):
     """Reads a constant: `0`, `'new'::text`, `(-1)`."""
 
-    def literal(self) -> list[Token]:
+    def read_literal(self) -> list[Token]:
         """Parse a constant; return its tokens."""
-        if self.at("("):
+        if self.is_next("("):
             inner = _LiteralReader(self.text)
-            inner.tokens = self.group()
-            found = inner.literal()
-            if not inner.done:
+            inner.tokens = self.read_group()
+            found = inner.read_literal()
+            if not inner.is_at_end:
                 raise Unreadable
         else:
             start = self.place
-            _ = self.take("-") or self.take("+")
+            _ = self.accept_tokens("-") or self.accept_tokens("+")
             self.place += 1
             found = self.tokens[start : self.place]
-        self.cast()
+        self.skip_cast()
         return found
 
-    def cast(self) -> None:
+    def skip_cast(self) -> None:
         """Pass over `::type` if it comes next."""
-        while self.take(":", ":"):
+        while self.accept_tokens(":", ":"):
             self.place += 1
-            while not self.done and self.tokens[self.place].kind == "word":
+            while not self.is_at_end and self.tokens[self.place].kind == "word":
                 self.place += 1  # character varying, timestamp without time zone
-            if self.at("("):
-                self.group()
-            self.take("[", "]")
+            if self.is_next("("):
+                self.read_group()
+            self.accept_tokens("[", "]")
 
 
 def value_of(tokens: list[Token], field: AnyField) -> Any:
@@ -106,10 +106,10 @@ def value_of(tokens: list[Token], field: AnyField) -> Any:
         found = token.value[1:-1].replace("''", "'")
     elif token.value in {"true", "false"}:
         found = token.value == "true"
-    return None if found is None else _fitted(found, field)
+    return None if found is None else _convert_literal(found, field)
 
 
-def _fitted(found: Any, field: AnyField) -> Any:
+def _convert_literal(found: Any, field: AnyField) -> Any:
     try:
         match field.internal:
             case "boolean":
@@ -132,14 +132,14 @@ def _fitted(found: Any, field: AnyField) -> Any:
         return None
 
 
-def constant(text: str, field: AnyField) -> Any:
+def parse_constant(text: str, field: AnyField) -> Any:
     """Return a default as a value; None for one that is not a constant of the field."""
     parser = _LiteralReader(text)
     try:
-        tokens = parser.literal()
+        tokens = parser.read_literal()
     except (Unreadable, InspectError, IndexError):
         return None
-    return value_of(tokens, field) if parser.done and tokens else None
+    return value_of(tokens, field) if parser.is_at_end and tokens else None
 
 
 def is_now(text: str) -> bool:
@@ -147,6 +147,6 @@ def is_now(text: str) -> bool:
     return tuple(token.value for token in tokens_of(text)) in _NOW
 
 
-def now() -> Any:
+def build_now_expression() -> Any:
     """Return the expression for the time of the insert."""
     return Now()

@@ -16,11 +16,11 @@ from treefold_migrations._base.errors import FileError, HistoryError
 from treefold_migrations._baseline.drafting import draft_tables
 from treefold_migrations._baseline.drafts import TableDraft
 from treefold_migrations._baseline.models_source import differences_of, left_alone, models_source
-from treefold_migrations._baseline.proving import prove
+from treefold_migrations._baseline.proving import check_models_source
 from treefold_migrations._baseline.reading import Database, read_database
-from treefold_migrations._baseline.settling import settle, state_of
-from treefold_migrations._commands.files import Folder, Say, quiet
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._baseline.settling import choose_proposals, state_of
+from treefold_migrations._commands.files import Folder, Say, ignore_line
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._files.writing import migration_source, write_new
@@ -62,7 +62,7 @@ class _Job:
     say: Say
 
     @property
-    def migration(self) -> Path:
+    def migration_path(self) -> Path:
         return self.folder / f"{NAME}.py"
 
 
@@ -72,7 +72,7 @@ def baseline(
     *,
     database: str = "default",
     metas: Iterable[Meta] | None = None,
-    say: Say = quiet,
+    say: Say = ignore_line,
 ) -> Baseline:
     """Write models and the first migration for a database that is there, and record it as applied.
 
@@ -90,19 +90,19 @@ def baseline(
     Raises `FileError` for files and models that are there, `HistoryError` for a database that has
     recorded migrations, `InspectError` for one that cannot be taken over; nothing is written then.
     """
-    job = _prepared(folder, models, database, metas, say)
+    job = _prepare_job(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
     _refuse_records(runner.applied(), database)
     with HeldConnection(database) as held:
         found, drafts = held.run(_read(database, held.dialect))
-    texts = _texts(job, drafts, found)
+    texts = _render_files(job, drafts, found)
     try:
         _write(job, texts)
         Runner(database, load_folder(folder)).migrate(fake=True)
     except BaseException:
-        _remove(job)
+        _remove_files(job)
         raise
-    return _conclude(job, drafts, found)
+    return _report_baseline(job, drafts, found)
 
 
 async def abaseline(
@@ -111,25 +111,25 @@ async def abaseline(
     *,
     database: str = "default",
     metas: Iterable[Meta] | None = None,
-    say: Say = quiet,
+    say: Say = ignore_line,
 ) -> Baseline:
     """`baseline` for async code."""
-    job = _prepared(folder, models, database, metas, say)
+    job = _prepare_job(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
     _refuse_records(await runner.aapplied(), database)
     async with HeldConnection(database) as held:
         found, drafts = await held.arun(_read(database, held.dialect))
-    texts = _texts(job, drafts, found)
+    texts = _render_files(job, drafts, found)
     try:
         _write(job, texts)
         await Runner(database, load_folder(folder)).amigrate(fake=True)
     except BaseException:
-        _remove(job)
+        _remove_files(job)
         raise
-    return _conclude(job, drafts, found)
+    return _report_baseline(job, drafts, found)
 
 
-def _prepared(
+def _prepare_job(
     folder: Folder,
     models: str | os.PathLike[str],
     database: str,
@@ -175,14 +175,14 @@ def _read(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]
         raise InspectError(
             "The database has no tables to take over; write models, and run makemigrations"
         )
-    yield from settle(drafts, found, dialect)
+    yield from choose_proposals(drafts, found, dialect)
     return found, drafts
 
 
-def _texts(job: _Job, drafts: list[TableDraft], found: Database) -> dict[Path, str]:
+def _render_files(job: _Job, drafts: list[TableDraft], found: Database) -> dict[Path, str]:
     wanted = state_of(drafts)
     source = models_source(drafts, found)
-    prove(source, wanted)
+    check_models_source(source, wanted)
     operations: list[Operation] = [
         RunSQL(
             {"postgres": sql},
@@ -192,9 +192,9 @@ def _texts(job: _Job, drafts: list[TableDraft], found: Database) -> dict[Path, s
         )
         for name, sql in found.sequences.items()
     ]
-    operations += differences(SchemaState(), wanted)
+    operations += detect_operations(SchemaState(), wanted)
     migration = migration_source((), operations, title="the tables that were there before")
-    return {job.models: source, job.migration: migration}
+    return {job.models: source, job.migration_path: migration}
 
 
 def _write(job: _Job, texts: dict[Path, str]) -> None:
@@ -202,18 +202,18 @@ def _write(job: _Job, texts: dict[Path, str]) -> None:
         write_new(path, text)
 
 
-def _remove(job: _Job) -> None:
-    for path in (job.models, job.migration):
+def _remove_files(job: _Job) -> None:
+    for path in (job.models, job.migration_path):
         with suppress(OSError):
             path.unlink()
 
 
-def _conclude(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
+def _report_baseline(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
     left = left_alone(found)
     for draft in drafts:
         left += [f"{draft.name}: {item}" for item in (*draft.notes, *differences_of(draft))]
     job.say(f"{job.models}")
-    job.say(f"{job.migration}")
+    job.say(f"{job.migration_path}")
     managed = sum(draft.managed for draft in drafts)
     job.say(f"  {managed} {'table' if managed == 1 else 'tables'}, recorded as applied")
     for draft in drafts:
@@ -221,4 +221,4 @@ def _conclude(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
             job.say(f"  {draft.kind} {draft.name}: managed = False")
     for line in left:
         job.say(f"  left to the database: {line}")
-    return Baseline(job.models, job.migration, len(drafts), tuple(left))
+    return Baseline(job.models, job.migration_path, len(drafts), tuple(left))

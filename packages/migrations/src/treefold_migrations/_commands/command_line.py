@@ -26,7 +26,7 @@ from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.databases import databases_asked
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._run.half_done import half_done, standing, ways_out
+from treefold_migrations._run.half_done import describe_standing, half_done, ways_out
 from treefold_migrations._run.runner import Runner
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
@@ -38,7 +38,7 @@ FAILURE = 1
 MISUSE = 2
 
 
-def command(function: Callable[P, int]) -> Callable[P, int]:
+def project_command(function: Callable[P, int]) -> Callable[P, int]:
     """Make a function a command that needs the project, and whose errors are one line each."""
 
     @functools.wraps(function)
@@ -46,21 +46,21 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
         try:
             return function(*args, **kwargs)
         except Ambiguous as error:
-            complain(str(error))
+            print_error(str(error))
             for flag in error.flags:
-                complain(f"  {flag}")
+                print_error(f"  {flag}")
         except Misuse as error:
-            complain(f"Error: {error}")
+            print_error(f"Error: {error}")
             return MISUSE
         except (MigrationError, ORMError) as error:
-            complain(f"Error: {error}")
+            print_error(f"Error: {error}")
         return FAILURE
 
     cast("Any", run).needs_project = True
     return run
 
 
-def complain(line: str) -> None:
+def print_error(line: str) -> None:
     """Print a line to standard error."""
     print(line, file=sys.stderr)
 
@@ -70,7 +70,7 @@ def folder_of(app_dir: str) -> Path:
     return Path(app_dir) / FOLDER
 
 
-@command
+@project_command
 def makemigrations(
     name: str = "",
     *,
@@ -109,7 +109,7 @@ def makemigrations(
         check=check,
         dry_run=dry_run,
         allow_destructive=allow_destructive,
-        ask=_ask if _is_interactive() and not check else None,
+        ask=_ask_question if _is_interactive() and not check else None,
         say=created_below(app_dir),
     )
     return FAILURE if check and made.operations else 0
@@ -126,24 +126,24 @@ def created_below(app_dir: str) -> Callable[[str], None]:
     if Path(app_dir) == Path():
         root, below = "", tuple(f"{name}{os.sep}" for name in (FOLDER, "Models"))
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         path, mark, rest = line.partition(".py")
         if mark and path.startswith(below):
             line = f"created: {path.removeprefix(root)}.py{rest}".replace("\\", "/")
         print(line)
 
-    return say
+    return print_line
 
 
-def _ask(question: Question) -> str:
+def _ask_question(question: Question) -> str:
     try:
-        return _answer(question)
+        return _read_answer(question)
     except EOFError:  # the end of the input answers as little as a missing terminal
         print()
         raise Ambiguous(question.text, flags=question.flags) from None
 
 
-def _answer(question: Question) -> str:
+def _read_answer(question: Question) -> str:
     print(question.text)
     if question.kind == "fill":
         return input(f"Value of {question.subject} for the rows that exist: ")
@@ -155,7 +155,7 @@ def _answer(question: Question) -> str:
             return question.flags[int(text) - 1]
 
 
-@command
+@project_command
 def migrate(
     target: str = "",
     *,
@@ -190,17 +190,17 @@ def migrate(
         app_dir: The project.
     """
     if phase not in ("", "expand", "contract"):
-        complain(f"Error: Invalid value {phase!r} for --phase; use one of expand, contract")
+        print_error(f"Error: Invalid value {phase!r} for --phase; use one of expand, contract")
         return MISUSE
     if resolve:
         if fake:
-            complain(
+            print_error(
                 f"Error: --fake does not go with --resolve {resolve}; end its state first, with "
                 "again, skip or abandon"
             )
             return MISUSE
         if target not in ("again", "skip", "abandon"):
-            complain(
+            print_error(
                 f"Error: --resolve {resolve} must be followed by again, skip or abandon, got "
                 f"{target!r}"
             )
@@ -212,7 +212,7 @@ def migrate(
             database=database or None,
             plan=plan or sql,
             allow_destructive=allow_destructive,
-            say=_nothing if sql else print,
+            say=_ignore_line if sql else print,
             limits=read_limits(lock_timeout, statement_timeout, attempts),
             wait=read_seconds("--wait", wait),
         )
@@ -226,7 +226,7 @@ def migrate(
         phase=phase or None,
         fake=fake,
         plan=plan or sql,
-        say=_nothing if sql else print,
+        say=_ignore_line if sql else print,
         limits=read_limits(lock_timeout, statement_timeout, attempts),
         wait=read_seconds("--wait", wait),
     )
@@ -235,7 +235,7 @@ def migrate(
     return 0
 
 
-@command
+@project_command
 def rollback(
     target: str = "",
     *,
@@ -278,7 +278,7 @@ def rollback(
         plan=plan or sql,
         allow_destructive=allow_destructive,
         fill=fill or (),
-        say=_nothing if sql else print,
+        say=_ignore_line if sql else print,
         limits=read_limits(lock_timeout, statement_timeout, attempts),
         wait=read_seconds("--wait", wait),
     )
@@ -287,7 +287,7 @@ def rollback(
     return 0
 
 
-@command
+@project_command
 def sqlmigrate(
     name: str,
     *,
@@ -322,7 +322,7 @@ def _check_dialect(dialect: str) -> None:
         raise Misuse(f"Invalid value {dialect!r} for --dialect; use one of sqlite, postgres")
 
 
-@command
+@project_command
 def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
     """List all migrations, and which of them are applied.
 
@@ -335,12 +335,12 @@ def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
     every = databases_asked(history, database or None)
     headed = Headed(print, several=len(every) > 1)
     for alias in every:
-        half, done = unfinished_files(history, alias), _applied(history, alias)
-        files.list_migrations(folder, done, half=half, say=headed.of(alias))
+        half, done = unfinished_files(history, alias), _list_applied(history, alias)
+        files.list_migrations(folder, done, half=half, say=headed.for_database(alias))
     return 0
 
 
-@command
+@project_command
 def squash(target: str, *, name: str = "squashed", app_dir: str = ".") -> int:
     """Write one migration that replaces all up to one, and leads to the same state.
 
@@ -353,7 +353,7 @@ def squash(target: str, *, name: str = "squashed", app_dir: str = ".") -> int:
     return 0
 
 
-@command
+@project_command
 def merge(*, name: str = "merge", app_dir: str = ".") -> int:
     """Write the migration in which two branches meet, if they do not clash.
 
@@ -365,7 +365,7 @@ def merge(*, name: str = "merge", app_dir: str = ".") -> int:
     return 0
 
 
-@command
+@project_command
 def lint(
     *,
     since: str = "",
@@ -388,7 +388,7 @@ def lint(
         app_dir: The project.
     """
     if format not in ("text", "github"):
-        complain(f"Error: Invalid value {format!r} for --format; use one of text, github")
+        print_error(f"Error: Invalid value {format!r} for --format; use one of text, github")
         return MISUSE
     _check_dialect(dialect)
     folder = folder_of(app_dir)
@@ -397,11 +397,11 @@ def lint(
     headed = Headed(print, several=len(aliases) > 1 and format == "text")
     found = False
     for alias in aliases:
-        say, last = headed.of(alias), since
+        say, last = headed.for_database(alias), since
         if not (since or every):  # otherwise no database is asked
             for name, text in unfinished_files(history, alias).items():
                 say(f"{name} is {text}")
-            applied = _applied(history, alias)
+            applied = _list_applied(history, alias)
             last = applied[-1] if applied else ""
         kind = cast("Any", dialect or database_for(alias).dialect.name)
         found |= bool(
@@ -410,7 +410,7 @@ def lint(
     return FAILURE if found else 0
 
 
-def _applied(history: History, database: str) -> list[str]:
+def _list_applied(history: History, database: str) -> list[str]:
     pending = set(Runner(database, history).pending())
     return [item.name for item in history.order() if item.name not in pending]
 
@@ -425,8 +425,8 @@ def unfinished_files(history: History, database: str) -> dict[str, str]:
     out.
     """
     applied = Runner(database, history).applied()
-    return {name: f"{standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
+    return {name: f"{describe_standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
 
 
-def _nothing(_line: str) -> None:
+def _ignore_line(_line: str) -> None:
     """Print nothing."""

@@ -9,10 +9,10 @@ from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands import baseline as baselines, drifting
 from treefold_migrations._commands.command_line import (
     FAILURE,
-    command,
     created_below,
     folder_of,
     has_half_done,
+    project_command,
     unfinished_files,
 )
 from treefold_migrations._commands.headings import Headed
@@ -22,7 +22,7 @@ from treefold_migrations._files.loading import load_folder
 MODELS = "Models"
 
 
-@command
+@project_command
 def drift(*, database: str = "", app_dir: str = ".") -> int:
     """List the differences between the database and the applied migrations.
 
@@ -37,7 +37,7 @@ def drift(*, database: str = "", app_dir: str = ".") -> int:
     every = databases_asked(history, database or None)
     headed, differs = Headed(print, several=len(every) > 1), False
     for alias in every:
-        say = headed.of(alias)
+        say = headed.for_database(alias)
         for name, text in unfinished_files(history, alias).items():
             say(f"{name} is {text}")
         found = drifting.drift(folder, database=alias, say=say)
@@ -45,7 +45,7 @@ def drift(*, database: str = "", app_dir: str = ".") -> int:
     return FAILURE if differs else 0
 
 
-@command
+@project_command
 def baseline(*, models: str = "tables", database: str = "default", app_dir: str = ".") -> int:
     """Write models and the first migration for a database that is there, and record it as applied.
 

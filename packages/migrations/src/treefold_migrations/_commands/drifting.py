@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
 from treefold_migrations._files.databases import databases_asked
 from treefold_migrations._files.loading import load_folder
@@ -11,7 +11,7 @@ from treefold_migrations._run import drift as comparing
 
 
 def drift(
-    folder: Folder = "migrations", *, database: str | None = None, say: Say = quiet
+    folder: Folder = "migrations", *, database: str | None = None, say: Say = ignore_line
 ) -> list[Difference]:
     """Return the differences between a database and its applied migrations; empty for none.
 
@@ -28,12 +28,12 @@ def drift(
     headed = Headed(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _say_each(comparing.drift(history, alias), headed.of(alias))
+        found += _say_each(comparing.drift(history, alias), headed.for_database(alias))
     return found
 
 
 async def adrift(
-    folder: Folder = "migrations", *, database: str | None = None, say: Say = quiet
+    folder: Folder = "migrations", *, database: str | None = None, say: Say = ignore_line
 ) -> list[Difference]:
     """`drift` for async code."""
     history = load_folder(folder)
@@ -41,7 +41,7 @@ async def adrift(
     headed = Headed(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _say_each(await comparing.adrift(history, alias), headed.of(alias))
+        found += _say_each(await comparing.adrift(history, alias), headed.for_database(alias))
     return found
 
 

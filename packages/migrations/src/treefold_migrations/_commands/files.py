@@ -12,7 +12,7 @@ from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._detect.answers import Answers, Ask
-from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._detect.job_tables import WORDS, job_operations
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._files.history import Loaded
@@ -28,7 +28,7 @@ Folder = str | os.PathLike[str]
 Say = Callable[[str], object]
 
 
-def quiet(line: str) -> None:
+def ignore_line(line: str) -> None:
     """Report nothing."""
 
 
@@ -54,7 +54,7 @@ def makemigrations(
     allow_destructive: bool = False,
     ask: Ask | None = None,
     metas: Iterable[Meta] | None = None,
-    say: Say = quiet,
+    say: Say = ignore_line,
 ) -> Made:
     """Write the next migration, from the state of the files to the models.
 
@@ -81,7 +81,7 @@ def makemigrations(
     )
     operations: list[Operation] = []
     if not empty:
-        operations = differences(history.state_at(), models_state(metas), answers)
+        operations = detect_operations(history.state_at(), models_state(metas), answers)
         jobs = job_operations(Path(folder).absolute().parent, history) if metas is None else []
         name = name or (WORDS if jobs and head is not None and not operations else "")
         operations += jobs
@@ -105,7 +105,7 @@ def makemigrations(
     return Made(operations, path, source)
 
 
-def merge(folder: Folder = "migrations", name: str = "merge", *, say: Say = quiet) -> Path:
+def merge(folder: Folder = "migrations", name: str = "merge", *, say: Say = ignore_line) -> Path:
     """Write the file in which the branches of a fork meet; return its path.
 
     Raises `HistoryError` for branches that clash.
@@ -119,7 +119,7 @@ def merge(folder: Folder = "migrations", name: str = "merge", *, say: Say = quie
 
 
 def squash(
-    target: str, folder: Folder = "migrations", name: str = "squashed", *, say: Say = quiet
+    target: str, folder: Folder = "migrations", name: str = "squashed", *, say: Say = ignore_line
 ) -> Path:
     """Write one file in the place of all files up to `target`; return its path.
 
@@ -128,7 +128,7 @@ def squash(
     """
     history = load_folder(folder)
     last = history.find(target)
-    made = squash_until(history, last.name, lambda old, new: differences(old, new))
+    made = squash_until(history, last.name, lambda old, new: detect_operations(old, new))
     if len(made.replaces) < 2:
         raise FileError(f"{last.name} is the only file up to there; there is nothing to squash")
     chosen = next_name(history.files, name)
@@ -150,7 +150,7 @@ def list_migrations(
     applied: Iterable[str] | None = None,
     *,
     half: Mapping[str, str] | None = None,
-    say: Say = quiet,
+    say: Say = ignore_line,
 ) -> list[tuple[Loaded, bool | None]]:
     """Return all migrations in order, each with whether it is among `applied` (None: not known);
     `half` says of those that are half done where they stand.

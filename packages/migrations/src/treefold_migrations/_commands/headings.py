@@ -17,11 +17,11 @@ class Headed:
         """Write a line that concerns no single database."""
         self._say(line)
 
-    def of(self, database: str) -> Say:
+    def for_database(self, database: str) -> Say:
         """Return the function that writes lines of one database."""
-        return lambda line: self._line(database, line)
+        return lambda line: self._write_line(database, line)
 
-    def _line(self, database: str, line: str) -> None:
+    def _write_line(self, database: str, line: str) -> None:
         if self._several and database != self._database:
             self._say(f"{database}:")
             self._database = database

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._files.databases import databases_asked, on_database
@@ -25,7 +25,7 @@ def lint(
     dialect: Literal["postgres", "sqlite"] = "postgres",
     form: Literal["text", "github"] = "text",
     metas: Iterable[Meta] | None = None,
-    say: Say = quiet,
+    say: Say = ignore_line,
 ) -> list[tuple[Loaded, Finding]]:
     """Return the unsafe parts of migrations, with their files.
 
@@ -58,7 +58,7 @@ def lint(
             found += [(item, finding) for finding in findings]
             for finding in findings:
                 line = rules.format_github([finding], f"{item.path}")
-                headed.of(alias)(line if form == "github" else f"{item.name}, {finding}")
+                headed.for_database(alias)(line if form == "github" else f"{item.name}, {finding}")
     if not found and form == "text":
         say("No finding")
     return found

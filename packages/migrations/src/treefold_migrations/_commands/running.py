@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from treefold_migrations._base.errors import FileError
-from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
 from treefold_migrations._files.databases import databases_asked, on_database
 from treefold_migrations._files.history import History
@@ -25,7 +25,7 @@ from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.schedule import Phase
-from treefold_migrations._run.script import script
+from treefold_migrations._run.script import render_script
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._run.turns import (
     backward_turns,
@@ -46,7 +46,7 @@ def migrate(
     phase: Phase | None = None,
     fake: bool = False,
     plan: bool = False,
-    say: Say = quiet,
+    say: Say = ignore_line,
     limits: Limits | None = None,
     wait: float = WAIT,
     interrupted: Interrupted = "stop",
@@ -76,10 +76,10 @@ def migrate(
     for alias, upto in every.forward_turns(pending, target):
         done = every.by_alias[alias].migrate(upto, phase=phase, fake=fake, plan=plan)
         runs += _run_on(alias, done)
-    _conclude(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
+    _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
         for alias, runner in every.by_alias.items():
-            _point_back(runner, runner.applied(), target, every.say.of(alias), fake=fake)
+            _point_back(runner, runner.applied(), target, every.say.for_database(alias), fake=fake)
     return runs
 
 
@@ -91,7 +91,7 @@ async def amigrate(
     phase: Phase | None = None,
     fake: bool = False,
     plan: bool = False,
-    say: Say = quiet,
+    say: Say = ignore_line,
     limits: Limits | None = None,
     wait: float = WAIT,
     interrupted: Interrupted = "stop",
@@ -105,11 +105,11 @@ async def amigrate(
     for alias, upto in every.forward_turns(pending, target):
         done = await every.by_alias[alias].amigrate(upto, phase=phase, fake=fake, plan=plan)
         runs += _run_on(alias, done)
-    _conclude(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
+    _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
         for alias, runner in every.by_alias.items():
             applied = await runner.aapplied()
-            _point_back(runner, applied, target, every.say.of(alias), fake=fake)
+            _point_back(runner, applied, target, every.say.for_database(alias), fake=fake)
     return runs
 
 
@@ -121,7 +121,7 @@ def resolve(
     database: str | None = None,
     plan: bool = False,
     allow_destructive: bool = False,
-    say: Say = quiet,
+    say: Say = ignore_line,
     limits: Limits | None = None,
     wait: float = WAIT,
 ) -> list[FileRun]:
@@ -144,7 +144,7 @@ def resolve(
         runner = every.by_alias[alias]
         done = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
         runs += _run_on(alias, done)
-    _conclude(runs, "resolve", every.say, fake=False, plan=plan)
+    _report_runs(runs, "resolve", every.say, fake=False, plan=plan)
     return runs
 
 
@@ -158,7 +158,7 @@ def rollback(
     plan: bool = False,
     allow_destructive: bool = False,
     fill: Iterable[str] = (),
-    say: Say = quiet,
+    say: Say = ignore_line,
     limits: Limits | None = None,
     wait: float = WAIT,
     interrupted: Interrupted = "stop",
@@ -187,7 +187,7 @@ def rollback(
         runs = [run for turn in at_once for run in take_back(turn, plan=True)]
     if not plan:
         runs = [run for turn in turns for run in take_back(turn, plan=False)]
-    _conclude(runs, "roll back", every.say, fake=fake, plan=plan)
+    _report_runs(runs, "roll back", every.say, fake=fake, plan=plan)
     return runs
 
 
@@ -220,8 +220,10 @@ def sqlmigrate(
     for alias in every:
         chosen = database_for(alias).dialect if dialect is None else named[dialect]()
         target = Target(chosen)
-        run = schedule.alone(on_database(history, alias), name, target, backwards=backwards)
-        texts.append(_script_on(alias, script([run], target), several=len(every) > 1))
+        run = schedule.plan_single_file(
+            on_database(history, alias), name, target, backwards=backwards
+        )
+        texts.append(_script_on(alias, render_script([run], target), several=len(every) > 1))
     return "\n".join(texts)
 
 
@@ -231,7 +233,7 @@ def script_of(runs: list[FileRun]) -> str:
     texts: list[str] = []
     for alias in every:
         own = [run for run in runs if run.database == alias]
-        text = script(own, Target(database_for(alias).dialect))
+        text = render_script(own, Target(database_for(alias).dialect))
         texts.append(_script_on(alias, text, several=len(every) > 1))
     return "\n".join(texts)
 
@@ -244,7 +246,7 @@ def line_of(event: Event) -> str:
     """Return the line for an event; empty where it has none."""
     match event.kind:
         case "file":
-            return f"{event.text}: {event.steps} {_steps(event.steps)}"
+            return f"{event.text}: {event.steps} {_pluralize_steps(event.steps)}"
         case "look":
             return f"  {event.text}"
         case "step":
@@ -258,11 +260,11 @@ def line_of(event: Event) -> str:
             return ""
 
 
-def _steps(number: int) -> str:
+def _pluralize_steps(number: int) -> str:
     return "step" if number == 1 else "steps"
 
 
-def _blocked(unit: Unit, sizes: Mapping[str, int]) -> str:
+def _describe_blocking(unit: Unit, sizes: Mapping[str, int]) -> str:
     """What the server does with every row while others wait, and the size of the table."""
     if not (isinstance(unit, SqlUnit) and unit.step.blocks):
         return ""
@@ -302,7 +304,7 @@ class _Runners:
         wait: float,
         interrupted: Interrupted,
     ) -> None:
-        self.history = _history(folder)
+        self.history = _load_history(folder)
         names = databases_asked(self.history, database)
         self.several = len(names) > 1
         self.say = Headed(say, several=self.several)
@@ -312,7 +314,7 @@ class _Runners:
             alias: Runner(
                 alias,
                 self.history,
-                listener=_listener(self.say.of(alias)),
+                listener=_make_listener(self.say.for_database(alias)),
                 limits=limits,
                 wait=wait,
                 interrupted=interrupted,
@@ -356,7 +358,7 @@ def _require_apart(aliases: Iterable[str]) -> None:
     """
     known: dict[str, str] = {}
     for alias in aliases:
-        address = database_for(alias).address
+        address = database_for(alias).database_address
         other = known.setdefault(address, alias) if address else alias
         if other != alias:
             raise ConfigurationError(
@@ -378,13 +380,13 @@ def _one_turn_each(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
     return list(made.values())
 
 
-def _listener(say: Say) -> Listener:
-    def listen(event: Event) -> None:
+def _make_listener(say: Say) -> Listener:
+    def report_event(event: Event) -> None:
         line = line_of(event)
         if line:
             say(line)
 
-    return listen
+    return report_event
 
 
 def _run_on(alias: str, runs: Iterable[FileRun]) -> list[FileRun]:
@@ -393,7 +395,7 @@ def _run_on(alias: str, runs: Iterable[FileRun]) -> list[FileRun]:
 
 def _point_back(runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool) -> None:
     """Name the command that goes back to a target behind which files are applied."""
-    after = schedule.behind(runner.history, applied, target)
+    after = schedule.list_applied_after(runner.history, applied, target)
     if after:
         flag = " --fake" if fake else ""
         name = runner.history.find(target).name
@@ -403,7 +405,7 @@ def _point_back(runner: Runner, applied: Applied, target: str, say: Say, *, fake
         )
 
 
-def _history(folder: Folder) -> History:
+def _load_history(folder: Folder) -> History:
     """Load a folder; one that is missing has no migrations yet if it has the usual name.
 
     Raises:
@@ -418,31 +420,31 @@ def _history(folder: Folder) -> History:
     return load_folder(folder)
 
 
-def _conclude(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, plan: bool) -> None:
+def _report_runs(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, plan: bool) -> None:
     if plan:
         for run in runs:
-            _say_plan(run, say.of(run.database))
+            _say_plan(run, say.for_database(run.database))
     elif fake:
         for run in runs:
             done = "written" if run.direction == "forwards" else "removed"
-            say.of(run.database)(f"{run.name}: record {done}")
+            say.for_database(run.database)(f"{run.name}: record {done}")
     elif verb == "expand" and runs:
         say("Expanded; run `migrate` once the release before is gone")
     for run in runs:
         for part in run.kept:
-            say.of(run.database)(f"{run.name}: {part}")
+            say.for_database(run.database)(f"{run.name}: {part}")
     if not runs:
         say(f"Nothing to {verb}")
 
 
 def _say_plan(run: FileRun, say: Say) -> None:
     places = [place for place in run.shown if place < len(run.units)]
-    say(f"{run.name}: {len(places)} {_steps(len(places))}")
+    say(f"{run.name}: {len(places)} {_pluralize_steps(len(places))}")
     for number, place in enumerate(places, 1):
         unit = run.units[place]
         for guard in unit.guards:
             if guard.table:
                 say(f"      {guard.summary}, without a lock")
         apart = "" if unit.transactional else " (committed by itself)"
-        blocks = _blocked(unit, run.sizes)
+        blocks = _describe_blocking(unit, run.sizes)
         say(f"  {number}/{len(run.shown)} {unit.summary}{apart}{blocks}")

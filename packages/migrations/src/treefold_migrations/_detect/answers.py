@@ -58,7 +58,7 @@ class Answers:
 
         Raises `MigrationError` for a flag that has not its form.
         """
-        renames = dict(_pair("--rename", text, "post.title:headline") for text in rename)
+        renames = dict(_split_flag("--rename", text, "post.title:headline") for text in rename)
         for old, new in renames.items():
             if not new or new.count(".") > old.count("."):
                 raise MigrationError(
@@ -69,17 +69,17 @@ class Answers:
         moved = {old: new.rpartition(".")[2] for old, new in renames.items()}
         return cls(moved, set(drop), fills, allow_destructive, ask)
 
-    def choose(self, question: Question) -> str:
+    def choose_flag(self, question: Question) -> str:
         """Return the flag that answers a question, or raise `Ambiguous`."""
         if self.ask is None:
             raise Ambiguous(question.text, flags=question.flags)
         return self.ask(question)
 
-    def take(self, flag: str) -> None:
+    def record_flag(self, flag: str) -> None:
         """Record the answer that a flag gives."""
         name, _, text = flag.partition(" ")
         if name == "--rename":
-            old, new = _pair(name, text, "post.title:headline")
+            old, new = _split_flag(name, text, "post.title:headline")
             self.renames[old] = new.rpartition(".")[2]
         elif name == "--drop":
             self.drops.add(text)
@@ -104,11 +104,11 @@ class Answers:
                 if f"{flag} {name}" not in self.used:
                     raise MigrationError(
                         f"{flag} {name} does not fit: there is nothing of that name to decide"
-                        f"{_nearest(flag, name, known)}"
+                        f"{_suggest_flags(flag, name, known)}"
                     )
 
 
-def _nearest(flag: str, name: str, known: Mapping[str, Iterable[str]]) -> str:
+def _suggest_flags(flag: str, name: str, known: Mapping[str, Iterable[str]]) -> str:
     import difflib  # only an error needs it
 
     close = difflib.get_close_matches(name, list(known.get(flag, ())), n=3, cutoff=0.5)
@@ -120,10 +120,10 @@ def fill_texts(flags: Iterable[str]) -> dict[str, str]:
 
     Raises `MigrationError` for a flag that has not its form.
     """
-    return dict(_pair("--fill", text, "post.slug:text") for text in flags)
+    return dict(_split_flag("--fill", text, "post.slug:text") for text in flags)
 
 
-def _pair(flag: str, text: str, example: str) -> tuple[str, str]:
+def _split_flag(flag: str, text: str, example: str) -> tuple[str, str]:
     name, mark, value = text.partition(":")
     if not mark or not name:
         raise MigrationError(f"{flag} must be such as {example}, got {text!r}")

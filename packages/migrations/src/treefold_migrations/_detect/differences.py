@@ -12,8 +12,8 @@ from typing import Any
 from treefold_migrations._base.errors import DataLossRefused, StateError
 from treefold_migrations._detect.answers import Answers
 from treefold_migrations._detect.fills import fill_for, needs_fill
-from treefold_migrations._detect.losses import loses_values, narrows
-from treefold_migrations._detect.models import in_order, targets
+from treefold_migrations._detect.losses import is_stricter_field, loses_values
+from treefold_migrations._detect.models import find_referenced_tables, in_order
 from treefold_migrations._detect.renames import is_link, rename_fields, rename_tables
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.base import Operation
@@ -33,7 +33,7 @@ from treefold_migrations._state.schema_state import (
 from treefold_orm.schema import MISSING, is_foreign_key
 
 
-def differences(
+def detect_operations(
     old: SchemaState, new: SchemaState, answers: Answers | None = None
 ) -> list[Operation]:
     """Return the operations that lead from one state to another.
@@ -47,14 +47,14 @@ def differences(
     rename_tables(walk)
     rename_fields(walk)
     _refuse_gone(walk)
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         _refuse_moved_table(walk.state.table(name), new.table(name))
         _refuse_moved_key(walk.state.table(name), new.table(name))
         _drop_parts(walk, name)
     created = _create_tables(walk)
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         _change_fields(walk, name, filled=name not in created)
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         _set_options(walk, name)
         _add_parts(walk, name)
     _drop_fields(walk)
@@ -142,32 +142,34 @@ def _refuse_moved_key(old: TableState, new: TableState) -> None:
 # -- constraints and indexes ----------------------------------------------------------------------
 
 
-def _parts(table: TableState) -> dict[str, tuple[str, Any]]:
+def _collect_parts(table: TableState) -> dict[str, tuple[str, Any]]:
     options = table.options
     found = {table.constraint_name(c): ("constraint", c) for c in options.constraints}
     return found | {table.index_name(i): ("index", i) for i in options.indexes}
 
 
-def _changed(one: dict[str, tuple[str, Any]], other: dict[str, tuple[str, Any]]) -> list[str]:
+def _find_changed_parts(
+    one: dict[str, tuple[str, Any]], other: dict[str, tuple[str, Any]]
+) -> list[str]:
     return [n for n, (_, p) in one.items() if n not in other or not same_parts(p, other[n][1])]
 
 
 def _drop_parts(walk: Walk, name: str) -> None:
     before = walk.state.table(name)
-    known = _parts(before)
-    for part in _changed(known, _parts(walk.wanted.table(name))):
+    known = _collect_parts(before)
+    for part in _find_changed_parts(known, _collect_parts(walk.wanted.table(name))):
         kind = DropConstraint if known[part][0] == "constraint" else DropIndex
-        walk.do(kind(name, part))
+        walk.apply_operation(kind(name, part))
 
 
 def _add_parts(walk: Walk, name: str) -> None:
-    wanted = _parts(walk.wanted.table(name))
-    for part in _changed(wanted, _parts(walk.state.table(name))):
+    wanted = _collect_parts(walk.wanted.table(name))
+    for part in _find_changed_parts(wanted, _collect_parts(walk.state.table(name))):
         kind, declared = wanted[part]
         if kind == "constraint":
-            walk.do(AddConstraint(name, declared))
+            walk.apply_operation(AddConstraint(name, declared))
         else:
-            walk.do(AddIndex(name, declared))
+            walk.apply_operation(AddIndex(name, declared))
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -180,16 +182,16 @@ def _create_tables(walk: Walk) -> set[str]:
     later: list[tuple[str, str]] = []
     for place, name in enumerate(order):
         table = walk.wanted.table(name)
-        missing = targets(table) & set(order[place + 1 :])
+        missing = find_referenced_tables(table) & set(order[place + 1 :])
         cut = [n for n, f in table.fields.items() if is_foreign_key(f) and f.to in missing]
-        walk.do(CreateTable.of(_without(table, cut)))
+        walk.apply_operation(CreateTable.of(_without_fields(table, cut)))
         later += [(name, field) for field in cut]
     for name, field in later:
-        walk.do(AddField(name, field, walk.wanted.table(name).field(field)))
+        walk.apply_operation(AddField(name, field, walk.wanted.table(name).field(field)))
     return set(order)
 
 
-def _without(table: TableState, cut: list[str]) -> TableState:
+def _without_fields(table: TableState, cut: list[str]) -> TableState:
     if not cut:
         return table
     used = {part for name in cut for part in fields_used_by(table, name)}
@@ -207,7 +209,7 @@ def _set_options(walk: Walk, name: str) -> None:
     managed = new.options.managed if old.options.managed != new.options.managed else None
     model = new.model if old.model != new.model else None
     if (key, managed, model) != (None, None, None):
-        walk.do(SetOptions(name, model, key, managed))
+        walk.apply_operation(SetOptions(name, model, key, managed))
 
 
 def _drop_tables(walk: Walk) -> None:
@@ -215,19 +217,19 @@ def _drop_tables(walk: Walk) -> None:
     for name in reversed(in_order(gone)):
         for table, field in list(walk.state.references_to(name)):
             if table.name != name:  # a circle of tables that all go
-                _cut(walk, table.name, field)
+                _drop_field_and_parts(walk, table.name, field)
         walk.answers.used.add(f"--drop {name}")
-        walk.do(DropTable(name))
+        walk.apply_operation(DropTable(name))
 
 
-def _cut(walk: Walk, table: str, field: str) -> None:
+def _drop_field_and_parts(walk: Walk, table: str, field: str) -> None:
     """Drop a field of a table that goes, with the constraints and indexes that name it."""
     current = walk.state.table(table)
-    parts = _parts(current)
+    parts = _collect_parts(current)
     for part in fields_used_by(current, field):
         kind = DropConstraint if parts[part][0] == "constraint" else DropIndex
-        walk.do(kind(table, part))
-    walk.do(DropField(table, field))
+        walk.apply_operation(kind(table, part))
+    walk.apply_operation(DropField(table, field))
 
 
 # -- fields ---------------------------------------------------------------------------------------
@@ -241,12 +243,12 @@ def _change_fields(walk: Walk, name: str, *, filled: bool) -> None:
         field_name = _with_free_column(walk.state.table(name), waiting)
         field = waiting.pop(field_name)
         if field_name in old:
-            _alter(walk, name, field_name)
+            _alter_field(walk, name, field_name)
             continue
         fill = MISSING
         if filled and new.options.managed and needs_fill(field):
             fill = fill_for(walk.wanted, name, field_name, walk.answers)
-        walk.do(AddField(name, field_name, field, fill))
+        walk.apply_operation(AddField(name, field_name, field, fill))
 
 
 def _with_free_column(table: TableState, waiting: Mapping[str, AnyField]) -> str:
@@ -263,10 +265,10 @@ def _free_columns(walk: Walk, name: str) -> None:
     for field_name, field in old.fields.items():
         if field_name not in new.fields and column_of(field_name, field) in wanted:
             walk.answers.used.add(f"--drop {name}.{field_name}")
-            walk.do(DropField(name, field_name))
+            walk.apply_operation(DropField(name, field_name))
 
 
-def _alter(walk: Walk, table: str, name: str) -> None:
+def _alter_field(walk: Walk, table: str, name: str) -> None:
     before, after = walk.state.table(table).field(name), walk.wanted.table(table).field(name)
     fill = MISSING
     if before.null and not after.null and walk.wanted.table(table).options.managed:
@@ -276,20 +278,20 @@ def _alter(walk: Walk, table: str, name: str) -> None:
     state = walk.state
     # the running release goes on to use the column by its name
     is_moved = column_of(name, before) != column_of(name, after)
-    phase = "contract" if is_moved or narrows(before, after) else "expand"
-    walk.do(AlterField(table, name, after, fill, phase))
+    phase = "contract" if is_moved or is_stricter_field(before, after) else "expand"
+    walk.apply_operation(AlterField(table, name, after, fill, phase))
     if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
-        _refuse(walk, [f"{table}.{name}"], set())
+        _check_data_loss(walk, [f"{table}.{name}"], set())
 
 
 def _drop_fields(walk: Walk) -> None:
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         for field in list(walk.state.table(name).fields):
             if field in walk.wanted.table(name).fields:
                 continue
             subject = f"{name}.{field}"
             walk.answers.used.add(f"--drop {subject}")
-            walk.do(DropField(name, field))
+            walk.apply_operation(DropField(name, field))
 
 
 def _refuse_gone(walk: Walk) -> None:
@@ -297,18 +299,18 @@ def _refuse_gone(walk: Walk) -> None:
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
     came = {"table"} if new.keys() - old.keys() else set[str]()
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         if new[name].options.managed:
             gone += [f"{name}.{f}" for f in old[name].fields if f not in new[name].fields]
         came |= {f"{name}."} if new[name].fields.keys() - old[name].fields.keys() else set()
-    _refuse(walk, [subject for subject in gone if subject not in walk.answers.drops], came)
+    _check_data_loss(walk, [subject for subject in gone if subject not in walk.answers.drops], came)
 
 
-def _refuse(walk: Walk, lost: list[str], came: set[str]) -> None:
+def _check_data_loss(walk: Walk, lost: list[str], came: set[str]) -> None:
     if not lost or walk.answers.allow_destructive:
         return
     shown = [_field_of_link(walk.state, subject) for subject in lost]
-    ways = [f"--drop {name}" for name in shown if not _stays(walk.wanted, name)]
+    ways = [f"--drop {name}" for name in shown if not _has_field(walk.wanted, name)]
     renamed = [
         f"--rename {subject}:NEW"
         for subject in lost
@@ -321,6 +323,6 @@ def _refuse(walk: Walk, lost: list[str], came: set[str]) -> None:
     )
 
 
-def _stays(state: SchemaState, subject: str) -> bool:
+def _has_field(state: SchemaState, subject: str) -> bool:
     table, _, field = subject.rpartition(".")
     return bool(table) and table in state and field in state.table(table).fields

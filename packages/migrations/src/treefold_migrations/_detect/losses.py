@@ -38,20 +38,24 @@ def loses_values(before: SchemaState, after: SchemaState, table: str, name: str)
     new: AnyField = table_meta(after, table).fields[name]
     first, second = old.internal, new.internal
     if first == second:
-        return first == "decimal" and _places(new) < _places(old)
+        return first == "decimal" and _count_decimal_places(new) < _count_decimal_places(old)
     return second not in _KEPT.get(first, frozenset())
 
 
-def _places(field: Any) -> int:
+def _count_decimal_places(field: Any) -> int:
     return int(getattr(field, "decimal_places", 0))
 
 
-def narrows(old: AnyField, new: AnyField) -> bool:
+def is_stricter_field(old: AnyField, new: AnyField) -> bool:
     """True for a change that rows written by the release before may violate."""
-    return (old.null and not new.null) or (new.unique and not old.unique) or _smaller(old, new)
+    return (
+        (old.null and not new.null)
+        or (new.unique and not old.unique)
+        or _is_narrower_range(old, new)
+    )
 
 
-def _smaller(old: AnyField, new: AnyField) -> bool:
+def _is_narrower_range(old: AnyField, new: AnyField) -> bool:
     for kind, bounds in _BOUNDS.items():
         if isinstance(old, kind) and isinstance(new, kind):
             low, high = bounds(old)

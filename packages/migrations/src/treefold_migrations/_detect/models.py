@@ -24,7 +24,7 @@ def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaStat
     Raises `StateError` for a model that no migration can hold.
     """
     found: dict[str, schema_state.TableState] = {}
-    given = registry.entered() if metas is None else list(metas)
+    given = registry.list_space_models() if metas is None else list(metas)
     try:
         check_relations(given)
     except ORMError as error:
@@ -48,7 +48,7 @@ def table_state(meta: Meta) -> schema_state.TableState:
     return schema_state.TableState(
         meta.table_name,
         meta.name,
-        {name: _unbound(meta, field) for name, field in meta.fields.items()},
+        {name: _unbind_field(meta, field) for name, field in meta.fields.items()},
         schema_state.TableOptions(
             tuple(key.name for key in meta.keys) if len(meta.keys) > 1 else (),
             tuple(meta.constraints),
@@ -59,7 +59,7 @@ def table_state(meta: Meta) -> schema_state.TableState:
     )
 
 
-def _unbound(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyField:
+def _unbind_field(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyField:
     try:
         made = unbound_copy(field)
     except ORMError as error:
@@ -74,7 +74,7 @@ def in_order(tables: Iterable[schema_state.TableState]) -> list[str]:
     """Return the names of tables so that targets of foreign keys come first, as far as there is
     such an order.
     """
-    waiting = {table.name: targets(table) for table in tables}
+    waiting = {table.name: find_referenced_tables(table) for table in tables}
     pointed: dict[str, list[str]] = {}
     for name, before in waiting.items():
         before &= waiting.keys()
@@ -96,7 +96,7 @@ def in_order(tables: Iterable[schema_state.TableState]) -> list[str]:
     return done
 
 
-def targets(table: schema_state.TableState) -> set[str]:
+def find_referenced_tables(table: schema_state.TableState) -> set[str]:
     """Return the other tables that a table points to."""
     found = {str(field.to) for field in table.fields.values() if is_foreign_key(field)}
     return found - {table.name}

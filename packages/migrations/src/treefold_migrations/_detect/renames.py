@@ -25,23 +25,25 @@ def rename_tables(walk: Walk) -> None:
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
     owned = [n for n in gone if any(is_link(old[n], owner) for owner in gone)]
-    _rename(walk, [n for n in gone if n not in owned])
+    _rename_gone_tables(walk, [n for n in gone if n not in owned])
     # a table that has not followed its model is asked for like any other
-    _rename(walk, [n for n in owned if n in walk.state])
+    _rename_gone_tables(walk, [n for n in owned if n in walk.state])
 
 
-def _rename(walk: Walk, gone: Sequence[str]) -> None:
+def _rename_gone_tables(walk: Walk, gone: Sequence[str]) -> None:
     old, new = walk.state.tables, walk.wanted.tables
     came = [n for n, t in new.items() if n not in old and t.options.managed]
 
-    def score(before: str, after: str) -> float:
+    def score_tables(before: str, after: str) -> float:
         return table_score(old[before], new[after])
 
-    for before, after in _choose("table", "", gone, came, walk.answers, score).items():
-        links = _links(walk, before, after)
-        walk.do(RenameTable(before, after))
+    for before, after in _choose_renames(
+        "table", "", gone, came, walk.answers, score_tables
+    ).items():
+        links = _find_link_renames(walk, before, after)
+        walk.apply_operation(RenameTable(before, after))
         for link, renamed in links.items():
-            walk.do(RenameTable(link, renamed))
+            walk.apply_operation(RenameTable(link, renamed))
 
 
 def is_link(table: TableState, owner: str) -> bool:
@@ -50,7 +52,7 @@ def is_link(table: TableState, owner: str) -> bool:
     return own and table.name.startswith(f"{owner}_")
 
 
-def _links(walk: Walk, before: str, after: str) -> dict[str, str]:
+def _find_link_renames(walk: Walk, before: str, after: str) -> dict[str, str]:
     """The tables between models that are called after a renamed one, with their new names."""
     moved = {
         name: f"{after}{name[len(before) :]}"
@@ -62,25 +64,27 @@ def _links(walk: Walk, before: str, after: str) -> dict[str, str]:
 
 def rename_fields(walk: Walk) -> None:
     """Add the renames of fields in the tables that are in both states."""
-    for name in walk.both():
+    for name in walk.list_changed_tables():
         _rename_in(walk, name)
 
 
 def _rename_in(walk: Walk, name: str) -> None:
-    for old, new in _certain(walk.state.table(name), walk.wanted.table(name)).items():
+    for old, new in _find_certain_renames(walk.state.table(name), walk.wanted.table(name)).items():
         _keep_column(walk, name, old, new)
     before, after = walk.state.table(name), walk.wanted.table(name)
     gone = [n for n in before.fields if n not in after.fields]
     came = [n for n in after.fields if n not in before.fields]
 
-    def score(old: str, new: str) -> float:
+    def score_fields(old: str, new: str) -> float:
         return field_score(old, before.fields[old], new, after.fields[new])
 
-    for old, new in _choose("field", f"{name}.", gone, came, walk.answers, score).items():
-        walk.do(RenameField(name, old, new))
+    for old, new in _choose_renames(
+        "field", f"{name}.", gone, came, walk.answers, score_fields
+    ).items():
+        walk.apply_operation(RenameField(name, old, new))
 
 
-def _certain(before: TableState, after: TableState) -> dict[str, str]:
+def _find_certain_renames(before: TableState, after: TableState) -> dict[str, str]:
     """Fields that keep their column, and ends of a table between models whose target was
     renamed.
     """
@@ -112,8 +116,8 @@ def _keep_column(walk: Walk, table: str, old: str, new: str) -> None:
     if column_of(new, wanted) == column:
         pinned = _with_column(before, column)
         if not same_parts(pinned, before):
-            walk.do(AlterField(table, old, pinned))
-    walk.do(RenameField(table, old, new))
+            walk.apply_operation(AlterField(table, old, pinned))
+    walk.apply_operation(RenameField(table, old, new))
 
 
 def _with_column(field: AnyField, column: str) -> AnyField:
@@ -123,7 +127,7 @@ def _with_column(field: AnyField, column: str) -> AnyField:
     return kept
 
 
-def _choose(
+def _choose_renames(
     kind: Literal["table", "field"],
     prefix: str,
     gone: Sequence[str],
@@ -135,7 +139,7 @@ def _choose(
     free = list(came)
     for old in gone:
         if f"{prefix}{old}" in answers.renames:
-            chosen[old] = _answered(prefix, old, free, answers)
+            chosen[old] = _read_rename_answer(prefix, old, free, answers)
             free.remove(chosen[old])
     for old in gone:
         subject = f"{prefix}{old}"
@@ -148,15 +152,17 @@ def _choose(
         likely = sorted((n for n in free if scores[n] >= CANDIDATE), key=lambda n: -scores[n])
         if not likely:
             continue
-        answers.take(answers.choose(_question(kind, prefix, old, {n: scores[n] for n in likely})))
+        answers.record_flag(
+            answers.choose_flag(_build_question(kind, prefix, old, {n: scores[n] for n in likely}))
+        )
         if subject in answers.renames:
-            chosen[old] = _answered(prefix, old, free, answers)
+            chosen[old] = _read_rename_answer(prefix, old, free, answers)
             free.remove(chosen[old])
         answers.used.add(f"--drop {subject}")
     return chosen
 
 
-def _answered(prefix: str, old: str, free: Sequence[str], answers: Answers) -> str:
+def _read_rename_answer(prefix: str, old: str, free: Sequence[str], answers: Answers) -> str:
     subject = f"{prefix}{old}"
     new = answers.renames[subject]
     if new not in free:
@@ -169,7 +175,7 @@ def _answered(prefix: str, old: str, free: Sequence[str], answers: Answers) -> s
     return new
 
 
-def _question(
+def _build_question(
     kind: Literal["table", "field"], prefix: str, old: str, scores: Mapping[str, float]
 ) -> Question:
     subject = f"{prefix}{old}"
@@ -197,7 +203,7 @@ def field_score(old_name: str, old: AnyField, new_name: str, new: AnyField) -> f
         kind = 0.2 if other else 0.7
     else:
         kind = 0.2
-    return 0.6 * kind + 0.4 * _likeness(old_name, new_name)
+    return 0.6 * kind + 0.4 * _compute_similarity(old_name, new_name)
 
 
 def table_score(old: TableState, new: TableState) -> float:
@@ -207,19 +213,19 @@ def table_score(old: TableState, new: TableState) -> float:
     if old.options.database != new.options.database:
         return 0.0
     shared = old.fields.keys() & new.fields.keys()
-    equal = [name for name in shared if _equal(old, new, name)]
+    equal = [name for name in shared if _is_equal_field(old, new, name)]
     most = max(len(old.fields), len(new.fields), 1)
     alike = (len(equal) + 0.5 * (len(shared) - len(equal))) / most
-    names = max(_likeness(old.name, new.name), _likeness(old.model, new.model))
+    names = max(_compute_similarity(old.name, new.name), _compute_similarity(old.model, new.model))
     return 0.75 * alike + 0.25 * names
 
 
-def _equal(old: TableState, new: TableState, name: str) -> bool:
+def _is_equal_field(old: TableState, new: TableState, name: str) -> bool:
     one, other = old.fields[name], new.fields[name]
     if is_foreign_key(one) and is_foreign_key(other) and one.to == old.name:
         return other.to == new.name  # each points to itself
     return same_parts(one, other)
 
 
-def _likeness(one: str, other: str) -> float:
+def _compute_similarity(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()

@@ -18,12 +18,12 @@ class Walk:
     answers: Answers
     operations: list[Operation] = dataclass_field(default_factory=list[Operation])
 
-    def do(self, operation: Operation) -> None:
+    def apply_operation(self, operation: Operation) -> None:
         """Add an operation."""
         self.state = operation.apply(self.state)
         self.operations.append(operation)
 
-    def both(self) -> list[str]:
+    def list_changed_tables(self) -> list[str]:
         """Return the names of the tables that are in both states and differ there."""
         known = self.state.tables
         return [

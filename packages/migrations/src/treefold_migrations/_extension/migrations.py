@@ -65,10 +65,10 @@ class Migrations:
             return []
         from treefold_migrations._state.schema_state import SchemaState
 
-        history = self._history()
-        found: list[Pending] = [] if history is None else list(_behind(history))
+        history = self._load_history()
+        found: list[Pending] = [] if history is None else list(_find_pending_databases(history))
         written = SchemaState() if history is None else history.state_at()
-        if models := list(_unwritten(written, self._models())):
+        if models := list(_find_unwritten_models(written, self._load_models_state())):
             text = f"no migration yet: {', '.join(models)}"
             found.append(Pending(text, "treefold makemigrations"))
         from treefold_migrations._detect.job_tables import job_operations
@@ -94,38 +94,46 @@ class Migrations:
 
     def explain(self, error: BaseException) -> str:
         """Name the migration that brings the table or column which an error misses."""
-        missing = _missing(error)
+        missing = _find_missing_part(error)
         if missing is None:
             return ""
         from treefold_migrations._state.schema_state import SchemaState
 
-        history = self._history()
+        history = self._load_history()
         if history is None:
-            return _UNWRITTEN if _brings(SchemaState(), self._models(), missing) else ""
+            return (
+                _UNWRITTEN
+                if _is_part_added(SchemaState(), self._load_models_state(), missing)
+                else ""
+            )
         for name in _unapplied_anywhere(history):
-            if _brings(history.state_before(name), history.state_at(name), missing):
+            if _is_part_added(history.state_before(name), history.state_at(name), missing):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
-        return _UNWRITTEN if _brings(history.state_at(), self._models(), missing) else ""
+        return (
+            _UNWRITTEN
+            if _is_part_added(history.state_at(), self._load_models_state(), missing)
+            else ""
+        )
 
     def _has_files(self) -> bool:
         return bool(aliases()) and any((self._root / FOLDER).glob("[0-9]*.py"))
 
-    def _history(self) -> History | None:
+    def _load_history(self) -> History | None:
         if not self._has_files():
             return None
         from treefold_migrations._files.loading import load_folder
 
         return load_folder(self._root / FOLDER)
 
-    def _models(self) -> SchemaState:
+    def _load_models_state(self) -> SchemaState:
         from treefold_migrations._detect.models import models_state
         from treefold_orm.schema import registry
 
-        registry.enter(self._root)
+        registry.enter_space(self._root)
         return models_state()
 
 
-def _behind(history: History) -> Iterator[Pending]:
+def _find_pending_databases(history: History) -> Iterator[Pending]:
     """The databases of a history that lack files, and those that are not configured."""
     from treefold_migrations._files.databases import databases_of
 
@@ -133,7 +141,7 @@ def _behind(history: History) -> Iterator[Pending]:
         if alias not in aliases():
             advice = f"add {alias!r} to the setting databases"
             yield Pending(f"the database {alias!r} is not configured", advice)
-        elif names := _unapplied(history, alias, expanded=False):
+        elif names := _list_unapplied(history, alias, expanded=False):
             place = "" if alias == DEFAULT else f" to {alias}"
             yield Pending(f"not applied{place}: {', '.join(names)}", "treefold migrate")
 
@@ -142,11 +150,11 @@ def _unapplied_anywhere(history: History) -> list[str]:
     from treefold_migrations._files.databases import databases_of
 
     known = [alias for alias in databases_of(history) if alias in aliases()]
-    lacking = {name for alias in known for name in _unapplied(history, alias)}
+    lacking = {name for alias in known for name in _list_unapplied(history, alias)}
     return [item.name for item in history.order() if item.name in lacking]
 
 
-def _unapplied(history: History, alias: str, *, expanded: bool = True) -> list[str]:
+def _list_unapplied(history: History, alias: str, *, expanded: bool = True) -> list[str]:
     """The files that are not applied to a database, in their order, those that are `expanded` among
     them or not; a database is never made by the question.
     """
@@ -161,7 +169,7 @@ def _unapplied(history: History, alias: str, *, expanded: bool = True) -> list[s
     return runner.pending() if expanded else runner.missing()
 
 
-def _unwritten(old: SchemaState, new: SchemaState) -> Iterator[str]:
+def _find_unwritten_models(old: SchemaState, new: SchemaState) -> Iterator[str]:
     """The models whose tables the files do not make as they are now, of no files those whose tables
     no tool of others makes.
     """
@@ -177,7 +185,7 @@ def _unwritten(old: SchemaState, new: SchemaState) -> Iterator[str]:
             yield f"{table.model} (gone)"
 
 
-def _missing(error: BaseException) -> tuple[str, str] | None:
+def _find_missing_part(error: BaseException) -> tuple[str, str] | None:
     """The part that an error of the database misses: a kind and a name."""
     if not isinstance(error, DatabaseError):
         return None
@@ -187,14 +195,14 @@ def _missing(error: BaseException) -> tuple[str, str] | None:
     return None
 
 
-def _brings(before: SchemaState, after: SchemaState, missing: tuple[str, str]) -> bool:
+def _is_part_added(before: SchemaState, after: SchemaState, missing: tuple[str, str]) -> bool:
     """True if a table or a column of that name is there only afterwards."""
     kind, name = missing
-    added = _parts(after) - _parts(before)
+    added = _list_parts(after) - _list_parts(before)
     return any(one == kind and part.rpartition(".")[2] == name for one, part in added)
 
 
-def _parts(state: SchemaState) -> set[tuple[str, str]]:
+def _list_parts(state: SchemaState) -> set[tuple[str, str]]:
     """The tables of a state, and its columns as `table.column`."""
     from treefold_migrations._state.schema_state import column_of
 

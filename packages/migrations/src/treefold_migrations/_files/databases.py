@@ -63,7 +63,7 @@ def on_database(history: History, alias: str) -> History:
         )
     parts = {
         item.name: replace(item, part=_parts_on(home, item.operations, before))
-        for item, before, _ in history.steps()
+        for item, before, _ in history.walk_states()
     }
     items = [parts.get(name, item) for name, item in history.files.items()]
     return History(history.folder, items, database=alias)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from treefold_migrations._files.migration import Migration
-from treefold_migrations._files.normalizing import normalize, without_elidable
+from treefold_migrations._files.normalizing import normalize_source, without_elidable
 from treefold_orm.schema import Imports
 
 _UNIMPORTANT = frozenset({"ctx", "kind", "type_comment"})
@@ -44,7 +44,9 @@ def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
         migration: The declaration of the file.
         text: The text of the file; without any, the source of the operations counts.
     """
-    return _VERSION + _hashed(parents, _used_lines(text) if text else _sources(migration))
+    return _VERSION + _hash_lines(
+        parents, _used_lines(text) if text else _render_operations(migration)
+    )
 
 
 def old_digests_of(parents: Sequence[str], migration: Migration, text: str) -> set[str]:
@@ -52,8 +54,11 @@ def old_digests_of(parents: Sequence[str], migration: Migration, text: str) -> s
     was before its operations got `elidable`; arguments as of `digest_of`.
     """
     if not text:
-        return {_hashed(parents, _sources(migration))}
-    return {_hashed(parents, _lines(tree)) for tree in (ast.parse(text), without_elidable(text))}
+        return {_hash_lines(parents, _render_operations(migration))}
+    return {
+        _hash_lines(parents, _dump_lines(tree))
+        for tree in (ast.parse(text), without_elidable(text))
+    }
 
 
 def code_of(text: str, name: str) -> str:
@@ -61,7 +66,7 @@ def code_of(text: str, name: str) -> str:
     refers to; empty where the file does not define it.
     """
     parts: dict[str, ast.stmt] = {}
-    for statement in normalize(text).body if text else ():
+    for statement in normalize_source(text).body if text else ():
         for node in [statement, *ast.walk(statement)]:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 parts.setdefault(node.name, statement)
@@ -71,18 +76,18 @@ def code_of(text: str, name: str) -> str:
     while waiting:
         wanted = waiting.pop()
         if wanted in parts and wanted not in found:
-            found[wanted] = _tree(parts[wanted])
+            found[wanted] = _dump_node(parts[wanted])
             used = (n.id for n in ast.walk(parts[wanted]) if isinstance(n, ast.Name))
             waiting += (other for other in used if other != "migration")
     return "\n".join(found[key] for key in sorted(found))
 
 
-def _sources(migration: Migration) -> Iterator[str]:
+def _render_operations(migration: Migration) -> Iterator[str]:
     imports = Imports()
     return (operation.source(imports) for operation in migration.operations)
 
 
-def _hashed(parents: Sequence[str], lines: Iterable[str]) -> str:
+def _hash_lines(parents: Sequence[str], lines: Iterable[str]) -> str:
     hashed = hashlib.sha256()
     for parent in parents:
         hashed.update(f"after {parent}\n".encode())
@@ -93,7 +98,7 @@ def _hashed(parents: Sequence[str], lines: Iterable[str]) -> str:
 
 def _used_lines(text: str) -> Iterator[str]:
     """The lines without the imports that nothing uses, such as those of annotations."""
-    lines = list(_lines(normalize(text)))
+    lines = list(_dump_lines(normalize_source(text)))
     imports = sum(line.startswith(_IMPORT) for line in lines)
     code = "".join(lines[imports:])
     for line in lines[:imports]:
@@ -104,7 +109,7 @@ def _used_lines(text: str) -> Iterator[str]:
     yield from lines[imports:]
 
 
-def _lines(tree: ast.Module) -> Iterator[str]:
+def _dump_lines(tree: ast.Module) -> Iterator[str]:
     imported: list[str] = []
     rest: list[ast.stmt] = []
     for statement in tree.body:
@@ -114,36 +119,36 @@ def _lines(tree: ast.Module) -> Iterator[str]:
         elif not _is_docstring(statement):
             rest.append(statement)
     yield from sorted(set(imported))
-    yield from map(_tree, rest)
+    yield from map(_dump_node, rest)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _tree(node: Any) -> str:
+def _dump_node(node: Any) -> str:
     """A syntax tree as text; empty parts are left out, so that newer Pythons, which know more
     parts, write the same.
     """
     if isinstance(node, ast.Call):
-        return f"Call({_tree(node.func)},{_tree(node.args)},{_keywords(node)})"
+        return f"Call({_dump_node(node.func)},{_dump_node(node.args)},{_dump_keywords(node)})"
     if isinstance(node, ast.AST):
         parts = [
-            f"{name}={_tree(value)}"
+            f"{name}={_dump_node(value)}"
             for name, value in ast.iter_fields(node)
             if name not in _UNIMPORTANT and value not in (None, [])
         ]
         return f"{type(node).__name__}({','.join(parts)})"
     if isinstance(node, list):
         items: list[Any] = node  # pyright: ignore[reportUnknownVariableType] - a list of nodes
-        return f"[{','.join(map(_tree, items))}]"
+        return f"[{','.join(map(_dump_node, items))}]"
     return repr(node)
 
 
-def _keywords(call: ast.Call) -> str:
+def _dump_keywords(call: ast.Call) -> str:
     of_file = isinstance(call.func, ast.Name) and call.func.id == "Migration"
     kept = [k for k in call.keywords if not (of_file and k.arg in _GRAPH)]
-    written = [f"{keyword.arg}={_tree(keyword.value)}" for keyword in kept]
+    written = [f"{keyword.arg}={_dump_node(keyword.value)}" for keyword in kept]
     if all(keyword.arg for keyword in kept):
         written.sort()
     return ",".join(written)

@@ -53,10 +53,10 @@ class History:
         self.folder = folder
         self.database = database
         self._files = {item.name: item for item in loaded}
-        self._stands_for = self._replacements()
+        self._stands_for = self._map_replacements()
         self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}
         self._parents = {name: self._parents_of(item) for name, item in self._kept.items()}
-        self._order = self._sorted()
+        self._order = self._sort_topologically()
         self._states: dict[str, SchemaState] = {}
         self._digests: dict[str, str] = {}
 
@@ -70,7 +70,7 @@ class History:
         """Return a migration by its name, or by the one of a file that it replaces."""
         found = self._kept.get(self._stands_for.get(name, name))
         if found is None:
-            raise HistoryError(f"Migration {name!r} must exist; {self._near(name)}")
+            raise HistoryError(f"Migration {name!r} must exist; {self._suggest_names(name)}")
         return found
 
     @property
@@ -86,7 +86,7 @@ class History:
         if len(found) > 1:
             raise HistoryError(f"{text!r} could be {' or '.join(found)}; give the whole name")
         if not found:
-            raise HistoryError(f"Migration {text!r} must exist; {self._near(text)}")
+            raise HistoryError(f"Migration {text!r} must exist; {self._suggest_names(text)}")
         return self._kept[found[0]]
 
     def order(self) -> list[Loaded]:
@@ -133,21 +133,21 @@ class History:
 
         Raises `StateError` for an operation that does not fit, with its file and number.
         """
-        return self._state(None if name is None else self[name].name, including=True)
+        return self._replay_until(None if name is None else self[name].name, including=True)
 
     def state_before(self, name: str) -> SchemaState:
         """Return the state that a migration begins with."""
-        return self._state(self[name].name, including=False)
+        return self._replay_until(self[name].name, including=False)
 
-    def _state(self, name: str | None, *, including: bool) -> SchemaState:
-        wanted = self._order if name is None else self._ancestry(name, including=including)
-        return self.replay(wanted)
+    def _replay_until(self, name: str | None, *, including: bool) -> SchemaState:
+        wanted = self._order if name is None else self._list_ancestors(name, including=including)
+        return self.replay_migrations(wanted)
 
-    def _ancestry(self, name: str, *, including: bool) -> list[str]:
+    def _list_ancestors(self, name: str, *, including: bool) -> list[str]:
         before = self.ancestors(name)
         return [n for n in self._order if n in before and (including or n != name)]
 
-    def replay(self, names: Sequence[str]) -> SchemaState:
+    def replay_migrations(self, names: Sequence[str]) -> SchemaState:
         """Return the state after these migrations, in this order."""
         key = "\n".join(names)
         if key not in self._states:
@@ -157,9 +157,9 @@ class History:
             self._states[key] = state
         return self._states[key]
 
-    def digest(self, name: str) -> str:
+    def compute_digest(self, name: str) -> str:
         """Return the hash of a migration, which covers its parents."""
-        return self._digest(self[name].name)
+        return self._compute_digest(self[name].name)
 
     def digests_after(self, name: str, parents: Sequence[str]) -> set[str]:
         """Return the hashes, of all versions, that a migration may be recorded with after parents
@@ -170,22 +170,22 @@ class History:
         given = parents, item.migration, text
         return {digest_of(*given)} | old_digests_of(*given)
 
-    def chain(self, name: str) -> str:
+    def digest_for_children(self, name: str) -> str:
         """Return the hash that the children of a migration count on."""
         item = self[name]
         if item.replaces:
             return list(item.replaces.values())[-1]
-        return self._digest(item.name)
+        return self._compute_digest(item.name)
 
-    def _digest(self, name: str) -> str:
+    def _compute_digest(self, name: str) -> str:
         for step in self._order if name not in self._digests else ():
             if step not in self._digests:
                 item = self._kept[step]
-                parents = [self.chain(parent) for parent in self._parents[step]]
+                parents = [self.digest_for_children(parent) for parent in self._parents[step]]
                 self._digests[step] = digest_of(parents, item.migration, _text_of(item))
         return self._digests[name]
 
-    def steps(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
+    def walk_states(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
         """Yield each migration in order, with the states before and after it."""
         state = SchemaState()
         for item in self.order():
@@ -195,7 +195,7 @@ class History:
 
     # -- the graph --------------------------------------------------------------------------------
 
-    def _replacements(self) -> dict[str, str]:
+    def _map_replacements(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for name, item in self._files.items():
             for replaced in item.replaces:
@@ -205,10 +205,10 @@ class History:
                         f"{replaced!r} is replaced by both {other} and {name}; delete one of them"
                     )
         for replaced in found:
-            found[replaced] = self._last(replaced, found)
+            found[replaced] = self._follow_replacements(replaced, found)
         return found
 
-    def _last(self, name: str, replacements: dict[str, str]) -> str:
+    def _follow_replacements(self, name: str, replacements: dict[str, str]) -> str:
         walked = {name}
         while name in replacements:  # a squashed file may be squashed again
             name = replacements[name]
@@ -229,7 +229,7 @@ class History:
             parents[parent] = None
         return tuple(parents)
 
-    def _sorted(self) -> list[str]:
+    def _sort_topologically(self) -> list[str]:
         children: dict[str, list[str]] = {name: [] for name in self._kept}
         open_parents = {name: len(parents) for name, parents in self._parents.items()}
         for name, parents in self._parents.items():
@@ -252,7 +252,7 @@ class History:
             )
         return order
 
-    def _near(self, name: str) -> str:
+    def _suggest_names(self, name: str) -> str:
         import difflib  # only an error needs it
 
         if not self._order:

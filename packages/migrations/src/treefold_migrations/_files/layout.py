@@ -23,7 +23,7 @@ def laid_out(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) 
     """
     if indent + before + len(source) + behind <= WIDTH:
         return source
-    return _Layout(source).node(ast.parse(source, mode="eval").body, indent, before, behind)
+    return _Layout(source).format_node(ast.parse(source, mode="eval").body, indent, before, behind)
 
 
 def _has_plain_lines(value: str) -> bool:
@@ -37,35 +37,37 @@ class _Layout:
     def __init__(self, source: str) -> None:
         self._source = source.encode()  # positions of nodes count bytes
 
-    def _text(self, node: ast.expr) -> str:
+    def _slice_source(self, node: ast.expr) -> str:
         return self._source[node.col_offset : node.end_col_offset].decode()
 
-    def node(self, node: ast.expr, indent: int, before: int, behind: int) -> str:
-        text = self._text(node)
+    def format_node(self, node: ast.expr, indent: int, before: int, behind: int) -> str:
+        text = self._slice_source(node)
         if indent + before + len(text) + behind <= WIDTH:
             return text
         match node:
             case ast.Call() if node.args or node.keywords:
                 items = [("", arg) for arg in node.args]
                 items += [(f"{k.arg}=" if k.arg else "**", k.value) for k in node.keywords]
-                return self._items(f"{self._text(node.func)}(", items, ")", indent)
+                return self._format_items(f"{self._slice_source(node.func)}(", items, ")", indent)
             case ast.List() if node.elts:
-                return self._items("[", [("", item) for item in node.elts], "]", indent)
+                return self._format_items("[", [("", item) for item in node.elts], "]", indent)
             case ast.Tuple() if node.elts:
-                return self._items("(", [("", item) for item in node.elts], ")", indent)
+                return self._format_items("(", [("", item) for item in node.elts], ")", indent)
             case ast.Dict() if node.keys:
                 pairs = zip(node.keys, node.values, strict=True)
-                items = [(f"{self._text(k)}: " if k else "**", value) for k, value in pairs]
-                return self._items("{", items, "}", indent)
+                items = [(f"{self._slice_source(k)}: " if k else "**", value) for k, value in pairs]
+                return self._format_items("{", items, "}", indent)
             case ast.Constant(value=str(value)) if _has_plain_lines(value):
                 return f'"""{value}"""'
             case _:
                 return text
 
-    def _items(self, start: str, items: list[tuple[str, ast.expr]], end: str, indent: int) -> str:
+    def _format_items(
+        self, start: str, items: list[tuple[str, ast.expr]], end: str, indent: int
+    ) -> str:
         pad = " " * (indent + 4)
         lines = [
-            f"{pad}{prefix}{self.node(value, indent + 4, len(prefix), 1)},"
+            f"{pad}{prefix}{self.format_node(value, indent + 4, len(prefix), 1)},"
             for prefix, value in items
         ]
         return "\n".join([start, *lines, " " * indent + end])

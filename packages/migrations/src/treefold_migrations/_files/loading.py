@@ -30,10 +30,10 @@ def load_folder(folder: str | os.PathLike[str]) -> History:
     path = Path(folder)
     if not path.exists():
         return History(path, [])
-    return History(path, [load_file(file) for file in _files(path)])
+    return History(path, [load_file(file) for file in _find_migration_files(path)])
 
 
-def _files(folder: Path) -> list[Path]:
+def _find_migration_files(folder: Path) -> list[Path]:
     found: list[Path] = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         stem, ending = os.path.splitext(entry.name)
@@ -58,7 +58,7 @@ def load_file(path: Path) -> Loaded:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and annotations look there meanwhile
     try:
-        exec(_compiled(path), module.__dict__)  # noqa: S102 - a migration is code of the application
+        exec(_compile_with_cache(path), module.__dict__)  # noqa: S102 - a migration is code of the application
     except MigrationError as error:
         raise FileError(f"{path.name} cannot be loaded: {error}") from error
     except Exception as error:
@@ -75,7 +75,7 @@ def load_file(path: Path) -> Loaded:
 _CHECKED_HASH = (3).to_bytes(4, "little")  # the flags of a cache that is valid by hash (PEP 552)
 
 
-def _compiled(path: Path) -> CodeType:
+def _compile_with_cache(path: Path) -> CodeType:
     source = path.read_bytes()
     cache = Path(cache_from_source(str(path)))
     begin = MAGIC_NUMBER + _CHECKED_HASH + source_hash(source)

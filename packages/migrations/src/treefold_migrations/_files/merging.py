@@ -31,14 +31,16 @@ def check_merge(history: History) -> list[Loaded]:
         own = [name for name in one if name not in other]
         theirs = [name for name in other if name not in one]
         _refuse_clashes(history, own, theirs)
-    start = history.replay([name for name in names if name in shared])
+    start = history.replay_migrations([name for name in names if name in shared])
     _refuse_other_states(history, branches, start)
     return heads
 
 
 def _refuse_clashes(history: History, one: Sequence[str], other: Sequence[str]) -> None:
-    for mine, theirs in itertools.product(_operations(history, one), _operations(history, other)):
-        clash = _clash(mine[1], theirs[1])
+    for mine, theirs in itertools.product(
+        _list_operations(history, one), _list_operations(history, other)
+    ):
+        clash = _describe_clash(mine[1], theirs[1])
         if clash:
             raise HistoryError(
                 f"{mine[0]} ({mine[1].describe()}) and {theirs[0]} ({theirs[1].describe()}) clash: "
@@ -46,26 +48,30 @@ def _refuse_clashes(history: History, one: Sequence[str], other: Sequence[str]) 
             )
 
 
-def _operations(history: History, names: Iterable[str]) -> list[tuple[str, Operation]]:
+def _list_operations(history: History, names: Iterable[str]) -> list[tuple[str, Operation]]:
     return [(name, operation) for name in names for operation in history[name].operations]
 
 
-def _clash(one: Operation, other: Operation) -> str:
+def _describe_clash(one: Operation, other: Operation) -> str:
     mine, theirs = one.touches(), other.touches()
     if mine is None or theirs is None:
         unknown = one if mine is None else other
         return f"what `{unknown.describe()}` touches is not known; give it tables=[...]"
     for first, second in itertools.product(sorted(mine), sorted(theirs)):
-        if first == second or first == _table(second) or second == _table(first):
+        if (
+            first == second
+            or first == _extract_table_name(second)
+            or second == _extract_table_name(first)
+        ):
             return f"both change {first if len(first) > len(second) else second}"
     for changed, read in ((mine, other.relies_on()), (theirs, one.relies_on())):
         for first, second in itertools.product(sorted(changed), sorted(read)):
-            if first in (second, _table(second)):
+            if first in (second, _extract_table_name(second)):
                 return f"one changes {first}, which the other relies on"
     return ""
 
 
-def _table(name: str) -> str:
+def _extract_table_name(name: str) -> str:
     return name.partition(".")[0].partition("#")[0]
 
 

@@ -27,7 +27,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def normalize(text: str) -> ast.Module:
+def normalize_source(text: str) -> ast.Module:
     """Return the syntax tree of a file without the parts that change no run."""
     tree = ast.parse(text)
     if _PARTS.search(text) or any(isinstance(s, ast.AnnAssign) for s in tree.body):
@@ -67,18 +67,18 @@ class _Strip(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
+        return self._strip_function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
+        return self._strip_function(node)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    def _strip_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         before, self._in_class = self._in_class, False
         self.generic_visit(node)
         self._in_class = before
         if self._annotations:
             node.returns = None
-            for argument in _arguments(node.args):
+            for argument in _list_arguments(node.args):
                 argument.annotation = None
         return node
 
@@ -108,37 +108,37 @@ class _Rename(ast.NodeTransformer):
         self._count = 0
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._renamed(node.id)
+        node.id = self._find_new_name(node.id)
         return node
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         if node.name:
-            node.name = self._renamed(node.name)
+            node.name = self._find_new_name(node.name)
         return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._named(node)
+        return self._rename_definition(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._named(node)
+        return self._rename_definition(node)
 
-    def _named(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    def _rename_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.decorator_list = self._visit_all(node.decorator_list)
-        node.name = self._renamed(node.name)
-        self._function(node)
+        node.name = self._find_new_name(node.name)
+        self._rename_locals(node)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        self._function(node)
+        self._rename_locals(node)
         return node
 
-    def _function(self, node: _Function) -> None:
+    def _rename_locals(self, node: _Function) -> None:
         given = node.args
         given.defaults = self._visit_all(given.defaults)
         given.kw_defaults = [d and self.visit(d) for d in given.kw_defaults]
-        self._scopes.append(self._numbered(_local_names(node, self._keywords)))
-        for argument in _arguments(given):
-            argument.arg = self._renamed(argument.arg)
+        self._scopes.append(self._number_names(_local_names(node, self._keywords)))
+        for argument in _list_arguments(given):
+            argument.arg = self._find_new_name(argument.arg)
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
         else:
@@ -146,23 +146,23 @@ class _Rename(ast.NodeTransformer):
         self._scopes.pop()
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        return self._comprehension(node)
+        return self._rename_comprehension(node)
 
     def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
-        return self._comprehension(node)
+        return self._rename_comprehension(node)
 
     def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
-        return self._comprehension(node)
+        return self._rename_comprehension(node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
-        return self._comprehension(node)
+        return self._rename_comprehension(node)
 
-    def _comprehension(self, node: _Comprehension) -> ast.AST:
+    def _rename_comprehension(self, node: _Comprehension) -> ast.AST:
         first = node.generators[0]
         first.iter = self.visit(first.iter)  # evaluated outside, before its names exist
-        targets = [name for g in node.generators for name in _bindings(g.target)]
+        targets = [name for g in node.generators for name in _find_bound_names(g.target)]
         walrus = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
-        self._scopes.append({} if walrus else self._numbered(targets))
+        self._scopes.append({} if walrus else self._number_names(targets))
         for place, generator in enumerate(node.generators):
             generator.target = self.visit(generator.target)
             if place:
@@ -178,20 +178,20 @@ class _Rename(ast.NodeTransformer):
     def _visit_all(self, nodes: Sequence[Any]) -> list[Any]:
         return [self.visit(node) for node in nodes]
 
-    def _numbered(self, names: Sequence[str]) -> dict[str, str]:
+    def _number_names(self, names: Sequence[str]) -> dict[str, str]:
         made: dict[str, str] = {}
         for name in dict.fromkeys(names):
             made[name] = f"%{self._count}"
             self._count += 1
         return made
 
-    def _renamed(self, name: str) -> str:
+    def _find_new_name(self, name: str) -> str:
         return next((s[name] for s in reversed(self._scopes) if name in s), name)
 
 
 def _local_names(node: _Function, keywords: set[str]) -> list[str]:
     """The names that a function binds, in their order; none where they cannot be followed."""
-    parameters = [argument.arg for argument in _arguments(node.args)]
+    parameters = [argument.arg for argument in _list_arguments(node.args)]
     body = cast("list[ast.AST]", node.body if isinstance(node.body, list) else [node.body])
     bound, kept = list(parameters), set(keywords) & set(parameters)
     for inner in body:
@@ -202,11 +202,11 @@ def _local_names(node: _Function, keywords: set[str]) -> list[str]:
                 return []
             if isinstance(part, ast.alias):
                 kept.add((part.asname or part.name).partition(".")[0])
-    bound += [name for inner in body for name in _bindings(inner)]
+    bound += [name for inner in body for name in _find_bound_names(inner)]
     return [name for name in bound if name not in kept]
 
 
-def _bindings(node: ast.AST) -> Iterator[str]:
+def _find_bound_names(node: ast.AST) -> Iterator[str]:
     """The names that a statement of a function binds in it, not those of functions inside."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         yield node.name
@@ -216,19 +216,19 @@ def _bindings(node: ast.AST) -> Iterator[str]:
     if isinstance(node, _Comprehension):
         yield from (n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
         return
-    if _binds(node):
+    if _is_assigned_name(node):
         yield cast("ast.Name", node).id
     if isinstance(node, ast.ExceptHandler) and node.name:
         yield node.name
     for child in ast.iter_child_nodes(node):
-        yield from _bindings(child)
+        yield from _find_bound_names(child)
 
 
-def _binds(node: ast.AST) -> bool:
+def _is_assigned_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
-def _arguments(given: ast.arguments) -> list[ast.arg]:
+def _list_arguments(given: ast.arguments) -> list[ast.arg]:
     extra = [a for a in (given.vararg, given.kwarg) if a is not None]
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *extra]
 

@@ -43,14 +43,14 @@ def squash_until(history: History, name: str, between: Between) -> Squash:
     before = history.ancestors(last.name)
     replaced = [item for item in history.order() if item.name in before]
     _refuse_partial(history, before, last.name)
-    kept = [operation for item in replaced for operation in _kept(item)]
+    kept = [operation for item in replaced for operation in _list_kept_operations(item)]
     first = next((n for n, operation in enumerate(kept) if _is_custom(operation)), len(kept))
     state = SchemaState()
     for operation in kept[:first]:
         state = operation.apply(state)
     operations = between(SchemaState(), state) + kept[first:]
-    _prove(operations, history.state_at(last.name))
-    return Squash(operations, {item.name: history.digest(item.name) for item in replaced})
+    _check_final_state(operations, history.state_at(last.name))
+    return Squash(operations, {item.name: history.compute_digest(item.name) for item in replaced})
 
 
 def _refuse_partial(history: History, before: set[str], last: str) -> None:
@@ -64,7 +64,7 @@ def _refuse_partial(history: History, before: set[str], last: str) -> None:
                     )
 
 
-def _kept(item: Loaded) -> list[Operation]:
+def _list_kept_operations(item: Loaded) -> list[Operation]:
     found: list[Operation] = []
     for number, operation in enumerate(item.operations, 1):
         if isinstance(operation, (RunPython, RunSQL)) and operation.elidable:
@@ -82,7 +82,7 @@ def _is_custom(operation: Operation) -> bool:
     return isinstance(operation, (RunSQL, SeparateStateAndDatabase))
 
 
-def _prove(operations: Sequence[Operation], wanted: SchemaState) -> None:
+def _check_final_state(operations: Sequence[Operation], wanted: SchemaState) -> None:
     state = SchemaState()
     for operation in operations:
         state = operation.apply(state)

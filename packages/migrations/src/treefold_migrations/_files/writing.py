@@ -44,22 +44,24 @@ def migration_source(
         lines.append("    operations=[],")
     lines.append(")")
     return (
-        f"{_docstring(operations, title)}\n\n{import_lines(imports)}\n\n" + "\n".join(lines) + "\n"
+        f"{_render_docstring(operations, title)}\n\n{import_lines(imports)}\n\n"
+        + "\n".join(lines)
+        + "\n"
     )
 
 
-def _docstring(operations: Sequence[Operation], title: str) -> str:
+def _render_docstring(operations: Sequence[Operation], title: str) -> str:
     said = [title] if title else []
     said += [operation.describe() for operation in operations] or ["change nothing yet"] * (
         not title
     )
-    lines = [_plain(line[0].upper() + line[1:]) for line in said]
+    lines = [_sanitize_line(line[0].upper() + line[1:]) for line in said]
     if len(lines) == 1:
         return f'"""{lines[0]}."""'
     return '"""' + ".\n".join(lines) + '.\n"""'
 
 
-def _plain(line: str) -> str:
+def _sanitize_line(line: str) -> str:
     kept = "".join(c for c in line if c.isprintable()).replace("\\", "/").replace('"', "'")
     return kept[:80].rstrip()
 
@@ -71,12 +73,12 @@ def import_lines(imports: Iterable[Import]) -> str:
         modules.setdefault(module, []).append(name)
     plain = [f"import {m}" for m, names in sorted(modules.items()) if "" in names]
     others = [m for m in sorted(modules) if m not in _OURS and any(modules[m])]
-    head = plain + [_from(m, modules[m]) for m in others]
-    ours = [_from(m, modules[m]) for m in sorted(_OURS) if m in modules]
+    head = plain + [_render_from_import(m, modules[m]) for m in others]
+    ours = [_render_from_import(m, modules[m]) for m in sorted(_OURS) if m in modules]
     return "\n".join(head) + ("\n\n" if head else "") + "\n".join(ours)
 
 
-def _from(module: str, names: Sequence[str]) -> str:
+def _render_from_import(module: str, names: Sequence[str]) -> str:
     kept = sorted({name for name in names if name}, key=_isort_key)
     line = f"from {module} import {', '.join(kept)}"
     if len(line) <= 88:

@@ -54,7 +54,7 @@ class Comparison:
     text: Text
     engine: str
 
-    def tables(
+    def compare_tables(
         self, wanted: Mapping[str, Found], live: Catalog, *, ignored: frozenset[str]
     ) -> Iterator[Difference]:
         """Yield every difference between the wanted tables and a catalog."""
@@ -62,7 +62,7 @@ class Comparison:
         others = {**other, **{o.name: o for o in live.others if o.kind == "partition"}}
         for name, table in wanted.items():
             if name in live.tables:
-                yield from self.table(table, live.tables[name])
+                yield from self.compare_table(table, live.tables[name])
             elif name in others:
                 problem = f"{name!r} is a {others[name].kind}, and the migrations made a table"
                 advice = "say Meta.managed = False in its model, or restore the table"
@@ -77,12 +77,14 @@ class Comparison:
                 advice = "drop it, or add a model with Meta.managed = False"
                 yield Difference(name, "table", name, problem, advice, "table")
 
-    def table(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def compare_table(self, wanted: Found, live: Found) -> Iterator[Difference]:
         """Yield every difference between two descriptions of a table."""
         one, other = wanted.table, live.table
-        yield from self._notes(wanted, live, "table", one.name, one.name)
-        yield from self._columns(wanted, live)
-        if tuple(map(self._name, one.primary_key)) != tuple(map(self._name, other.primary_key)):
+        yield from self._compare_notes(wanted, live, "table", one.name, one.name)
+        yield from self._compare_columns(wanted, live)
+        if tuple(map(self._normalize_name, one.primary_key)) != tuple(
+            map(self._normalize_name, other.primary_key)
+        ):
             yield Difference(
                 one.name,
                 "primary key",
@@ -94,17 +96,17 @@ class Comparison:
             )
         yield from self._foreign_keys(wanted, live)
         for kind in ("unique", "check", "index", "exclusion", "search index"):
-            yield from self._parts(wanted, live, kind)
+            yield from self._compare_parts(wanted, live, kind)
 
-    def _name(self, name: str) -> str:
+    def _normalize_name(self, name: str) -> str:
         return name.lower() if self.engine == "sqlite" else name
 
-    def _columns(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def _compare_columns(self, wanted: Found, live: Found) -> Iterator[Difference]:
         table = wanted.table.name
-        there = {self._name(c.name): c for c in live.table.columns}
+        there = {self._normalize_name(c.name): c for c in live.table.columns}
         for column in wanted.table.columns:
             where = f"{table}.{column.name}"
-            found = there.pop(self._name(column.name), None)
+            found = there.pop(self._normalize_name(column.name), None)
             if found is None:
                 yield Difference(
                     table,
@@ -115,8 +117,10 @@ class Comparison:
                     f"{column.type}",
                 )
                 continue
-            yield from self._column(table, column, found)
-            yield from self._notes(wanted, live, "column", column.name, where, named=found.name)
+            yield from self._compare_column(table, column, found)
+            yield from self._compare_notes(
+                wanted, live, "column", column.name, where, named=found.name
+            )
         for found in there.values():
             yield Difference(
                 table,
@@ -128,25 +132,25 @@ class Comparison:
                 found.type or "no type",
             )
 
-    def _column(
+    def _compare_column(
         self, table: str, one: schema.ColumnDef, other: schema.ColumnDef
     ) -> Iterator[Difference]:
         where = f"{table}.{one.name}"
 
-        def differ(what: str, has: str, made: str, advice: str) -> Difference:
+        def make_difference(what: str, has: str, made: str, advice: str) -> Difference:
             problem = f"{where} has {what} {has}, and the migrations made {made}"
             return Difference(table, what, one.name, problem, advice, has)
 
         if one.type.upper() != other.type.upper():
             advice = f"change it back to {one.type}"
-            yield differ("type", other.type or "(none)", one.type, advice)
+            yield make_difference("type", other.type or "(none)", one.type, advice)
         if one.null != other.null:
             verb = "DROP" if one.null else "SET"
             has, made = ("NULL", "NOT NULL") if other.null else ("NOT NULL", "NULL")
             advice = f"ALTER TABLE {quote(table)} ALTER COLUMN {quote(one.name)} {verb} NOT NULL"
             if self.engine == "sqlite":
                 advice = "rebuild the table with a migration"
-            yield differ("nullability", has, made, advice)
+            yield make_difference("nullability", has, made, advice)
         if one.identity != other.identity:
             has, made = ("no", "a") if one.identity else ("a", "no")
             problem = f"{where} has {has} generated key, and the migrations made {made} such key"
@@ -155,9 +159,11 @@ class Comparison:
             yield Difference(table, "identity", one.name, problem, advice, found)
         if self.text(one.default) != self.text(other.default):
             advice = f"set it back to {one.default}" if one.default else "drop the default"
-            yield differ("default", other.default or "(none)", one.default or "(none)", advice)
+            yield make_difference(
+                "default", other.default or "(none)", one.default or "(none)", advice
+            )
 
-    def _notes(
+    def _compare_notes(
         self,
         wanted: Found,
         live: Found,
@@ -175,7 +181,7 @@ class Comparison:
             problem = f"{where} is {note}, which no migration made"
             if note == NOT_VALID:
                 problem = f"The {kind} {where} is NOT VALID: rows may break it"
-            repair = _repair(table, constraint or name, note)
+            repair = _advise_repair(table, constraint or name, note)
             yield Difference(table, kind, name, problem, repair, note)
         for note in sorted(mine - theirs):
             problem = f"{where} is not {note}, as the migrations made it"
@@ -186,9 +192,9 @@ class Comparison:
         table = wanted.table.name
         there: dict[str, list[schema.ForeignKeyDef]] = {}
         for key in live.table.foreign_keys:
-            there.setdefault(self._name(key.column), []).append(key)
+            there.setdefault(self._normalize_name(key.column), []).append(key)
         for key in wanted.table.foreign_keys:
-            waiting = there.get(self._name(key.column), [])
+            waiting = there.get(self._normalize_name(key.column), [])
             where = f"{table}.{key.column}"
             to = f"{key.target}.{key.target_column}"
             same = [k for k in waiting if self._points_alike(key, k)]
@@ -199,16 +205,18 @@ class Comparison:
                 continue
             found = (same or waiting)[0]
             waiting.remove(found)
-            if (self._name(key.target), self._name(key.target_column)) != (
-                self._name(found.target),
-                self._name(found.target_column),
+            if (self._normalize_name(key.target), self._normalize_name(key.target_column)) != (
+                self._normalize_name(found.target),
+                self._normalize_name(found.target_column),
             ):
                 problem = (
                     f"{where} points to {found.target}.{found.target_column}, and the migrations "
                     f"made it point to {to}"
                 )
                 advice = "drop that foreign key and add the right one"
-                yield Difference(table, "foreign key", key.column, problem, advice, _target(found))
+                yield Difference(
+                    table, "foreign key", key.column, problem, advice, _describe_target(found)
+                )
             elif not self._points_alike(key, found):
                 problem = (
                     f"The foreign key from {where} has ON DELETE "
@@ -216,7 +224,9 @@ class Comparison:
                     f"{key.on_delete.replace('_', ' ')}"
                 )
                 advice = "drop that foreign key and add the right one"
-                yield Difference(table, "foreign key", key.column, problem, advice, _target(found))
+                yield Difference(
+                    table, "foreign key", key.column, problem, advice, _describe_target(found)
+                )
             elif self.engine == "postgres" and found.name != key.name:
                 problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
                 advice = (
@@ -224,7 +234,7 @@ class Comparison:
                     f"{quote(key.name)}"
                 )
                 yield Difference(table, "name", key.column, problem, advice, found.name)
-            yield from self._notes(
+            yield from self._compare_notes(
                 wanted, live, "foreign key", key.column, where, constraint=found.name
             )
         for found in (key for keys in there.values() for key in keys):
@@ -233,77 +243,85 @@ class Comparison:
                 f"{found.target_column} is in the database, and no migration made it"
             )
             advice = "drop it, or make the field a ForeignKey"
-            yield Difference(table, "foreign key", found.column, problem, advice, _target(found))
+            yield Difference(
+                table, "foreign key", found.column, problem, advice, _describe_target(found)
+            )
 
     def _points_alike(self, one: schema.ForeignKeyDef, other: schema.ForeignKeyDef) -> bool:
         # NO ACTION refuses the same as RESTRICT, at the end of the statement
         actions = [k.on_delete.replace("NO_ACTION", "RESTRICT") for k in (one, other)]
-        pairs = [(self._name(k.target), self._name(k.target_column)) for k in (one, other)]
+        pairs = [
+            (self._normalize_name(k.target), self._normalize_name(k.target_column))
+            for k in (one, other)
+        ]
         return actions[0] == actions[1] and pairs[0] == pairs[1]
 
-    def _parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
+    def _compare_parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
         table = wanted.table.name
-        there = {self._key(part): part for part in parts_of(live.table, kind)}
+        there = {self._build_part_key(part): part for part in parts_of(live.table, kind)}
         missing: list[Any] = []
         for part in parts_of(wanted.table, kind):
-            found = there.pop(self._key(part), None)
+            found = there.pop(self._build_part_key(part), None)
             if found is None:
                 missing.append(part)
                 continue
-            if self.body(part) != self.body(found):
+            if self.normalize_part(part) != self.normalize_part(found):
                 problem = (
-                    f"The {kind} {part.name!r} of {table} is {said(found)}, and the migrations "
-                    f"made {said(part)}"
+                    f"The {kind} {part.name!r} of {table} is {describe_part(found)}, and the "
+                    f"migrations made {describe_part(part)}"
                 )
                 advice = "drop it and create it again"
-                yield Difference(table, kind, part.name, problem, advice, said(found))
+                yield Difference(table, kind, part.name, problem, advice, describe_part(found))
             label = "index" if isinstance(part, schema.UniqueDef) and part.is_index else kind
-            yield from self._notes(wanted, live, label, part.name, part.name)
+            yield from self._compare_notes(wanted, live, label, part.name, part.name)
         for part in missing:
-            twin = next((p for p in there.values() if self.body(p) == self.body(part)), None)
+            twin = next(
+                (p for p in there.values() if self.normalize_part(p) == self.normalize_part(part)),
+                None,
+            )
             if twin is None:
-                problem = f"The {kind} {part.name!r} of {table} is missing: {said(part)}"
+                problem = f"The {kind} {part.name!r} of {table} is missing: {describe_part(part)}"
                 yield Difference(table, kind, part.name, problem, "create it again")
                 continue
-            del there[self._key(twin)]
+            del there[self._build_part_key(twin)]
             if twin.name or self.engine == "postgres":
                 problem = f"The {kind} {part.name!r} of {table} is called {twin.name!r}"
                 yield Difference(
                     table, "name", part.name, problem, "give it back its name", twin.name
                 )
         for part in there.values():
-            yield self._extra(live, kind, part)
+            yield self._describe_extra_part(live, kind, part)
 
-    def _extra(self, live: Found, kind: str, part: Any) -> Difference:
-        table = live.table.name
+    def _describe_extra_part(self, live: Found, kind: str, part: Any) -> Difference:
+        table, shown = live.table.name, describe_part(part)
         problem = (
-            f"The {kind} {part.name!r} of {table} is in the database, and no migration made it: "
-            f"{said(part)}"
+            f"The {kind} {part.name!r} of {table} is in the database, and no migration made it:"
+            f" {shown}"
             if part.name
-            else f"{table} has a {kind} without a name that no migration made: {said(part)}"
+            else f"{table} has a {kind} without a name that no migration made: {shown}"
         )
         advice = "drop it, or add it to the model's Meta and record that with `migrate --fake`"
         if INVALID in live.notes.get(("index", part.name), ()):
             problem = (
                 f"The {kind} {part.name!r} of {table} is invalid: CREATE INDEX CONCURRENTLY began "
-                f"it and failed: {said(part)}"
+                f"it and failed: {describe_part(part)}"
             )
             advice = (
                 f"DROP INDEX CONCURRENTLY {quote(part.name)}, or repair the rows that it refuses "
                 "and run `migrate`, if a migration creates it"
             )
-        return Difference(table, kind, part.name, problem, advice, said(part))
+        return Difference(table, kind, part.name, problem, advice, describe_part(part))
 
-    def _key(self, part: Any) -> str:
-        return self._name(part.name) or repr(self.body(part))
+    def _build_part_key(self, part: Any) -> str:
+        return self._normalize_name(part.name) or repr(self.normalize_part(part))
 
-    def body(self, part: Any) -> Any:
+    def normalize_part(self, part: Any) -> Any:
         """Return a part without its name, its SQL in the form that is compared."""
         if isinstance(part, schema.IndexDef | schema.UniqueDef):
             changed: dict[str, Any] = {"terms": tuple(self.text(t) for t in part.terms)}
             changed["where"] = self.text(part.where)
             if isinstance(part, schema.UniqueDef):
-                changed["columns"] = tuple(map(self._name, part.columns))
+                changed["columns"] = tuple(map(self._normalize_name, part.columns))
             return replace(part, name="", **changed)
         if hasattr(part, "sql"):
             return self.text(part.sql)
@@ -327,7 +345,7 @@ def parts_of(table: schema.TableDef, kind: str) -> Sequence[Any]:
     return kinds[kind]
 
 
-def said(part: Any) -> str:
+def describe_part(part: Any) -> str:
     """Return a part in a few words, for messages."""
     if hasattr(part, "sql"):
         return part.sql
@@ -336,12 +354,12 @@ def said(part: Any) -> str:
     return f"({', '.join(terms)})" + (f" WHERE {where}" if where else "")
 
 
-def _target(key: schema.ForeignKeyDef) -> str:
+def _describe_target(key: schema.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return f"{key.target}({key.target_column}) ON DELETE {action}"
 
 
-def _repair(table: str, name: str, note: str) -> str:
+def _advise_repair(table: str, name: str, note: str) -> str:
     if note == NOT_VALID:
         return f"ALTER TABLE {quote(table)} VALIDATE CONSTRAINT {quote(name)}"
     if note == INVALID:

@@ -16,7 +16,7 @@ from treefold_migrations._inspect.compare import Comparison, Difference
 from treefold_migrations._inspect.found import Catalog, Found, InspectError
 from treefold_migrations._inspect.postgres import current_schema, print_expected, read_postgres
 from treefold_migrations._inspect.spelling import in_our_words
-from treefold_migrations._inspect.sql_text import canonical
+from treefold_migrations._inspect.sql_text import canonicalize_sql
 from treefold_migrations._inspect.sqlite import expected_sqlite, read_sqlite
 from treefold_orm import DatabaseError
 from treefold_orm.schema import HeldConnection, Operation, Statement, TableDef
@@ -28,9 +28,9 @@ def _as_printed(text: str) -> str:
     return text
 
 
-def comparison(engine: str) -> Comparison:
+def make_comparison(engine: str) -> Comparison:
     """Return how definitions of an engine are compared."""
-    return Comparison(canonical if engine == "sqlite" else _as_printed, engine)
+    return Comparison(canonicalize_sql if engine == "sqlite" else _as_printed, engine)
 
 
 def read_both(engine: str, wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
@@ -88,13 +88,13 @@ def read_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[st
     Raises `InspectError` for a catalog that cannot be read.
     """
     with HeldConnection(alias) as held:
-        return held.run(_spelled(held.dialect.name, wanted or {}))
+        return held.run(_read_tables(held.dialect.name, wanted or {}))
 
 
 async def aread_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[str, TableDef]:
     """`read_schema` for async code."""
     async with HeldConnection(alias) as held:
-        return await held.arun(_spelled(held.dialect.name, wanted or {}))
+        return await held.arun(_read_tables(held.dialect.name, wanted or {}))
 
 
 def compare_database(
@@ -110,7 +110,7 @@ def compare_database(
     Raises `InspectError` for a catalog that cannot be read or not be compared.
     """
     with HeldConnection(alias) as held:
-        return held.run(_compared(held.dialect.name, wanted, frozenset(ignored)))
+        return held.run(_compare_catalog(held.dialect.name, wanted, frozenset(ignored)))
 
 
 async def acompare_database(
@@ -118,17 +118,19 @@ async def acompare_database(
 ) -> list[Difference]:
     """`compare_database` for async code."""
     async with HeldConnection(alias) as held:
-        return await held.arun(_compared(held.dialect.name, wanted, frozenset(ignored)))
+        return await held.arun(_compare_catalog(held.dialect.name, wanted, frozenset(ignored)))
 
 
-def _compared(engine: str, wanted: Wanted, ignored: frozenset[str]) -> Operation[list[Difference]]:
+def _compare_catalog(
+    engine: str, wanted: Wanted, ignored: frozenset[str]
+) -> Operation[list[Difference]]:
     catalog, printed = yield from read_both(engine, wanted)
-    return list(comparison(engine).tables(printed, catalog, ignored=ignored))
+    return list(make_comparison(engine).compare_tables(printed, catalog, ignored=ignored))
 
 
-def _spelled(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
+def _read_tables(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
     catalog, printed = yield from read_both(engine, wanted)
-    how = comparison(engine)
+    how = make_comparison(engine)
     return {
         name: in_our_words(how, found, printed[name], wanted[name])
         if name in printed

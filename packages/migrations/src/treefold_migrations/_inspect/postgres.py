@@ -111,7 +111,7 @@ ORDER BY 1
 """
 
 
-def asked(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
+def fetch_rows(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
     """Run a query; return its rows as tuples."""
     rows = yield schema.Statement("rows", sql, args)
     return [tuple(row) for row in rows]
@@ -119,7 +119,9 @@ def asked(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
 
 def current_schema() -> schema.Operation[int | None]:
     """Return the schema in which unqualified names are created; None where there is none."""
-    rows = yield from asked("SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()")
+    rows = yield from fetch_rows(
+        "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
+    )
     return rows[0][0] if rows else None
 
 
@@ -127,7 +129,7 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
     """Read the catalog of one schema."""
     tables: dict[int, Found] = {}
     others: list[Other] = []
-    relations = yield from asked(_RELATIONS, namespace)
+    relations = yield from fetch_rows(_RELATIONS, namespace)
     for oid, name, kind, partition, inherits, extension, unlogged, secured in relations:
         odd = RELATION_KINDS.get(kind, "")
         odd = odd or ("partition" if partition else "inherited table" if inherits else "")
@@ -140,11 +142,11 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
         if secured:
             others.append(Other("row security of", name))
         tables[oid] = Found(schema.TableDef(name, (), ()), notes)
-    for row in (yield from asked(_COLUMNS, namespace)):
+    for row in (yield from fetch_rows(_COLUMNS, namespace)):
         if row[0] in tables:
             tables[row[0]] = _with_column(tables[row[0]], row[1:])
-    indexes = {row[0]: row for row in (yield from asked(_INDEXES, namespace))}
-    for row in (yield from asked(_CONSTRAINTS, namespace)):
+    indexes = {row[0]: row for row in (yield from fetch_rows(_INDEXES, namespace))}
+    for row in (yield from fetch_rows(_CONSTRAINTS, namespace)):
         index = indexes.get(row[-1])
         if row[0] in tables:
             tables[row[0]] = _with_constraint(tables[row[0]], row[1:], index)
@@ -153,16 +155,16 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
     for row in indexes.values():
         if row[1] in tables:
             tables[row[1]] = _with_index(tables[row[1]], row)
-    for name, table in (yield from asked(_TRIGGERS, namespace)):
+    for name, table in (yield from fetch_rows(_TRIGGERS, namespace)):
         others.append(Other("trigger", f"{name} on {table}"))
-    for (name,) in (yield from asked(_SCHEMAS, namespace)):
+    for (name,) in (yield from fetch_rows(_SCHEMAS, namespace)):
         others.append(Other("schema", name))
     return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
 
 
 def create_temporary(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
     """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
-    yield from asked(
+    yield from fetch_rows(
         "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
     )
     for table in tables:
@@ -179,12 +181,12 @@ def print_expected(tables: Iterable[schema.TableDef]) -> schema.Operation[dict[s
     """
     made = {table.name: table for table in tables}
     yield from create_temporary(made.values())
-    rows = yield from asked("SELECT pg_my_temp_schema()::bigint")
+    rows = yield from fetch_rows("SELECT pg_my_temp_schema()::bigint")
     catalog = yield from read_postgres(rows[0][0])
     return {name: catalog.tables[name] for name in made}
 
 
-def _noted(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
+def _add_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
     if not notes:
         return found.notes
     return {**found.notes, (kind, name): (*found.notes.get((kind, name), ()), *notes)}
@@ -203,7 +205,7 @@ def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
     text = "" if filled or generated else default
     column = schema.ColumnDef(name, type_of(kind), not required, filled, (), text)
     table = replace(found.table, columns=(*found.table.columns, column))
-    return Found(table, _noted(found, "column", name, notes))
+    return Found(table, _add_notes(found, "column", name, notes))
 
 
 def type_of(printed: str) -> str:
@@ -229,11 +231,11 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
     if kind == "p":
         odd = [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
         table = replace(table, primary_key=tuple(columns))
-        return Found(table, _noted(found, "primary key", name, odd))
+        return Found(table, _add_notes(found, "primary key", name, odd))
     if kind == "c":
         notes += ["NO INHERIT"] if no_inherit else []
         table = replace(table, checks=(*table.checks, schema.CheckDef(name, text)))
-        return Found(table, _noted(found, "check", name, notes))
+        return Found(table, _add_notes(found, "check", name, notes))
     if kind == "f":
         column = ", ".join(columns)
         notes += [f"ON UPDATE {_ACTIONS[on_update]}".replace("_", " ")] * (on_update != "a")
@@ -241,19 +243,19 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
         notes += [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
         key = schema.ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
-        return Found(table, _noted(found, "foreign key", column, notes))
-    included = tuple(_unquoted(text) for text in index[7][index[6] :])
+        return Found(table, _add_notes(found, "foreign key", column, notes))
+    included = tuple(_unquote_name(text) for text in index[7][index[6] :])
     if kind == "u":
         unique = schema.UniqueDef(
             name, tuple(columns), deferrable=when, nulls_distinct=not index[11], include=included
         )
         table = replace(table, uniques=(*table.uniques, unique))
         return Found(table, found.notes)
-    terms = tuple(f"{t} WITH {o}" for t, o in zip(_terms(index), index[12], strict=True))
+    terms = tuple(f"{t} WITH {o}" for t, o in zip(_render_terms(index), index[12], strict=True))
     exclusion = schema.ExclusionDef(name, terms, index[10], when)
     notes += [f"USING {index[5]}"] if index[5] != "gist" else []
     table = replace(table, exclusions=(*table.exclusions, exclusion))
-    return Found(table, _noted(found, "exclusion", name, notes))
+    return Found(table, _add_notes(found, "exclusion", name, notes))
 
 
 def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
@@ -261,7 +263,7 @@ def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
     table = found.table
     notes = [] if valid else [INVALID]
     notes += [f"USING {method}"] if method != "btree" else []
-    terms, included = tuple(_terms(row)), tuple(map(_unquoted, texts[keys:]))
+    terms, included = tuple(_render_terms(row)), tuple(map(_unquote_name, texts[keys:]))
     if unique:
         made = schema.UniqueDef(name, (), where, terms, "", not nulls_equal, included)
         table = replace(table, uniques=(*table.uniques, made))
@@ -269,14 +271,14 @@ def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
         table = replace(
             table, indexes=(*table.indexes, schema.IndexDef(name, terms, where, included))
         )
-    return Found(table, _noted(found, "index", name, notes))
+    return Found(table, _add_notes(found, "index", name, notes))
 
 
-def _terms(index: tuple[Any, ...]) -> Iterator[str]:
+def _render_terms(index: tuple[Any, ...]) -> Iterator[str]:
     keys, texts, options, classes = index[6:10]
     for text, option, opclass in zip(texts[:keys], options, classes, strict=True):
         descending, nulls_first = bool(option & 1), bool(option & 2)
-        plain = text if text.startswith(("(", '"')) else _term(text)
+        plain = text if text.startswith(("(", '"')) else _quote_term(text)
         tail = f" {opclass}" if opclass else ""
         tail += " DESC" if descending else ""
         if nulls_first != descending:
@@ -284,10 +286,10 @@ def _terms(index: tuple[Any, ...]) -> Iterator[str]:
         yield f"{plain}{tail}"
 
 
-def _term(text: str) -> str:
+def _quote_term(text: str) -> str:
     # the server quotes names that need it and leaves the parentheses of a call out
     return schema.quote(text) if text.replace("_", "a").replace("$", "a").isalnum() else f"({text})"
 
 
-def _unquoted(name: str) -> str:
+def _unquote_name(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

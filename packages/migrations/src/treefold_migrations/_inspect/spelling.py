@@ -17,47 +17,51 @@ from treefold_orm.schema import TableDef
 def in_our_words(how: Comparison, live: Found, printed: Found, wanted: TableDef) -> TableDef:
     """Return a live table in which every part equal to a wanted one is written like that one."""
     table = live.table
-    columns, checks = _columns(how, table, printed.table, wanted)
-    uniques = _same(how, table.uniques, printed.table.uniques, wanted.uniques)
+    columns, checks = _respell_columns(how, table, printed.table, wanted)
+    uniques = _respell_parts(how, table.uniques, printed.table.uniques, wanted.uniques)
     # On PostgreSQL a `SearchIndex` is found as an ordinary index, and recognised by its name.
-    plain = _same(how, table.indexes, printed.table.indexes, (*wanted.indexes, *wanted.searches))
-    searches = _same(how, table.searches, printed.table.searches, wanted.searches)
-    keys = _same(how, table.foreign_keys, wanted.foreign_keys, wanted.foreign_keys)
+    plain = _respell_parts(
+        how, table.indexes, printed.table.indexes, (*wanted.indexes, *wanted.searches)
+    )
+    searches = _respell_parts(how, table.searches, printed.table.searches, wanted.searches)
+    keys = _respell_parts(how, table.foreign_keys, wanted.foreign_keys, wanted.foreign_keys)
     return TableDef(
         table.name,
         columns,
         table.primary_key,
-        _ordered(keys, wanted.foreign_keys),
-        _ordered(uniques, wanted.uniques),
-        _ordered(_same(how, checks, printed.table.checks, wanted.checks), wanted.checks),
-        _ordered([p for p in plain if p not in wanted.searches], wanted.indexes),
-        _ordered([*searches, *(p for p in plain if p in wanted.searches)], wanted.searches),
-        _ordered(
-            _same(how, table.exclusions, printed.table.exclusions, wanted.exclusions),
+        _order_parts(keys, wanted.foreign_keys),
+        _order_parts(uniques, wanted.uniques),
+        _order_parts(
+            _respell_parts(how, checks, printed.table.checks, wanted.checks), wanted.checks
+        ),
+        _order_parts([p for p in plain if p not in wanted.searches], wanted.indexes),
+        _order_parts([*searches, *(p for p in plain if p in wanted.searches)], wanted.searches),
+        _order_parts(
+            _respell_parts(how, table.exclusions, printed.table.exclusions, wanted.exclusions),
             wanted.exclusions,
         ),
     )
 
 
-def _same(how: Comparison, live: Any, printed: Any, wanted: Any) -> list[Any]:
+def _respell_parts(how: Comparison, live: Any, printed: Any, wanted: Any) -> list[Any]:
     spelled = {part.name: part for part in wanted}
     known = {part.name: part for part in printed}
     return [
         spelled[part.name]
         if part.name in spelled
         and part.name in known
-        and how.body(part) == how.body(known[part.name])
+        and how.normalize_part(part) == how.normalize_part(known[part.name])
         else part
         for part in live
     ]
 
 
-def _ordered(parts: Iterable[Any], wanted: Iterable[Any]) -> tuple[Any, ...]:
+def _order_parts(parts: Iterable[Any], wanted: Iterable[Any]) -> tuple[Any, ...]:
     places = {part: place for place, part in enumerate(wanted)}
     return tuple(sorted(parts, key=lambda part: places.get(part, len(places))))
 
 
-def _columns(how: Comparison, live: TableDef, printed: TableDef, wanted: TableDef) -> Any:
+def _respell_columns(how: Comparison, live: TableDef, printed: TableDef, wanted: TableDef) -> Any:
     known = {column.name: column for column in printed.columns}
     spelled = {column.name: column for column in wanted.columns}
     checks = {check.name: check for check in live.checks}
@@ -73,7 +77,7 @@ def _columns(how: Comparison, live: TableDef, printed: TableDef, wanted: TableDe
         if how.text(column.default) == how.text(one.default):
             column = replace(column, default=other.default)
         check = checks.get(other.check_name)
-        if check is not None and how.body(check) == how.body(made[check.name]):
+        if check is not None and how.normalize_part(check) == how.normalize_part(made[check.name]):
             column = replace(column, checks=other.checks, check_name=other.check_name)
             del checks[check.name]
         columns.append(column)

@@ -40,26 +40,30 @@ def tokens_of(text: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
         if kind != "space":
-            found.append(Token(kind, _value(kind, match[0]), match.start(), match.end()))
+            found.append(Token(kind, _normalize_token(kind, match[0]), match.start(), match.end()))
     return found
 
 
-def _value(kind: str, text: str) -> str:
+def _normalize_token(kind: str, text: str) -> str:
     if kind == "quoted":
         end = text[-1]
         return text[1:-1] if end == "]" else text[1:-1].replace(end * 2, end)
     return text.lower() if kind in {"word", "number"} else text
 
 
-def canonical(text: str) -> str:
+def canonicalize_sql(text: str) -> str:
     """Return SQL in a form that spaces, letter case, quotes and outer parentheses do not change."""
     tokens = tokens_of(text)
-    while len(tokens) > 2 and tokens[0].value == "(" and closing(tokens, 0) == len(tokens) - 1:
+    while (
+        len(tokens) > 2
+        and tokens[0].value == "("
+        and find_closing_parenthesis(tokens, 0) == len(tokens) - 1
+    ):
         tokens = tokens[1:-1]
     return " ".join(t.value.lower() if t.kind == "quoted" else t.value for t in tokens)
 
 
-def closing(tokens: Sequence[Token], start: int) -> int:
+def find_closing_parenthesis(tokens: Sequence[Token], start: int) -> int:
     """Return the place of the parenthesis that closes the one at `start`.
 
     Raises `InspectError` for text that never closes it.
@@ -83,11 +87,11 @@ class Reader:
         self.place = 0
 
     @property
-    def done(self) -> bool:
+    def is_at_end(self) -> bool:
         """True after the last token."""
         return self.place >= len(self.tokens)
 
-    def at(self, *words: str) -> bool:
+    def is_next(self, *words: str) -> bool:
         """True if these keywords or signs come next."""
         coming = self.tokens[self.place : self.place + len(words)]
         return len(coming) == len(words) and all(
@@ -95,24 +99,24 @@ class Reader:
             for t, word in zip(coming, words, strict=True)
         )
 
-    def take(self, *words: str) -> bool:
+    def accept_tokens(self, *words: str) -> bool:
         """Pass over these keywords or signs if they come next."""
-        if self.at(*words):
+        if self.is_next(*words):
             self.place += len(words)
             return True
         return False
 
-    def need(self, *words: str) -> None:
+    def expect_tokens(self, *words: str) -> None:
         """Pass over these keywords or signs.
 
         Raises `InspectError` where something else stands.
         """
-        if not self.take(*words):
+        if not self.accept_tokens(*words):
             raise InspectError(f"{' '.join(words)!r} must follow in {self.text[:80]!r}")
 
-    def name(self) -> str:
+    def read_name(self) -> str:
         """Take an identifier as it is written."""
-        if self.done or self.tokens[self.place].kind not in {"word", "quoted", "text"}:
+        if self.is_at_end or self.tokens[self.place].kind not in {"word", "quoted", "text"}:
             raise InspectError(f"A name must follow in {self.text[:80]!r}")
         token = self.tokens[self.place]
         self.place += 1
@@ -121,21 +125,21 @@ class Reader:
         raw = self.text[token.start : token.end]
         return raw[1:-1].replace("''", "'") if token.kind == "text" else raw
 
-    def group(self) -> list[Token]:
+    def read_group(self) -> list[Token]:
         """Take the tokens inside the parentheses that come next."""
-        if not self.at("("):
+        if not self.is_next("("):
             raise InspectError(f"'(' must follow in {self.text[:80]!r}")
-        end = closing(self.tokens, self.place)
+        end = find_closing_parenthesis(self.tokens, self.place)
         inner = self.tokens[self.place + 1 : end]
         self.place = end + 1
         return inner
 
-    def cut(self, tokens: Sequence[Token]) -> str:
+    def slice_text(self, tokens: Sequence[Token]) -> str:
         """Return the text of tokens that follow each other."""
         return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
 
 
-def split(tokens: Sequence[Token]) -> list[list[Token]]:
+def split_at_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     """Return the groups of tokens between commas outside of parentheses."""
     parts: list[list[Token]] = [[]]
     depth = 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from treefold_migrations._inspect.found import Catalog, Found, InspectError, Other, Place
-from treefold_migrations._inspect.sql_text import Reader, split
+from treefold_migrations._inspect.sql_text import Reader, split_at_commas
 from treefold_migrations._inspect.sqlite_table import TableReader, read_index
 from treefold_orm import schema
 
@@ -25,7 +25,7 @@ def read_sqlite() -> schema.Operation[Catalog]:
     found = [tuple(row) for row in rows]
     catalog = catalog_of(found)
     for table in catalog.tables.values():
-        yield from _verify(table)
+        yield from _check_against_pragmas(table)
     return catalog
 
 
@@ -53,18 +53,20 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
             searches.append((search, missing))
     for kind, name, table, sql in rows:
         if kind == "index" and sql:
-            owner = _owner(tables, table)
+            owner = _find_table_name(tables, table)
             if owner is not None:
                 tables[owner] = _with_index(tables[owner], read_index(sql)[1])
         elif kind == "view" or (kind == "trigger" and name.lower() not in ours):
             others.append(Other(kind, name))
     for search, missing in searches:
-        owner = _owner(tables, search.table)
+        owner = _find_table_name(tables, search.table)
         if owner is None:
             others.append(Other("virtual table", search.name))
         else:
             tables[owner] = _with_search(tables[owner], search, missing)
-    return Catalog({name: _pointed(found, tables) for name, found in tables.items()}, tuple(others))
+    return Catalog(
+        {name: _resolve_references(found, tables) for name, found in tables.items()}, tuple(others)
+    )
 
 
 def expected_sqlite(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
@@ -73,11 +75,11 @@ def expected_sqlite(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
     for table in tables:
         for sql in schema.statements(schema.CreateTable(table), schema.SQLite()):
             reader = Reader(sql)
-            if not reader.take("create"):
+            if not reader.accept_tokens("create"):
                 continue  # FTS5 takes in rows, of which there are none
-            _ = reader.take("virtual") or reader.take("unique")
-            kind = reader.name().lower()
-            rows.append((kind, reader.name(), table.name, sql))
+            _ = reader.accept_tokens("virtual") or reader.accept_tokens("unique")
+            kind = reader.read_name().lower()
+            rows.append((kind, reader.read_name(), table.name, sql))
     return dict(catalog_of(rows).tables)
 
 
@@ -87,20 +89,20 @@ def read_search(sql: str) -> schema.SearchDef | None:
     Weights are not kept by SQLite, and of configurations only whether words are stemmed.
     """
     reader = Reader(sql)
-    reader.need("create", "virtual", "table")
-    reader.take("if", "not", "exists")
-    name = reader.name()
-    reader.need("using")
-    if not reader.take("fts5"):
+    reader.expect_tokens("create", "virtual", "table")
+    reader.accept_tokens("if", "not", "exists")
+    name = reader.read_name()
+    reader.expect_tokens("using")
+    if not reader.accept_tokens("fts5"):
         return None
     columns: list[str] = []
     options: dict[str, str] = {}
-    for item in split(reader.group()):
+    for item in split_at_commas(reader.read_group()):
         inner = Reader(sql, item)
-        first = inner.name()
-        if inner.take("="):
-            options[first.lower()] = inner.name()
-        elif inner.done:
+        first = inner.read_name()
+        if inner.accept_tokens("="):
+            options[first.lower()] = inner.read_name()
+        elif inner.is_at_end:
             columns.append(first)
         else:
             return None
@@ -112,10 +114,10 @@ def read_search(sql: str) -> schema.SearchDef | None:
 
 
 def _is_virtual(sql: str) -> bool:
-    return Reader(sql[:200]).at("create", "virtual")
+    return Reader(sql[:200]).is_next("create", "virtual")
 
 
-def _owner(tables: Mapping[str, Found], name: str) -> str | None:
+def _find_table_name(tables: Mapping[str, Found], name: str) -> str | None:
     return next((t for t in tables if t.lower() == name.lower()), None)
 
 
@@ -134,20 +136,20 @@ def _with_search(found: Found, search: schema.SearchDef, missing: tuple[str, ...
     return Found(table, notes)
 
 
-def _pointed(found: Found, tables: Mapping[str, Found]) -> Found:
+def _resolve_references(found: Found, tables: Mapping[str, Found]) -> Found:
     # REFERENCES without columns means the primary key of the target
-    def full(key: schema.ForeignKeyDef) -> schema.ForeignKeyDef:
-        owner = _owner(tables, key.target)
+    def resolve_reference(key: schema.ForeignKeyDef) -> schema.ForeignKeyDef:
+        owner = _find_table_name(tables, key.target)
         if owner is None:
             return key
         column = key.target_column or ", ".join(tables[owner].table.primary_key)
         return replace(key, target=owner, target_column=column)
 
-    keys = tuple(map(full, found.table.foreign_keys))
+    keys = tuple(map(resolve_reference, found.table.foreign_keys))
     return replace(found, table=replace(found.table, foreign_keys=keys))
 
 
-def _verify(found: Found) -> schema.Operation[None]:
+def _check_against_pragmas(found: Found) -> schema.Operation[None]:
     table = found.table
     columns = yield schema.Statement(
         "rows", 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)', (table.name,)

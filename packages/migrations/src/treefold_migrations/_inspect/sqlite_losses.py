@@ -18,7 +18,7 @@ from typing import Any
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._inspect.compare import MISSING, Comparison, Difference
 from treefold_migrations._inspect.found import Found
-from treefold_migrations._inspect.sql_text import canonical
+from treefold_migrations._inspect.sql_text import canonicalize_sql
 from treefold_migrations._inspect.sqlite import catalog_of, expected_sqlite
 from treefold_orm.schema import Operation, Statement, TableDef, quote
 
@@ -54,7 +54,7 @@ def require_known(known: Known) -> Operation[None]:
     if live is None:
         return  # the next statement says that the table is missing
     wanted = expected_sqlite([table])[table.name]
-    lost = [d for d in _losses(wanted, live) if d.key not in known.findings]
+    lost = [d for d in _find_losses(wanted, live) if d.key not in known.findings]
     how = f"Table {table.name!r} must be rebuilt for this change, which"
     if known.dropping:
         lost = [d for d in lost if _goes_with_column(d, known.dropping)]
@@ -62,15 +62,16 @@ def require_known(known: Known) -> Operation[None]:
     if lost:
         raise RunError(
             f"{how} would lose what no "
-            f"migration made: {'; '.join(map(_describe, lost))}; add it to the model and record "
+            f"migration made: {'; '.join(map(_describe_difference, lost))}; add it to the model "
+            "and record "
             "that migration with `migrate --fake`, drop it with RunSQL before, or agree to the "
             f"loss with SetOptions({table.name!r}, as_found=[]) in this migration"
         )
 
 
-def _losses(wanted: Found, live: Found) -> Iterator[Difference]:
+def _find_losses(wanted: Found, live: Found) -> Iterator[Difference]:
     indexes = {unique.name for unique in live.table.uniques if unique.is_index}
-    for difference in Comparison(canonical, "sqlite").table(wanted, live):
+    for difference in Comparison(canonicalize_sql, "sqlite").compare_table(wanted, live):
         kind, name, found = difference.key
         if kind == "nullability" and found == "NOT NULL":
             yield difference
@@ -88,7 +89,7 @@ def _goes_with_column(difference: Difference, column: str) -> bool:
     )
 
 
-def _describe(difference: Difference) -> str:
+def _describe_difference(difference: Difference) -> str:
     if difference.kind == "column" and difference.name:
         return f"column {quote(difference.name)} ({difference.found})"
     return f"{difference.kind} {difference.name} ({difference.found})".replace("  ", " ")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treefold_migrations._inspect.found import Found, Place
-from treefold_migrations._inspect.sql_text import Reader, Token, split
+from treefold_migrations._inspect.sql_text import Reader, Token, split_at_commas
 from treefold_orm.schema import CheckDef, ColumnDef, ForeignKeyDef, IndexDef, TableDef, UniqueDef
 
 _CONSTRAINTS = (
@@ -34,24 +34,26 @@ class TableReader:
     def read(self) -> Found:
         """Return the table; `InspectError` for text that is not a CREATE TABLE."""
         reader = self._reader
-        reader.need("create")
-        _ = reader.take("temp") or reader.take("temporary")
-        reader.need("table")
-        reader.take("if", "not", "exists")
-        name = reader.name()
-        if reader.take("."):
-            name = reader.name()
-        for item in split(reader.group()):
+        reader.expect_tokens("create")
+        _ = reader.accept_tokens("temp") or reader.accept_tokens("temporary")
+        reader.expect_tokens("table")
+        reader.accept_tokens("if", "not", "exists")
+        name = reader.read_name()
+        if reader.accept_tokens("."):
+            name = reader.read_name()
+        for item in split_at_commas(reader.read_group()):
             inner = Reader(reader.text, item)
-            if any(inner.at(w) for w in ("constraint", "primary", "unique", "check", "foreign")):
+            if any(
+                inner.is_next(w) for w in ("constraint", "primary", "unique", "check", "foreign")
+            ):
                 self._table_constraint(inner)
             else:
-                self._column(inner)
+                self._read_column(inner)
         options = " ".join(token.value for token in reader.tokens[reader.place :])
         for option in ("strict", "without rowid"):
             if option in options:
-                self._note("table", name, option.upper())
-        columns = tuple(self._keyed(column) for column in self._columns)
+                self._add_note("table", name, option.upper())
+        columns = tuple(self._mark_rowid_alias(column) for column in self._columns)
         table = TableDef(
             name,
             columns,
@@ -62,138 +64,138 @@ class TableReader:
         )
         return Found(table, self._notes)
 
-    def _note(self, kind: str, name: str, text: str) -> None:
+    def _add_note(self, kind: str, name: str, text: str) -> None:
         self._notes[kind, name] = (*self._notes.get((kind, name), ()), text)
 
-    def _keyed(self, column: ColumnDef) -> ColumnDef:
+    def _mark_rowid_alias(self, column: ColumnDef) -> ColumnDef:
         alone = [name.lower() for name in self._key] == [column.name.lower()]
         if alone and column.type.upper() == "INTEGER" and column.null:
             return ColumnDef(column.name, column.type, False, True, (), column.default)
         return column
 
-    def _column(self, reader: Reader) -> None:
-        name = reader.name()
+    def _read_column(self, reader: Reader) -> None:
+        name = reader.read_name()
         words: list[Token] = []
-        while not reader.done and not any(reader.at(word) for word in _CONSTRAINTS):
+        while not reader.is_at_end and not any(reader.is_next(word) for word in _CONSTRAINTS):
             words.append(reader.tokens[reader.place])
             reader.place += 1
-        kind = " ".join(reader.cut(words).split())
+        kind = " ".join(reader.slice_text(words).split())
         null, default, constraint = True, "", ""
-        while not reader.done:
-            if reader.take("constraint"):
-                constraint = reader.name()
+        while not reader.is_at_end:
+            if reader.accept_tokens("constraint"):
+                constraint = reader.read_name()
                 continue
-            if reader.take("not", "null"):
+            if reader.accept_tokens("not", "null"):
                 null = False
-                self._conflict(reader, "column", name)
-            elif reader.take("default"):
-                default = self._default(reader)
+                self._read_conflict_clause(reader, "column", name)
+            elif reader.accept_tokens("default"):
+                default = self._read_default(reader)
             else:
                 self._column_constraint(reader, name, constraint)
             constraint = ""
         self._columns.append(ColumnDef(name, kind, null, False, (), default))
 
     def _column_constraint(self, reader: Reader, name: str, constraint: str) -> None:
-        if reader.take("primary", "key"):
+        if reader.accept_tokens("primary", "key"):
             self._key = [name]
             self._inline_key = True
-            if reader.take("desc"):
-                self._note("column", name, "PRIMARY KEY DESC")
-            reader.take("asc")
-            self._conflict(reader, "column", name)
-            if reader.take("autoincrement"):
-                self._note("column", name, "AUTOINCREMENT")
-        elif reader.take("unique"):
+            if reader.accept_tokens("desc"):
+                self._add_note("column", name, "PRIMARY KEY DESC")
+            reader.accept_tokens("asc")
+            self._read_conflict_clause(reader, "column", name)
+            if reader.accept_tokens("autoincrement"):
+                self._add_note("column", name, "AUTOINCREMENT")
+        elif reader.accept_tokens("unique"):
             self._uniques.append(UniqueDef(constraint, (name,)))
-            self._conflict(reader, "column", name)
-        elif reader.take("check"):
-            self._checks.append(CheckDef(constraint, reader.cut(reader.group())))
-        elif reader.take("collate"):
-            self._note("column", name, f"COLLATE {reader.name()}")
-        elif reader.at("references"):
-            self._reference(reader, [name], constraint)
-        elif reader.take("null"):
-            self._conflict(reader, "column", name)
+            self._read_conflict_clause(reader, "column", name)
+        elif reader.accept_tokens("check"):
+            self._checks.append(CheckDef(constraint, reader.slice_text(reader.read_group())))
+        elif reader.accept_tokens("collate"):
+            self._add_note("column", name, f"COLLATE {reader.read_name()}")
+        elif reader.is_next("references"):
+            self._read_references_clause(reader, [name], constraint)
+        elif reader.accept_tokens("null"):
+            self._read_conflict_clause(reader, "column", name)
         else:
-            reader.take("generated", "always")
-            reader.need("as")
-            self._note("column", name, f"generated as {reader.cut(reader.group())}")
-            _ = reader.take("stored") or reader.take("virtual")
+            reader.accept_tokens("generated", "always")
+            reader.expect_tokens("as")
+            self._add_note("column", name, f"generated as {reader.slice_text(reader.read_group())}")
+            _ = reader.accept_tokens("stored") or reader.accept_tokens("virtual")
 
-    def _default(self, reader: Reader) -> str:
-        if reader.at("("):
-            return reader.cut(reader.group())
+    def _read_default(self, reader: Reader) -> str:
+        if reader.is_next("("):
+            return reader.slice_text(reader.read_group())
         start = reader.place
-        _ = reader.take("+") or reader.take("-")
+        _ = reader.accept_tokens("+") or reader.accept_tokens("-")
         reader.place += 1
-        return reader.cut(reader.tokens[start : reader.place])
+        return reader.slice_text(reader.tokens[start : reader.place])
 
-    def _conflict(self, reader: Reader, kind: str, name: str) -> None:
-        if reader.take("on", "conflict"):
-            self._note(kind, name, f"ON CONFLICT {reader.name().upper()}")
+    def _read_conflict_clause(self, reader: Reader, kind: str, name: str) -> None:
+        if reader.accept_tokens("on", "conflict"):
+            self._add_note(kind, name, f"ON CONFLICT {reader.read_name().upper()}")
 
     def _table_constraint(self, reader: Reader) -> None:
-        name = reader.name() if reader.take("constraint") else ""
-        if reader.take("primary", "key"):
-            self._key = _names(reader, reader.group())
-        elif reader.take("unique"):
-            columns = _names(reader, reader.group())
+        name = reader.read_name() if reader.accept_tokens("constraint") else ""
+        if reader.accept_tokens("primary", "key"):
+            self._key = _read_names(reader, reader.read_group())
+        elif reader.accept_tokens("unique"):
+            columns = _read_names(reader, reader.read_group())
             self._uniques.append(UniqueDef(name, tuple(columns)))
-            self._conflict(reader, "unique", name or ", ".join(columns))
-        elif reader.take("check"):
-            self._checks.append(CheckDef(name, reader.cut(reader.group())))
-        elif reader.take("foreign", "key"):
-            self._reference(reader, _names(reader, reader.group()), name)
+            self._read_conflict_clause(reader, "unique", name or ", ".join(columns))
+        elif reader.accept_tokens("check"):
+            self._checks.append(CheckDef(name, reader.slice_text(reader.read_group())))
+        elif reader.accept_tokens("foreign", "key"):
+            self._read_references_clause(reader, _read_names(reader, reader.read_group()), name)
         else:
-            reader.need("constraint")
+            reader.expect_tokens("constraint")
 
-    def _reference(self, reader: Reader, columns: Sequence[str], name: str) -> None:
-        reader.need("references")
-        target = reader.name()
-        others = _names(reader, reader.group()) if reader.at("(") else []
+    def _read_references_clause(self, reader: Reader, columns: Sequence[str], name: str) -> None:
+        reader.expect_tokens("references")
+        target = reader.read_name()
+        others = _read_names(reader, reader.read_group()) if reader.is_next("(") else []
         on_delete, column = "NO_ACTION", ", ".join(columns)
-        while not reader.done:
-            if reader.take("on", "delete"):
-                on_delete = _action(reader)
-            elif reader.take("on", "update"):
-                action = _action(reader)
+        while not reader.is_at_end:
+            if reader.accept_tokens("on", "delete"):
+                on_delete = _read_foreign_key_action(reader)
+            elif reader.accept_tokens("on", "update"):
+                action = _read_foreign_key_action(reader)
                 if action != "NO_ACTION":
-                    self._note("foreign key", column, f"ON UPDATE {action.replace('_', ' ')}")
-            elif reader.take("match"):
-                reader.name()
-            elif reader.take("deferrable", "initially", "deferred"):
-                self._note("foreign key", column, "DEFERRABLE INITIALLY DEFERRED")
-            elif reader.take("not", "deferrable") or reader.take("deferrable"):
-                if reader.take("initially"):
-                    reader.name()
+                    self._add_note("foreign key", column, f"ON UPDATE {action.replace('_', ' ')}")
+            elif reader.accept_tokens("match"):
+                reader.read_name()
+            elif reader.accept_tokens("deferrable", "initially", "deferred"):
+                self._add_note("foreign key", column, "DEFERRABLE INITIALLY DEFERRED")
+            elif reader.accept_tokens("not", "deferrable") or reader.accept_tokens("deferrable"):
+                if reader.accept_tokens("initially"):
+                    reader.read_name()
             else:
                 break
         self._keys.append(ForeignKeyDef(name, column, target, ", ".join(others), on_delete))
 
 
-def _action(reader: Reader) -> str:
-    first = reader.name().upper()
-    return first if first in {"CASCADE", "RESTRICT"} else f"{first}_{reader.name().upper()}"
+def _read_foreign_key_action(reader: Reader) -> str:
+    first = reader.read_name().upper()
+    return first if first in {"CASCADE", "RESTRICT"} else f"{first}_{reader.read_name().upper()}"
 
 
-def _names(reader: Reader, tokens: Sequence[Token]) -> list[str]:
-    return [Reader(reader.text, item).name() for item in split(tokens)]
+def _read_names(reader: Reader, tokens: Sequence[Token]) -> list[str]:
+    return [Reader(reader.text, item).read_name() for item in split_at_commas(tokens)]
 
 
 def read_index(sql: str) -> tuple[str, IndexDef | UniqueDef]:
     """Return the table and the definition of a CREATE INDEX."""
     reader = Reader(sql)
-    reader.need("create")
-    unique = reader.take("unique")
-    reader.need("index")
-    reader.take("if", "not", "exists")
-    name = reader.name()
-    if reader.take("."):
-        name = reader.name()
-    reader.need("on")
-    table = reader.name()
-    terms = tuple(reader.cut(item) for item in split(reader.group()))
-    where = reader.cut(reader.tokens[reader.place + 1 :]) if reader.at("where") else ""
+    reader.expect_tokens("create")
+    unique = reader.accept_tokens("unique")
+    reader.expect_tokens("index")
+    reader.accept_tokens("if", "not", "exists")
+    name = reader.read_name()
+    if reader.accept_tokens("."):
+        name = reader.read_name()
+    reader.expect_tokens("on")
+    table = reader.read_name()
+    terms = tuple(reader.slice_text(item) for item in split_at_commas(reader.read_group()))
+    where = reader.slice_text(reader.tokens[reader.place + 1 :]) if reader.is_next("where") else ""
     if unique:
         return table, UniqueDef(name, (), where, terms)
     return table, IndexDef(name, terms, where)

@@ -12,7 +12,7 @@ from typing import Any
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._lint.changes import Subject, lint_change
-from treefold_migrations._lint.rules import Finding, found
+from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_migrations._lint.sql import changes_data, changes_schema, lint_sql
 from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.columns import AddField, DropField
@@ -46,34 +46,37 @@ def lint(
     fresh = added = frozenset[str]()
     states = pairwise(states_through(migration.operations, before))
     for place, (operation, both) in enumerate(zip(migration.operations, states, strict=True)):
-        made += _operation(operation, place, both, dialect, fresh=fresh, added=added, code=code)
+        made += _lint_operation(
+            operation, place, both, dialect, fresh=fresh, added=added, code=code
+        )
         fresh = fresh_after(operation, fresh)
         if isinstance(operation, AddField):
             column = column_of(operation.name, operation.field)
             added |= {f"{operation.table}.{column}"}
-    made += _together(migration.operations, before, dialect)
+    made += _lint_combined_effect(migration.operations, before, dialect)
     return sorted(dict.fromkeys(made), key=lambda finding: finding.operation_index)
 
 
 def format_github(findings: Iterable[Finding], file: str) -> str:
     """Return findings as commands that annotate a file in a review."""
     return "\n".join(
-        f"::warning file={_property(file)},title={_property(finding.rule)}::{_message(finding)}"
+        "::warning "
+        f"file={_escape_property(file)},title={_escape_property(finding.rule)}::{_escape_message(finding)}"
         for finding in findings
     )
 
 
-def _message(finding: Finding) -> str:
+def _escape_message(finding: Finding) -> str:
     text = str(finding).removeprefix(f"{finding.rule}: ")
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return escaped.replace(":", "%3A").replace(",", "%2C")
 
 
-def _operation(
+def _lint_operation(
     operation: Operation,
     place: int,
     states: tuple[SchemaState, SchemaState],
@@ -85,9 +88,11 @@ def _operation(
 ) -> Iterator[Finding]:
     postgres = dialect.name == "postgres"
     if isinstance(operation, RunSQL):
-        changes_something = any(_has(operation, t, dialect) for t in (changes_data, changes_schema))
+        changes_something = any(
+            _has_matching_sql(operation, t, dialect) for t in (changes_data, changes_schema)
+        )
         if operation.reverse_sql is None and changes_something:
-            yield found("irreversible-data", operation.describe(), place)
+            yield make_finding("irreversible-data", operation.describe(), place)
         for sql in operation.statements(dialect.name):
             yield from lint_sql(
                 sql, place, postgres=postgres, transactional=operation.transactional, fresh=fresh
@@ -95,29 +100,31 @@ def _operation(
         return
     if isinstance(operation, RunPython):
         if operation.backward is None:
-            yield found("irreversible-data", operation.describe(), place)
+            yield make_finding("irreversible-data", operation.describe(), place)
         if writes_unbatched(operation.forward):
-            yield found("unbatched-backfill", operation.describe(), place)
+            yield make_finding("unbatched-backfill", operation.describe(), place)
         return
     if isinstance(operation, SeparateStateAndDatabase):
         inner = pairwise(states_through(operation.database, states[0]))
         for part, both in zip(operation.database, inner, strict=True):
-            yield from _operation(part, place, both, dialect, fresh=fresh, added=added, code=code)
+            yield from _lint_operation(
+                part, place, both, dialect, fresh=fresh, added=added, code=code
+            )
         return
     trace = Trace(states[0], dialect)
-    trace.add(operation, states[1])
+    trace.add_operation(operation, states[1])
     before, after = both_shapes(*states)
     try:
         changes = tuple(changes_of([operation], states, dialect, fresh))
     except PlanError:
         changes = ()  # no conversion: planning stops there, and lint covers SQL that would run
     models = both_shapes(code, code)[0] if code is not None else None
-    answers = trace.answers(fresh)
+    answers = trace.build_answers(fresh)
     subject = Subject(place, before, after, answers, changes, dialect, fresh, added, models)
     yield from lint_change(subject)
 
 
-def _has(operation: Operation, test: Callable[[str], bool], dialect: Dialect) -> bool:
+def _has_matching_sql(operation: Operation, test: Callable[[str], bool], dialect: Dialect) -> bool:
     """True for SQL of the author's own with a statement that meets a test."""
     return isinstance(operation, RunSQL) and any(map(test, operation.statements(dialect.name)))
 
@@ -129,17 +136,19 @@ def writes_unbatched(function: Any) -> bool:
     return bool(names & _WRITES) and "batched" not in names
 
 
-def _together(
+def _lint_combined_effect(
     operations: Sequence[Operation], before: SchemaState, dialect: Dialect
 ) -> Iterator[Finding]:
     yield from _lost_renames(operations, before)
     schema = [o for o in operations if not isinstance(o, (RunSQL, RunPython, CreateTable))]
-    if not schema and not any(_has(o, changes_schema, dialect) for o in operations):
+    if not schema and not any(_has_matching_sql(o, changes_schema, dialect) for o in operations):
         return
     for place, operation in enumerate(operations):
-        data = isinstance(operation, RunPython) or _has(operation, changes_data, dialect)
+        data = isinstance(operation, RunPython) or _has_matching_sql(
+            operation, changes_data, dialect
+        )
         if data and getattr(operation, "transactional", True):
-            yield found("data-in-schema-transaction", operation.describe(), place)
+            yield make_finding("data-in-schema-transaction", operation.describe(), place)
 
 
 def _lost_renames(operations: Sequence[Operation], before: SchemaState) -> Iterator[Finding]:
@@ -149,8 +158,8 @@ def _lost_renames(operations: Sequence[Operation], before: SchemaState) -> Itera
         if isinstance(operation, DropField) and operation.table in before:
             field = before.table(operation.table).fields.get(operation.name)
             if field is not None and (operation.table, type(field)) in added:
-                yield found("rename-or-drop", f"{operation.table}.{operation.name}", place)
+                yield make_finding("rename-or-drop", f"{operation.table}.{operation.name}", place)
         if isinstance(operation, DropTable) and operation.name in before:
             fields = before.table(operation.name).fields.keys()
             if any(fields == made.fields.keys() for made in created):
-                yield found("rename-or-drop", operation.name, place)
+                yield make_finding("rename-or-drop", operation.name, place)

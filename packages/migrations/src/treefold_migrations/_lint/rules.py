@@ -35,11 +35,11 @@ class Finding:
         return f"{self.rule}: {self.message}.{lock} {self.safe_way}."
 
 
-def _table(*rules: Rule) -> dict[str, Rule]:
+def _index_by_name(*rules: Rule) -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
-RULES = _table(
+RULES = _index_by_name(
     # destroys data
     Rule(
         "drop-table",
@@ -280,7 +280,7 @@ RULES = _table(
 )
 
 
-def found(rule: str, subject: str, index: int, *, locks: bool = True) -> Finding:
+def make_finding(rule: str, subject: str, index: int, *, locks: bool = True) -> Finding:
     """Make a finding; `subject` is the table, column or statement it is about."""
     known = RULES[rule]
     lock = known.lock if locks else ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from treefold_migrations._base.sql_words import split_statements
-from treefold_migrations._lint.rules import Finding, found
+from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_orm.schema import MAX_IDENTIFIER
 
 _SHOWN = 60
@@ -116,11 +116,11 @@ def lint_sql(
             # the value of a timeout is quoted, and so missing in `words`
             text = written if rule.endswith("-timeout") else words
             if wanted.search(text) and not (refused.pattern and refused.search(words)):
-                yield found(rule, shown, index, locks=postgres)
+                yield make_finding(rule, shown, index, locks=postgres)
         if postgres and transactional and re.search(r"\bCONCURRENTLY\b", words, re.IGNORECASE):
-            yield found("concurrent-in-transaction", shown, index)
+            yield make_finding("concurrent-in-transaction", shown, index)
         if _WHOLE.search(words):
-            yield found("unbatched-backfill", shown, index)
+            yield make_finding("unbatched-backfill", shown, index)
         for name in sorted(names):
             if len(name.encode()) > MAX_IDENTIFIER:
-                yield found("long-identifier", name, index)
+                yield make_finding("long-identifier", name, index)

@@ -97,28 +97,28 @@ class OperationWriter:
     def __init__(self, imports: Imports) -> None:
         self.imports = imports
 
-    def part(self, part: Any) -> str:
+    def write_part(self, part: Any) -> str:
         """Write a field, constraint, index or expression."""
         writer = SourceWriter()
         text = writer.write(part)
         self.imports.update(writer.imports)
         return text
 
-    def value(self, value: Any) -> str:
+    def write_value(self, value: Any) -> str:
         """Write a constant or an expression."""
         writer = SourceWriter()
         text = writer.value(value)
         self.imports.update(writer.imports)
         return text
 
-    def function(self, function: Any) -> str:
+    def write_function(self, function: Any) -> str:
         """Write a function of the migration's own file by its name, another by its module."""
         name = str(function.__name__)
         if str(function.__module__).startswith(MIGRATION_MODULE) and is_plain_name(name):
             return name
         return self.imports.of(function)
 
-    def operation(self, operation: Operation) -> str:
+    def write_operation(self, operation: Operation) -> str:
         """Write an operation inside of another one."""
         return operation.source(self.imports)
 
@@ -153,11 +153,11 @@ def check_database(alias: object) -> None:
         raise StateError(f"database must be the alias of a database, got {alias!r}")
 
 
-def mapping(pairs: Mapping[str, str]) -> str:
+def write_mapping(pairs: Mapping[str, str]) -> str:
     """Write a mapping whose values are source already."""
     return "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in pairs.items()) + "}"
 
 
-def listing(texts: Iterable[str]) -> str:
+def write_list(texts: Iterable[str]) -> str:
     """Write a list whose items are source already."""
     return f"[{', '.join(texts)}]"

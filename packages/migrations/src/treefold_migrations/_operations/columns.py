@@ -55,8 +55,8 @@ class AddField(base.Operation):
         return target_of(self.field)
 
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
-        args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
-        return args, filled(self.fill, writer)
+        args = [quoted(self.table), quoted(self.name), writer.write_part(self.field)]
+        return args, write_fill_option(self.fill, writer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +157,13 @@ class AlterField(base.Operation):
         return target_of(self.field)
 
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
-        args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
-        options = filled(self.fill, writer)
+        args = [quoted(self.table), quoted(self.name), writer.write_part(self.field)]
+        options = write_fill_option(self.fill, writer)
         if self.when != "expand":
             options["when"] = quoted(self.when)
         if self.using:
             given = self.using if isinstance(self.using, str) else dict(self.using)
-            options["using"] = writer.value(given)
+            options["using"] = writer.write_value(given)
         return args, options
 
 
@@ -202,6 +202,6 @@ def is_computed(fill: Any) -> bool:
     return isinstance(fill, Expression) and not isinstance(fill, Now)
 
 
-def filled(fill: Any, writer: base.OperationWriter) -> dict[str, str]:
+def write_fill_option(fill: Any, writer: base.OperationWriter) -> dict[str, str]:
     """Return the argument of a fill, where there is one."""
-    return {} if fill is MISSING else {"fill": writer.value(fill)}
+    return {} if fill is MISSING else {"fill": writer.write_value(fill)}

@@ -67,7 +67,7 @@ class RunSQL(base.Operation):
 
     def describe(self) -> str:
         first = next(iter(self.statements("sqlite") or self.statements("postgres")), "")
-        return described(first)
+        return describe_sql(first)
 
     def touches(self) -> set[str] | None:
         return None if self.tables is None else set(self.tables)
@@ -75,11 +75,13 @@ class RunSQL(base.Operation):
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.reverse_sql is not None:
-            options["reverse_sql"] = writer.value(_plain(self.reverse_sql))
-        return [writer.value(_plain(self.sql))], options | _common(self)
+            options["reverse_sql"] = writer.write_value(_convert_to_builtins(self.reverse_sql))
+        return [
+            writer.write_value(_convert_to_builtins(self.sql))
+        ], options | _write_common_options(self)
 
 
-def described(sql: str) -> str:
+def describe_sql(sql: str) -> str:
     """Return one line for a statement of `RunSQL`."""
     words = " ".join(sql.split())
     return f"run SQL: {words[:60]}{'...' if len(words) > 60 else ''}"
@@ -133,8 +135,8 @@ class RunPython(base.Operation):
         if self.backward is RunPython.noop:
             options["backward"] = f"{writer.imports.name('treefold_migrations', 'RunPython')}.noop"
         elif self.backward is not None:
-            options["backward"] = writer.function(self.backward)
-        return [writer.function(self.forward)], options | _common(self)
+            options["backward"] = writer.write_function(self.backward)
+        return [writer.write_function(self.forward)], options | _write_common_options(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +161,10 @@ class SeparateStateAndDatabase(base.Operation):
         return state
 
     def reverse(self, before: SchemaState) -> base.Operation | None:
-        database, state = _undone(self.database, before), _undone(self.state, before)
+        database, state = (
+            _reverse_operations(self.database, before),
+            _reverse_operations(self.state, before),
+        )
         if database is None or state is None:
             return None
         return SeparateStateAndDatabase(database, state)
@@ -181,13 +186,13 @@ class SeparateStateAndDatabase(base.Operation):
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.database:
-            options["database"] = base.listing(map(writer.operation, self.database))
+            options["database"] = base.write_list(map(writer.write_operation, self.database))
         if self.state:
-            options["state"] = base.listing(map(writer.operation, self.state))
+            options["state"] = base.write_list(map(writer.write_operation, self.state))
         return [], options
 
 
-def _undone(
+def _reverse_operations(
     operations: Sequence[base.Operation], before: SchemaState
 ) -> list[base.Operation] | None:
     made: list[base.Operation] = []
@@ -200,10 +205,10 @@ def _undone(
     return made
 
 
-def _common(operation: RunSQL | RunPython) -> dict[str, str]:
+def _write_common_options(operation: RunSQL | RunPython) -> dict[str, str]:
     options: dict[str, str] = {}
     if operation.tables is not None:
-        options["tables"] = base.listing(map(quoted, operation.tables))
+        options["tables"] = base.write_list(map(quoted, operation.tables))
     if not operation.transactional:
         options["transactional"] = "False"
     if operation.elidable:
@@ -215,9 +220,9 @@ def _common(operation: RunSQL | RunPython) -> dict[str, str]:
     return options
 
 
-def _plain(sql: Statements) -> Any:
+def _convert_to_builtins(sql: Statements) -> Any:
     if isinstance(sql, str):
         return sql
     if isinstance(sql, Mapping):
-        return {name: _plain(cast("Statements", part)) for name, part in sql.items()}
+        return {name: _convert_to_builtins(cast("Statements", part)) for name, part in sql.items()}
     return list(sql)

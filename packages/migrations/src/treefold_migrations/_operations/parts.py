@@ -43,7 +43,7 @@ class AddConstraint(Operation):
         return {f"{self.table}.{name}" for name in names_in(self.constraint)}
 
     def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), writer.part(self.constraint)], {}
+        return [quoted(self.table), writer.write_part(self.constraint)], {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class AddIndex(Operation):
         return {f"{self.table}.{name}" for name in names_in(self.index)}
 
     def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), writer.part(self.index)], {}
+        return [quoted(self.table), writer.write_part(self.index)], {}
 
 
 @dataclass(frozen=True, eq=False)

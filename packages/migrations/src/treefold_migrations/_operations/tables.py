@@ -93,23 +93,23 @@ class CreateTable(base.Operation):
         return {str(f.to) for f in self.fields.values() if is_foreign_key(f)} - {self.name}
 
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
-        fields = {name: writer.part(field) for name, field in self.fields.items()}
+        fields = {name: writer.write_part(field) for name, field in self.fields.items()}
         options: dict[str, str] = {}
         if self.model and self.model != self.name:
             options["model"] = quoted(self.model)
         if self.primary_key:
-            options["primary_key"] = base.listing(map(quoted, self.primary_key))
+            options["primary_key"] = base.write_list(map(quoted, self.primary_key))
         if self.constraints:
-            options["constraints"] = base.listing(map(writer.part, self.constraints))
+            options["constraints"] = base.write_list(map(writer.write_part, self.constraints))
         if self.indexes:
-            options["indexes"] = base.listing(map(writer.part, self.indexes))
+            options["indexes"] = base.write_list(map(writer.write_part, self.indexes))
         if not self.managed:
             options["managed"] = "False"
         if self.as_found:
-            options["as_found"] = findings(self.as_found)
+            options["as_found"] = write_findings(self.as_found)
         if self.database != DEFAULT:
             options["database"] = quoted(self.database)
-        return [quoted(self.name), base.mapping(fields)], options
+        return [quoted(self.name), base.write_mapping(fields)], options
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,23 +183,23 @@ class SetOptions(base.Operation):
             table.field(name)
         options = {
             name: value if name == "managed" else tuple(value)
-            for name, value in self._given().items()
+            for name, value in self._collect_given_options().items()
             if name != "model"
         }
         return state.with_table(table.with_options(**options))
 
-    def _given(self) -> dict[str, Any]:
+    def _collect_given_options(self) -> dict[str, Any]:
         names = ("model", "primary_key", "managed", "as_found")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def reverse(self, before: schema_state.SchemaState) -> base.Operation:
         table = before.table(self.table)
-        given = self._given()
+        given = self._collect_given_options()
         known = {name: getattr(table.options, name) for name in given if name != "model"}
         return SetOptions(self.table, table.model if "model" in given else None, **known)
 
     def describe(self) -> str:
-        return f"set {', '.join(self._given()) or 'nothing'} of table {self.table}"
+        return f"set {', '.join(self._collect_given_options()) or 'nothing'} of table {self.table}"
 
     def touches(self) -> set[str]:
         return {self.table}
@@ -209,17 +209,17 @@ class SetOptions(base.Operation):
         if self.model is not None:
             options["model"] = quoted(self.model)
         if self.primary_key is not None:
-            options["primary_key"] = base.listing(map(quoted, self.primary_key))
+            options["primary_key"] = base.write_list(map(quoted, self.primary_key))
         if self.managed is not None:
             options["managed"] = repr(bool(self.managed))
         if self.as_found is not None:
-            options["as_found"] = findings(self.as_found)
+            options["as_found"] = write_findings(self.as_found)
         return [quoted(self.table)], options
 
 
-def findings(found: Sequence[schema_state.AsFound]) -> str:
+def write_findings(found: Sequence[schema_state.AsFound]) -> str:
     """Write the differences that were found."""
-    return base.listing(f"({', '.join(map(quoted, item))})" for item in found)
+    return base.write_list(f"({', '.join(map(quoted, item))})" for item in found)
 
 
 def check_field(

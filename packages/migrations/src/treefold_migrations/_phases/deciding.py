@@ -65,12 +65,12 @@ class Rollout:
     waiting_fields: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     waiting_code: list[set[str] | None] = field(default_factory=list[set[str] | None])
 
-    def follow(self, item: Loaded, before: SchemaState, letters: str) -> None:
+    def follow_file(self, item: Loaded, before: SchemaState, letters: str) -> None:
         """Take an expanded file into account, whose part for expand `state` has already."""
         for operation, parts in parts_of(item, before, letters, self.dialect):
-            self._note(operation, parts)
+            self._record_operation(operation, parts)
 
-    def decide(self, item: Loaded, before: SchemaState) -> str:
+    def decide_file(self, item: Loaded, before: SchemaState) -> str:
         """Return the letters of a file, and follow it.
 
         Raises:
@@ -79,7 +79,7 @@ class Rollout:
         letters = ""
         states = states_through(item.operations, before)
         for operation, state in zip(item.operations, states, strict=False):
-            decided = self._decide(operation, state)
+            decided = self._decide_operation(operation, state)
             if isinstance(decided, Refused):
                 raise RunError(
                     f"Migration {item.name!r} cannot run in expand: {operation.describe()}: "
@@ -89,10 +89,12 @@ class Rollout:
             letters += letter
             for part in parts.expand:
                 self.state = part.apply(self.state)
-            self._note(operation, parts)
+            self._record_operation(operation, parts)
         return letters
 
-    def _decide(self, operation: Operation, before: SchemaState) -> tuple[str, Parts] | Refused:
+    def _decide_operation(
+        self, operation: Operation, before: SchemaState
+    ) -> tuple[str, Parts] | Refused:
         wait = "c", Parts((), (operation,))
         if self._only_new(operation):
             return "w", Parts((operation,))
@@ -158,7 +160,7 @@ class Rollout:
             return True
         return not same_parts(known.fields[name], before.table(table).field(name))
 
-    def _note(self, operation: Operation, parts: Parts) -> None:
+    def _record_operation(self, operation: Operation, parts: Parts) -> None:
         match operation:
             case CreateTable(name=name) if parts.expand:
                 self.new_tables.add(name)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._detect.losses import narrows
+from treefold_migrations._detect.losses import is_stricter_field
 from treefold_migrations._plan.conversion import kind_of
-from treefold_migrations._plan.converting import convert
+from treefold_migrations._plan.converting import find_conversion
 from treefold_migrations._plan.postgres_rewrites import rewrites_rows
 from treefold_migrations._state.schema_state import AnyField, same_parts
 from treefold_orm.fields import EnumField
@@ -80,7 +80,7 @@ def _base_of(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refus
     if is_foreign_key(old) or is_foreign_key(new) or kind_of(old) != kind_of(new):
         return Refused("the running release still reads and writes the old type", NEW_FIELD)
     if isinstance(old, EnumField) and isinstance(new, EnumField):
-        gone = _values(old) - _values(new)
+        gone = _list_enum_values(old) - _list_enum_values(new)
         if gone:
             return Refused(
                 "the running release still writes values that the new one cannot read",
@@ -89,22 +89,22 @@ def _base_of(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refus
             )
     if _same_column(old, new, dialect):
         return new
-    back = _fits(new, old, dialect)
-    if _fits(old, new, dialect):
+    back = _keeps_stored_values(new, old, dialect)
+    if _keeps_stored_values(old, new, dialect):
         return new if _is_instant(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
     return old if back else Refused("its values are stored in another form", NEW_FIELD)
 
 
-def _fits(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
+def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     """True where every stored value of a field stays as it is under another one."""
     bare = with_options(old, null=False), with_options(new, null=False)
-    if narrows(*(with_options(field, unique=False) for field in bare)):
+    if is_stricter_field(*(with_options(field, unique=False) for field in bare)):
         return False
     try:
-        made = convert(old, new, dialect, place="")
+        made = find_conversion(old, new, dialect, place="")
     except PlanError:
         return False
-    return made is None or (made.keeps and not (made.misfit or made.castable))
+    return made is None or (made.keeps_values and not (made.misfit or made.castable))
 
 
 def _is_instant(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
@@ -119,7 +119,7 @@ def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     if types[0] != types[1] or old.checks(dialect.name) != new.checks(dialect.name):
         return False
     try:
-        return convert(old, new, dialect, place="") is None
+        return find_conversion(old, new, dialect, place="") is None
     except PlanError:
         return False
 
@@ -140,7 +140,7 @@ def _default_of(old: AnyField, new: AnyField) -> Any:
     )
 
 
-def _values(field: Any) -> set[Any]:
+def _list_enum_values(field: Any) -> set[Any]:
     return {member.value for member in field.enum_class}
 
 

@@ -29,27 +29,27 @@ class Alteration:
     dropped: frozenset[str]
 
     @property
-    def fresh(self) -> bool:
+    def is_new_table(self) -> bool:
         return self.change.fresh
 
-    def parts(
+    def compare_parts(
         self, before: Sequence[changes.P], after: Sequence[changes.P]
     ) -> changes.Difference[changes.P]:
         """Changes among parts of one kind."""
-        return changes.difference(before, after, self._remade)
+        return changes.compare_parts(before, after, self._must_recreate)
 
-    def kinds(self) -> list[changes.Difference[Any]]:
+    def compare_all_parts(self) -> list[changes.Difference[Any]]:
         """Changes among all parts but the foreign keys, kind by kind."""
         old, new = self.current, self.after
         return [
-            self.parts(old.exclusions, new.exclusions),
-            self.parts(changes.column_checks(old), changes.column_checks(new)),
-            self.parts(old.uniques, new.uniques),
-            self.parts(old.indexes, new.indexes),
-            self.parts(old.searches, new.searches),
+            self.compare_parts(old.exclusions, new.exclusions),
+            self.compare_parts(changes.column_checks(old), changes.column_checks(new)),
+            self.compare_parts(old.uniques, new.uniques),
+            self.compare_parts(old.indexes, new.indexes),
+            self.compare_parts(old.searches, new.searches),
         ]
 
-    def _remade(self, part: changes.Part) -> bool:
+    def _must_recreate(self, part: changes.Part) -> bool:
         if isinstance(part, ForeignKeyDef):
             return part.column in self.retyped
         # an index over plain columns follows a change of their type, its expressions may not

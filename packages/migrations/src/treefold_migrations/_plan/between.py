@@ -18,7 +18,7 @@ from typing import Any
 
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.conversion import Conversion
-from treefold_migrations._plan.converting import convert
+from treefold_migrations._plan.converting import find_conversion
 from treefold_orm import schema
 
 AnyField = schema.Field[Any]
@@ -57,15 +57,15 @@ class _Side:
         self._dialect = dialect
         self._metas: dict[str, schema.Meta] = {}
 
-    def meta(self, name: str) -> schema.Meta:
+    def build_meta(self, name: str) -> schema.Meta:
         if name not in self._metas:
             self._metas[name] = schema.meta_of(name, self.shapes)
         return self._metas[name]
 
-    def table(self, name: str) -> schema.TableDef:
-        return schema.table_of(self.meta(name), self._dialect)
+    def build_table_def(self, name: str) -> schema.TableDef:
+        return schema.table_of(self.build_meta(name), self._dialect)
 
-    def targets(self, name: str) -> set[str]:
+    def find_target_tables(self, name: str) -> set[str]:
         return {str(f.to) for f in self.shapes[name].fields.values() if schema.is_foreign_key(f)}
 
 
@@ -74,7 +74,7 @@ def changes_between(
 ) -> list[TableChange]:
     """Return the change of each table that changes."""
     old, new = _Side(before, dialect), _Side(after, dialect)
-    pairs = _pairs(before, after, answers)
+    pairs = _pair_tables(before, after, answers)
     touched = {
         name
         for name, source in pairs.items()
@@ -88,19 +88,22 @@ def changes_between(
         reached = {
             name
             for name in pairs.keys() - touched
-            if new.targets(name) & (touched | gone) or _points_to_moved(old, pairs[name], touched)
+            if new.find_target_tables(name) & (touched | gone)
+            or _points_to_moved(old, pairs[name], touched)
         }
         if not reached:
             break
         touched |= reached
     made = [
-        _change(old, new, pairs[name], name, answers, dialect) for name in after if name in touched
+        _build_table_change(old, new, pairs[name], name, answers, dialect)
+        for name in after
+        if name in touched
     ]
-    made += [TableChange(old.table(name), None) for name in before if name in gone]
+    made += [TableChange(old.build_table_def(name), None) for name in before if name in gone]
     return [c for c in made if c.before != c.after or c.conversions or c.fills]
 
 
-def _pairs(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | None]:
+def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | None]:
     moved = set(answers.tables.values())
     made: dict[str, str | None] = {}
     for name in after:
@@ -112,16 +115,16 @@ def _pairs(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | N
 
 
 def _points_to_moved(old: _Side, source: str | None, touched: set[str]) -> bool:
-    return source is not None and bool(old.targets(source) & touched)
+    return source is not None and bool(old.find_target_tables(source) & touched)
 
 
-def _change(
+def _build_table_change(
     old: _Side, new: _Side, source: str | None, name: str, answers: Answers, dialect: schema.Dialect
 ) -> TableChange:
-    table = new.table(name)
+    table = new.build_table_def(name)
     if source is None:
         return TableChange(None, table)
-    first, last = old.meta(source), new.meta(name)
+    first, last = old.build_meta(source), new.build_meta(name)
     renamed = answers.fields.get(name, {})
     sources: dict[str, str] = {}
     conversions: dict[str, Conversion] = {}
@@ -131,9 +134,9 @@ def _change(
         if given is None:
             continue
         sources[made.column_name] = given.column_name
-        conversion = convert(
-            resolved(given),
-            resolved(made),
+        conversion = find_conversion(
+            resolve_foreign_key(given),
+            resolve_foreign_key(made),
             dialect,
             place=f"{name}.{field_name}",
             using=answers.using.get((name, field_name), ""),
@@ -146,10 +149,10 @@ def _change(
         if (name, field_name) in answers.fills
     }
     fresh = bool({name, source} & answers.fresh)
-    return TableChange(old.table(source), table, sources, fills, conversions, fresh)
+    return TableChange(old.build_table_def(source), table, sources, fills, conversions, fresh)
 
 
-def resolved(given: AnyField) -> AnyField:
+def resolve_foreign_key(given: AnyField) -> AnyField:
     """The field whose values a column holds: of a foreign key, the key that it points to."""
     while schema.is_foreign_key(given):
         given = given.known_target.pk
@@ -174,7 +177,7 @@ class FieldPair:
 
 def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPair]:
     """Pair the fields of tables that differ."""
-    pairs = _pairs(before, after, answers)
+    pairs = _pair_tables(before, after, answers)
     made: list[FieldPair] = []
     for table, source in pairs.items():
         new = after[table].fields

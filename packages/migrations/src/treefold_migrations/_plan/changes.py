@@ -79,7 +79,7 @@ def renamed_sql(sql: str, names: Mapping[str, str]) -> str:
     return _TOKEN.sub(lambda found: quoted.get(found[0], found[0]), sql) if quoted else sql
 
 
-def mentions(sql: str, columns: frozenset[str]) -> bool:
+def mentions_column(sql: str, columns: frozenset[str]) -> bool:
     """True if SQL names one of the columns."""
     quoted = {quote(column) for column in columns}
     return any(found[0] in quoted for found in _TOKEN.finditer(sql))
@@ -91,7 +91,7 @@ def part_mentions(part: Part, columns: frozenset[str]) -> bool:
         case ForeignKeyDef():
             return part.column in columns
         case CheckDef():
-            return mentions(part.sql, columns)
+            return mentions_column(part.sql, columns)
         case SearchDef():
             return bool(columns & {part.key, *part.columns})
         case UniqueDef():
@@ -102,7 +102,7 @@ def part_mentions(part: Part, columns: frozenset[str]) -> bool:
                 return True
         case ExclusionDef():
             pass
-    return any(mentions(text, columns) for text in (*part.terms, part.where))
+    return any(mentions_column(text, columns) for text in (*part.terms, part.where))
 
 
 def column_checks(table: TableDef) -> tuple[CheckDef, ...]:
@@ -120,7 +120,7 @@ def joined_checks(checks: Sequence[str]) -> str:
     return checks[0] if len(checks) == 1 else " AND ".join(f"({check})" for check in checks)
 
 
-def followed(
+def apply_renames(
     table: TableDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
 ) -> TableDef:
     """Return a table as it is once tables and columns are renamed (old name to new; columns by
@@ -128,17 +128,27 @@ def followed(
     """
     own = columns.get(table.name, {})
 
-    def text(sql: str) -> str:
+    def rename_in_sql(sql: str) -> str:
         return renamed_sql(sql, own)
 
-    def name(column: str) -> str:
+    def rename_column(column: str) -> str:
         return own.get(column, column)
 
     # what holds SQL or names of columns, by the attributes of all kinds of parts
-    one = {"column": name, "key": name, "sql": text, "where": text}
-    several = {"checks": text, "columns": name, "include": name, "terms": text}
+    one = {
+        "column": rename_column,
+        "key": rename_column,
+        "sql": rename_in_sql,
+        "where": rename_in_sql,
+    }
+    several = {
+        "checks": rename_in_sql,
+        "columns": rename_column,
+        "include": rename_column,
+        "terms": rename_in_sql,
+    }
 
-    def moved(part: D) -> D:
+    def rename_in_part(part: D) -> D:
         held = {f.name: getattr(part, f.name) for f in fields(cast("Any", part))}
         new: dict[str, Any] = {key: one[key](held[key]) for key in one.keys() & held}
         new |= {key: tuple(map(several[key], held[key])) for key in several.keys() & held}
@@ -147,19 +157,22 @@ def followed(
     return replace(
         table,
         name=tables.get(table.name, table.name),
-        columns=tuple(replace(moved(column), name=name(column.name)) for column in table.columns),
-        primary_key=tuple(map(name, table.primary_key)),
-        foreign_keys=tuple(
-            moved(_follow_target(key, tables, columns)) for key in table.foreign_keys
+        columns=tuple(
+            replace(rename_in_part(column), name=rename_column(column.name))
+            for column in table.columns
         ),
-        uniques=tuple(map(moved, table.uniques)),
-        checks=tuple(map(moved, table.checks)),
-        indexes=tuple(map(moved, table.indexes)),
+        primary_key=tuple(map(rename_column, table.primary_key)),
+        foreign_keys=tuple(
+            rename_in_part(_follow_target(key, tables, columns)) for key in table.foreign_keys
+        ),
+        uniques=tuple(map(rename_in_part, table.uniques)),
+        checks=tuple(map(rename_in_part, table.checks)),
+        indexes=tuple(map(rename_in_part, table.indexes)),
         searches=tuple(
-            replace(moved(search), table=tables.get(search.table, search.table))
+            replace(rename_in_part(search), table=tables.get(search.table, search.table))
             for search in table.searches
         ),
-        exclusions=tuple(map(moved, table.exclusions)),
+        exclusions=tuple(map(rename_in_part, table.exclusions)),
     )
 
 
@@ -186,7 +199,7 @@ class Difference(Generic[P]):
         return bool(self.dropped or self.added or self.renamed)
 
 
-def difference(
+def compare_parts(
     before: Sequence[P], after: Sequence[P], remade: Callable[[P], bool] = lambda _: False
 ) -> Difference[P]:
     """Compare parts of one kind; those for which `remade` is true are dropped and added again."""

@@ -41,11 +41,11 @@ class Conversion:
     castable: str = ""
 
     @property
-    def keeps(self) -> bool:
+    def keeps_values(self) -> bool:
         """True where stored values stay as they are."""
         return self.value == "{0}"
 
-    def of(self, column: str) -> str:
+    def value_of(self, column: str) -> str:
         """The value after, of a quoted column or an expression."""
         return self.value.replace("{0}", column)
 
@@ -69,7 +69,7 @@ def kind_of(field: AnyField) -> str:
     return field.internal or type(field).__name__
 
 
-def either(first: str, second: str) -> str:
+def build_or_condition(first: str, second: str) -> str:
     """The condition for values of which one condition or the other holds; the second one is
     evaluated only where the first one is false.
     """
@@ -78,7 +78,7 @@ def either(first: str, second: str) -> str:
 
 def text_to_text(old: AnyField, new: AnyField) -> Conversion:
     """Text of another length, on both databases."""
-    limit = shorter(old, new)
+    limit = find_shorter_limit(old, new)
     if limit is None:
         return Conversion()
     return Conversion("{0}", f"length({{0}}) > {limit}", f"text of more than {limit} characters")
@@ -86,7 +86,7 @@ def text_to_text(old: AnyField, new: AnyField) -> Conversion:
 
 def too_many_digits(field: AnyField) -> str:
     """Words for a number that a decimal field does not take."""
-    size, places, _ = digits(field)
+    size, places, _ = read_decimal_options(field)
     return f"a number that needs more than {size} digits with {places} places"
 
 
@@ -98,14 +98,14 @@ def integer_range(field: AnyField) -> tuple[int, int]:
     return number.low, number.high
 
 
-def narrower(old: AnyField, new: AnyField) -> bool:
+def can_exceed_range(old: AnyField, new: AnyField) -> bool:
     """True where an integer of `old` may lie outside of `new`."""
     low, high = integer_range(new)
     first, last = integer_range(old)
     return first < low or last > high
 
 
-def shorter(old: AnyField, new: AnyField) -> int | None:
+def find_shorter_limit(old: AnyField, new: AnyField) -> int | None:
     """The length that text of `old` may exceed in `new`, or None."""
     limit = length_of(new)
     before = length_of(old)
@@ -119,7 +119,7 @@ def length_of(field: AnyField) -> int | None:
     return field.max_length if isinstance(field, TextField) else None
 
 
-def digits(field: AnyField) -> tuple[int, int, str]:
+def read_decimal_options(field: AnyField) -> tuple[int, int, str]:
     """Digits, places and storage of a decimal field."""
     number: DecimalField[Any] = cast("Any", field)
     return number.max_digits, number.decimal_places, number.storage

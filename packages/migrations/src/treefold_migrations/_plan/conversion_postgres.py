@@ -20,11 +20,11 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     Rule,
-    digits,
-    either,
+    build_or_condition,
+    can_exceed_range,
     integer_range,
     kind_of,
-    narrower,
+    read_decimal_options,
     text_to_text,
     too_many_digits,
 )
@@ -35,44 +35,44 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 _UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
-def _type(field: AnyField) -> str:
+def _column_type(field: AnyField) -> str:
     return field.column_type("postgres")
 
 
-def _outside(value: str, field: AnyField) -> str:
+def _build_range_misfit(value: str, field: AnyField) -> str:
     low, high = integer_range(field)
     return f"{value} NOT BETWEEN {low} AND {high}"
 
 
-def _integer(old: AnyField, new: AnyField) -> Conversion:
-    if not narrower(old, new):
+def _integer_to_integer(old: AnyField, new: AnyField) -> Conversion:
+    if not can_exceed_range(old, new):
         return Conversion()
     low, high = integer_range(new)
-    return Conversion("{0}", _outside("{0}", new), f"an integer outside {low} to {high}")
+    return Conversion("{0}", _build_range_misfit("{0}", new), f"an integer outside {low} to {high}")
 
 
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
-    return Conversion(f"{{0}}::integer::{_type(new)}")
+    return Conversion(f"{{0}}::integer::{_column_type(new)}")
 
 
 def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(
-        f"{{0}}::{_type(new)}",
+        f"{{0}}::{_column_type(new)}",
         "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
-        f"ELSE {{0}} <> trunc({{0}}) OR {_outside('{0}::numeric', new)} END",
+        f"ELSE {{0}} <> trunc({{0}}) OR {_build_range_misfit('{0}::numeric', new)} END",
         "a number that is not an integer of the field",
     )
 
 
 def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     misfit = f"abs({{0}}::numeric) >= {10 ** (size - places)}"
     what = f"more than {size - places} digits before the point"
-    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
 
 
-def _loaded(field: AnyField) -> tuple[str, str]:
-    _, places, storage = digits(field)
+def _load_decimal(field: AnyField) -> tuple[str, str]:
+    _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
     value = f"round({{0}}::numeric, {places})"
@@ -82,70 +82,73 @@ def _loaded(field: AnyField) -> tuple[str, str]:
     return value, f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> {value} ELSE TRUE END"
 
 
-def _stored(value: str, storage: str) -> str:
+def _store_decimal(value: str, storage: str) -> str:
     kept = {"": value, "real": f"({value})::double precision", "text": f"({value})::text"}
     return kept[storage]
 
 
 def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
-    loaded, broken = _loaded(old)
-    misfit = f"{loaded} <> trunc({loaded}) OR {_outside(loaded, new)}"
-    value = f"({loaded})::{_type(new)}"
-    return Conversion(value, either(broken, misfit), "a number that is not an integer of the field")
+    loaded, broken = _load_decimal(old)
+    misfit = f"{loaded} <> trunc({loaded}) OR {_build_range_misfit(loaded, new)}"
+    value = f"({loaded})::{_column_type(new)}"
+    return Conversion(
+        value, build_or_condition(broken, misfit), "a number that is not an integer of the field"
+    )
 
 
-def _decimal(old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
-    before, old_places, old_storage = digits(old)
+def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = read_decimal_options(new)
+    before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _loaded(old)
+    loaded, broken = _load_decimal(old)
     narrow = places < old_places or size - places < before - old_places or bool(old_storage)
     misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
-    value = _stored(f"({loaded})::numeric({size}, {places})", storage)
+    value = _store_decimal(f"({loaded})::numeric({size}, {places})", storage)
     what = too_many_digits(new)
     if not narrow:
         return Conversion() if not storage else Conversion(value)
-    return Conversion(value, either(broken, misfit), what)
+    return Conversion(value, build_or_condition(broken, misfit), what)
 
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
-    _, places, _ = digits(old)
-    loaded, broken = _loaded(old)
+    _, places, _ = read_decimal_options(old)
+    loaded, broken = _load_decimal(old)
     misfit = f"abs({loaded}) * {10**places} >= {10**15}"
     value = f"({loaded})::double precision"
-    return Conversion(value, either(broken, misfit), "more than 15 digits")
+    return Conversion(value, build_or_condition(broken, misfit), "more than 15 digits")
 
 
 def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     misfit = (
         f"CASE WHEN {{0}} = 'NaN' OR abs({{0}}) >= 1e{size - places} THEN TRUE "
         f"ELSE {{0}}::numeric <> round({{0}}::numeric, {places}) END"
     )
     what = too_many_digits(new)
-    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
-    loaded, broken = _loaded(old)
+    loaded, broken = _load_decimal(old)
     return Conversion(f"({loaded})::text", broken, "text that is not a number" if broken else "")
 
 
 def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     # 007 and +7 would come back as 7: such text is no number but a code
-    misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {_outside('{0}::numeric', new)} ELSE TRUE END"
-    return Conversion(f"{{0}}::{_type(new)}", misfit, "text that is not an integer")
+    misfit = _build_range_misfit("{0}::numeric", new)
+    misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {misfit} ELSE TRUE END"
+    return Conversion(f"{{0}}::{_column_type(new)}", misfit, "text that is not an integer")
 
 
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     misfit = (
         f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> round({{0}}::numeric, {places}) "
         f"OR abs({{0}}::numeric) >= {10 ** (size - places)} ELSE TRUE END"
     )
     what = f"text that is not a number of {size} digits with {places} places"
-    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
@@ -159,21 +162,21 @@ def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     return Conversion(f"{local}::date", misfit, "a time of day other than midnight in UTC")
 
 
-def _array(old: AnyField, new: AnyField) -> Conversion:
+def _array_to_array(old: AnyField, new: AnyField) -> Conversion:
     if not isinstance(old, ArrayField) or not isinstance(new, ArrayField):
         raise TypeError("arrays are ArrayFields")
     first: AnyField = old.base
     last: AnyField = new.base
-    if _type(first) == _type(last):
+    if _column_type(first) == _column_type(last):
         return Conversion()
     pair = kind_of(first), kind_of(last)
     if pair in {("integer", "integer"), ("text", "text")}:
         rule = CONVERSIONS[pair]
         item = rule if isinstance(rule, Conversion) else rule(first, last)
         if not item.misfit:
-            return Conversion(f"{{0}}::{_type(new)}")
+            return Conversion(f"{{0}}::{_column_type(new)}")
         misfit = f"EXISTS (SELECT 1 FROM unnest({{0}}) AS item WHERE {item.misfit_of('item')})"
-        return Conversion(f"{{0}}::{_type(new)}", misfit, item.what)
+        return Conversion(f"{{0}}::{_column_type(new)}", misfit, item.what)
     raise PlanError(
         f"An array of {type(first).__name__} cannot become one of {type(last).__name__} without an "
         "expression for its values: give one with using="
@@ -181,7 +184,7 @@ def _array(old: AnyField, new: AnyField) -> Conversion:
 
 
 CONVERSIONS: dict[tuple[str, str], Rule] = {
-    ("integer", "integer"): _integer,
+    ("integer", "integer"): _integer_to_integer,
     ("integer", "boolean"): Conversion(
         "({0} <> 0)", "{0} NOT IN (0, 1)", "an integer other than 0 and 1"
     ),
@@ -194,7 +197,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("float", "integer"): _float_to_integer,
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "integer"): _decimal_to_integer,
-    ("decimal", "decimal"): _decimal,
+    ("decimal", "decimal"): _decimal_to_decimal,
     ("decimal", "float"): _decimal_to_float,
     ("float", "decimal"): _float_to_decimal,
     ("text", "text"): text_to_text,
@@ -222,5 +225,5 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("datetime", "date"): _datetime_to_date,
     ("naive", "datetime"): Conversion("({0} AT TIME ZONE 'UTC')"),
     ("datetime", "naive"): Conversion("({0} AT TIME ZONE 'UTC')"),
-    ("array", "array"): _array,
+    ("array", "array"): _array_to_array,
 }

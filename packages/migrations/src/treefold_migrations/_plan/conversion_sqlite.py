@@ -16,8 +16,8 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     Rule,
-    digits,
-    either,
+    build_or_condition,
+    read_decimal_options,
     text_to_text,
     too_many_digits,
 )
@@ -27,48 +27,52 @@ _HEX = "[0-9a-fA-F]"
 _UUID = "-".join(_HEX * size for size in (8, 4, 4, 4, 12))
 
 
-def _whole(digit_count: int, places: int) -> str:
+def _build_digits_misfit(digit_count: int, places: int) -> str:
     return f"abs({{0}}) >= {10 ** (digit_count - places)}"
 
 
 def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     room = f"more than {size - places} digits before the point"
     scaled = f"({{0}} * {10**places})"
-    return Conversion(_stored(scaled, places, storage), _whole(size, places), room)
-
-
-def _decimal_to_integer(old: AnyField, _new: AnyField) -> Conversion:
-    _, places, _ = digits(old)
-    loaded, broken = _loaded(old)
-    unit = 10**places
     return Conversion(
-        f"({loaded} / {unit})", either(broken, f"{loaded} % {unit} <> 0"), "a fraction"
+        _store_decimal(scaled, places, storage), _build_digits_misfit(size, places), room
     )
 
 
-def _decimal(old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
-    before, old_places, old_storage = digits(old)
+def _decimal_to_integer(old: AnyField, _new: AnyField) -> Conversion:
+    _, places, _ = read_decimal_options(old)
+    loaded, broken = _load_decimal(old)
+    unit = 10**places
+    return Conversion(
+        f"({loaded} / {unit})", build_or_condition(broken, f"{loaded} % {unit} <> 0"), "a fraction"
+    )
+
+
+def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = read_decimal_options(new)
+    before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _loaded(old)
+    loaded, broken = _load_decimal(old)
     shift = places - old_places
     limit = 10 ** (size - shift) if size >= shift else 1
     if shift >= 0:
         value = f"({loaded} * {10**shift})" if shift else loaded
         fits = f"abs({loaded}) >= {limit}"
         wide = size - places < before - old_places or bool(old_storage)
-        misfit = either(broken, fits) if wide else broken
+        misfit = build_or_condition(broken, fits) if wide else broken
     else:
         value = f"({loaded} / {10**-shift})"
-        misfit = either(broken, f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}")
+        misfit = build_or_condition(
+            broken, f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}"
+        )
     what = too_many_digits(new) if misfit else ""
-    return Conversion(_stored(value, places, storage), misfit, what)
+    return Conversion(_store_decimal(value, places, storage), misfit, what)
 
 
-def _loaded(field: AnyField) -> tuple[str, str]:
-    _, places, storage = digits(field)
+def _load_decimal(field: AnyField) -> tuple[str, str]:
+    _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
     value = f"treefold_load_decimal({{0}}, {places}, 'a column')"
@@ -86,42 +90,42 @@ def _loaded(field: AnyField) -> tuple[str, str]:
     )
 
 
-def _stored(scaled: str, places: int, storage: str) -> str:
+def _store_decimal(scaled: str, places: int, storage: str) -> str:
     if storage == "real":
         return f"(CAST({scaled} AS REAL) / {10.0**places!r})"
     return f"treefold_store_decimal({scaled}, {places})" if storage == "text" else scaled
 
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
-    _, places, _ = digits(old)
-    loaded, broken = _loaded(old)
+    _, places, _ = read_decimal_options(old)
+    loaded, broken = _load_decimal(old)
     return Conversion(
         f"(CAST({loaded} AS REAL) / {10.0**places!r})",
-        either(broken, f"abs({loaded}) >= {10**15}"),
+        build_or_condition(broken, f"abs({loaded}) >= {10**15}"),
         "more than 15 digits",
     )
 
 
 def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     value = f"CAST(ROUND({{0}} * {10.0**places!r}) AS INTEGER)"
     misfit = (
         f"abs({{0}}) >= {10.0 ** (size - places)!r} OR "
         f"printf('%.15g', {{0}}) <> printf('%.15g', {value} / {10.0**places!r})"
     )
     what = too_many_digits(new)
-    return Conversion(_stored(value, places, storage), misfit, what)
+    return Conversion(_store_decimal(value, places, storage), misfit, what)
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
-    _, places, _ = digits(old)
-    loaded, broken = _loaded(old)
+    _, places, _ = read_decimal_options(old)
+    loaded, broken = _load_decimal(old)
     value = f"treefold_store_decimal({loaded}, {places})"
     return Conversion(value, broken, "text that is not a number" if broken else "")
 
 
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
-    size, places, storage = digits(new)
+    size, places, storage = read_decimal_options(new)
     loaded = f"treefold_load_decimal({{0}}, {places}, 'a column')"
     whole = "ltrim(substr({0}, 1, instr({0} || '.', '.') - 1), '+-0')"
     fraction = "rtrim(substr({0}, instr({0} || '.', '.') + 1), '0')"
@@ -130,7 +134,7 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"OR length({whole}) > {size - places} OR length({fraction}) > {places}"
     )
     what = f"text that is not a number of {size} digits with {places} places"
-    return Conversion(_stored(loaded, places, storage), misfit, what)
+    return Conversion(_store_decimal(loaded, places, storage), misfit, what)
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
@@ -161,7 +165,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ),
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "integer"): _decimal_to_integer,
-    ("decimal", "decimal"): _decimal,
+    ("decimal", "decimal"): _decimal_to_decimal,
     ("decimal", "float"): _decimal_to_float,
     ("float", "decimal"): _float_to_decimal,
     ("text", "text"): text_to_text,

@@ -1,7 +1,7 @@
 """The conversion of stored values where a field changes, by the table of each database.
 
-Example, `convert` receives both fields: from `integer` to `bigint` each value stays, so there is no
-conversion, and PostgreSQL needs no USING:
+Example, `find_conversion` receives both fields: from `integer` to `bigint` each value stays, so
+there is no conversion, and PostgreSQL needs no USING:
 
     >>> AlterField("book", "pages", fields.BigIntegerField(null=True))
     PostgreSQL: ALTER TABLE "book" ALTER COLUMN "pages" TYPE bigint
@@ -14,7 +14,13 @@ from typing import Any, cast
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._plan import conversion_postgres, conversion_sqlite
-from treefold_migrations._plan.conversion import AnyField, Conversion, either, kind_of, length_of
+from treefold_migrations._plan.conversion import (
+    AnyField,
+    Conversion,
+    build_or_condition,
+    kind_of,
+    length_of,
+)
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import Dialect, is_foreign_key, literal
 
@@ -25,7 +31,7 @@ TABLES = {
 """Conversions of values, by database and by the kinds of the fields."""
 
 
-def convert(
+def find_conversion(
     old: AnyField, new: AnyField, dialect: Dialect, *, place: str, using: str = ""
 ) -> Conversion | None:
     """Return how the values of a column change, or None where each stays as it is.
@@ -52,7 +58,7 @@ def convert(
             "expression for its values: give one with using=, or add a field and copy the values "
             "in a data migration"
         )
-    made = _removed_members(old, new, dialect, _limited(pair, new, made))
+    made = _removed_members(old, new, dialect, _limit_text_length(pair, new, made))
     return None if made == Conversion() and _same_column(old, new, dialect) else made
 
 
@@ -60,16 +66,16 @@ def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     return old.column_type(dialect.name) == new.column_type(dialect.name)
 
 
-def _limited(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
+def _limit_text_length(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
     limit = length_of(new)
     if pair[1] != "text" or pair[0] == "text" or limit is None:
         return made
     misfit = f"length({made.value}) > {limit}"
-    return _also(made, misfit, f"a value of more than {limit} characters")
+    return _add_misfit(made, misfit, f"a value of more than {limit} characters")
 
 
-def _also(made: Conversion, misfit: str, what: str) -> Conversion:
-    both = either(made.misfit, misfit)
+def _add_misfit(made: Conversion, misfit: str, what: str) -> Conversion:
+    both = build_or_condition(made.misfit, misfit)
     return Conversion(made.value, both, f"{made.what}, or {what}" if made.what else what)
 
 
@@ -78,14 +84,16 @@ def _removed_members(
 ) -> Conversion:
     if not isinstance(new, EnumField):
         return made
-    wanted = _values(new)
-    if isinstance(old, EnumField) and _values(old) <= wanted:
+    wanted = _list_enum_values(new)
+    if isinstance(old, EnumField) and _list_enum_values(old) <= wanted:
         return made
     listed = ", ".join(sorted(literal(value, dialect) for value in wanted))
     name = cast("type[enum.Enum]", new.enum_class).__name__
-    return _also(made, f"{made.value} NOT IN ({listed})", f"a value that {name} does not have")
+    return _add_misfit(
+        made, f"{made.value} NOT IN ({listed})", f"a value that {name} does not have"
+    )
 
 
-def _values(field: AnyField) -> set[Any]:
+def _list_enum_values(field: AnyField) -> set[Any]:
     members: Any = cast("Any", field).enum_class
     return {member.value for member in members}

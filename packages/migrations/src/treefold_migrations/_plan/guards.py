@@ -3,7 +3,7 @@
 Each returns one row with the number of rows and the key of one of them, or no row at all. Messages
 name the table, the column and the way out, never a stored value.
 
-Example, `guard` receives the table as it will be and the condition of a misfit:
+Example, `build_guard` receives the table as it will be and the condition of a misfit:
 
     >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
     SQLite: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM (SELECT ... FROM "book")
@@ -38,25 +38,25 @@ def rows_that(table: TableDef, condition: str, source: str = "") -> str:
     )
 
 
-def example(table: TableDef) -> str:
+def describe_example_row(table: TableDef) -> str:
     """The part of a message that names one row, by the columns of `rows_that`."""
-    keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escaped(table), 1))
+    keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escape_key_names(table), 1))
     return f"for example {keys}"
 
 
-def escaped(table: TableDef) -> list[str]:
+def escape_key_names(table: TableDef) -> list[str]:
     """The names of the key's columns, as a format string takes them."""
-    return [braced(key) for key in table.primary_key]
+    return [escape_braces(key) for key in table.primary_key]
 
 
-def braced(text: str) -> str:
+def escape_braces(text: str) -> str:
     """Text that stays as it is in a format string."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def guard(table: TableDef, condition: str, problem: str, *, source: str = "") -> Step:
+def build_guard(table: TableDef, condition: str, problem: str, *, source: str = "") -> Step:
     """A step that stops where a row meets a condition; `problem` goes on after the count."""
-    message = f"{braced(table.name)}: {{0}} rows {problem} ({example(table)})"
+    message = f"{escape_braces(table.name)}: {{0}} rows {problem} ({describe_example_row(table)})"
     return Step(
         "",
         table=table.name,
@@ -75,14 +75,15 @@ def _fill_command(place: str) -> str:
 
 def no_rows(table: TableDef, column: str) -> Step:
     """A step that stops where the table has rows, for a column they have no value for."""
-    place = braced(f"{table.name}.{column}")
+    place = escape_braces(f"{table.name}.{column}")
     return Step(
         "",
         table=table.name,
         summary=f"check that {table.name} has no rows",
         verify=rows_that(table, "TRUE"),
         problem=(
-            f"{place} allows no NULL and has no default in the database, but {braced(table.name)} "
+            f"{place} allows no NULL and has no default in the database, but "
+            f"{escape_braces(table.name)} "
             f"has {{0}} rows; give a value for them, {_fill_command(place)}, or make the field "
             "nullable"
         ),
@@ -91,11 +92,11 @@ def no_rows(table: TableDef, column: str) -> Step:
 
 def no_nulls(table: TableDef, column: str, source: str = "") -> Step:
     """A step that stops where a column that will allow no NULL has some."""
-    place = braced(f"{table.name}.{column}")
-    return guard(
+    place = escape_braces(f"{table.name}.{column}")
+    return build_guard(
         table,
         f"{quote(column)} IS NULL",
-        f"have NULL in {braced(column)}, which will allow none; give them a value, "
+        f"have NULL in {escape_braces(column)}, which will allow none; give them a value, "
         f"{_fill_command(place)}",
         source=source,
     )
@@ -103,20 +104,20 @@ def no_nulls(table: TableDef, column: str, source: str = "") -> Step:
 
 def breaks_check(table: TableDef, check: CheckDef, source: str = "") -> Step:
     """A step that stops where a row breaks a new check."""
-    problem = f"break the check {braced(check.name)}; change them first"
-    return guard(table, f"NOT ({check.sql})", problem, source=source)
+    problem = f"break the check {escape_braces(check.name)}; change them first"
+    return build_guard(table, f"NOT ({check.sql})", problem, source=source)
 
 
 def no_orphans(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
     """A step that stops where a reference points to no row."""
     alias = source or quote(table.name)
     column = f"{_SOURCE if source else alias}.{quote(key.column)}"
-    return guard(
+    return build_guard(
         table,
         f"{quote(key.column)} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {quote(key.target)} AS "
         f'"treefold_target" WHERE "treefold_target".{quote(key.target_column)} = {column})',
-        f"point with {braced(key.column)} to no row of {braced(key.target)}; delete them or point "
-        "them elsewhere",
+        f"point with {escape_braces(key.column)} to no row of {escape_braces(key.target)}; delete "
+        "them or point them elsewhere",
         source=source,
     )
 
@@ -136,8 +137,8 @@ def no_duplicates(table: TableDef, unique: UniqueDef, source: str = "") -> Step 
         f"(SELECT {keys}, row_number() OVER (PARTITION BY {columns} ORDER BY {keys}) AS "
         f'"treefold_number" FROM {source or quote(table.name)}{where}) AS "treefold_numbered"'
     )
-    listed = braced(", ".join(unique.columns))
-    return guard(
+    listed = escape_braces(", ".join(unique.columns))
+    return build_guard(
         table,
         '"treefold_number" > 1',
         f"repeat another row in {listed}, which becomes unique; change or delete them",
@@ -145,13 +146,15 @@ def no_duplicates(table: TableDef, unique: UniqueDef, source: str = "") -> Step 
     )
 
 
-def selected(table: TableDef, values: Mapping[str, str], columns: Sequence[str]) -> str:
+def build_values_subquery(
+    table: TableDef, values: Mapping[str, str], columns: Sequence[str]
+) -> str:
     """A subquery of a table with its columns as they will be."""
     listed = ", ".join(f"{values[name]} AS {quote(name)}" for name in columns)
     return f"(SELECT {listed} FROM {quote(table.name)}) AS {_SOURCE}"
 
 
-def casts(type_name: str) -> str:
+def create_cast_test_sql(type_name: str) -> str:
     """A statement that creates the function which tests whether text is a value of a type."""
     return (
         "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "
@@ -161,7 +164,7 @@ def casts(type_name: str) -> str:
     )
 
 
-def message(step: Step, row: Sequence[object]) -> str:
+def format_check_error(step: Step, row: Sequence[object]) -> str:
     """The error for the first row that the `verify` of a step returned."""
     if step.problem:
         return step.problem.format(*row)

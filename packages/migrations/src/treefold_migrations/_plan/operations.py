@@ -3,7 +3,8 @@
 On PostgreSQL each operation has its own steps. On SQLite the operations of a file that stand
 together are planned together, so that each table is rebuilt at most once.
 
-Example, `groups` returns one group on SQLite, whose table is copied once, and two on PostgreSQL:
+Example, `group_operations` returns one group on SQLite, whose table is copied once, and two on
+PostgreSQL:
 
     >>> AlterField("book", "pages", fields.BigIntegerField(null=True)),
     ... AlterField("book", "title", fields.CharField(max_length=40))
@@ -23,7 +24,7 @@ from treefold_migrations._operations.custom import (
     RunPython,
     RunSQL,
     SeparateStateAndDatabase,
-    described,
+    describe_sql,
 )
 from treefold_migrations._operations.tables import (
     CreateTable,
@@ -73,10 +74,10 @@ def plan_operations(
         fresh: Tables that the same file created before these operations.
     """
     made: list[tuple[int, list[Step]]] = []
-    for first, last in groups(operations, states, dialect):
+    for first, last in group_operations(operations, states, dialect):
         chosen = operations[first:last]
         if isinstance(chosen[0], SEPARATE):
-            steps = _separate(chosen[0], states[first], dialect, fresh)
+            steps = _plan_separate_operation(chosen[0], states[first], dialect, fresh)
         else:
             agreed = frozenset(map(_agreed_table, operations[:last])) - {""}
             changes = changes_of(chosen, states[first : last + 1], dialect, fresh, agreed=agreed)
@@ -87,7 +88,7 @@ def plan_operations(
     return made
 
 
-def groups(
+def group_operations(
     operations: Sequence[Operation], states: Sequence[SchemaState], dialect: Dialect
 ) -> list[tuple[int, int]]:
     """Return which operations are planned together, as places of the first and after the last."""
@@ -99,13 +100,13 @@ def groups(
             trace is not None
             and not alone
             and operation.phase == operations[place - 1].phase
-            and trace.fits(operation)
+            and trace.can_add_operation(operation)
         )
         if not joins:
             starts.append(place)
             trace = None if alone else Trace(states[place], dialect)
         if trace is not None:
-            trace.add(operation, states[place + 1])
+            trace.add_operation(operation, states[place + 1])
     return list(pairwise([*starts, len(operations)]))
 
 
@@ -136,13 +137,13 @@ def changes_of(
     """
     trace = Trace(states[0], dialect)
     for operation, after in zip(operations, states[1:], strict=True):
-        trace.add(operation, after)
+        trace.add_operation(operation, after)
     before, after = both_shapes(states[0], states[-1])
-    answers: Answers = trace.answers(fresh)
+    answers: Answers = trace.build_answers(fresh)
     return [
         _with_unknown(change, states[-1], agreed)
         for change in changes_between(before, after, dialect=dialect, answers=answers)
-        if _managed(change, states[0], states[-1])
+        if _has_managed_tables(change, states[0], states[-1])
     ]
 
 
@@ -176,23 +177,23 @@ def both_shapes(before: SchemaState, after: SchemaState) -> tuple[Shapes, Shapes
     """Return the tables of two states; a table that both share is the same object in both."""
     made: dict[int, TableShape] = {}
 
-    def shapes(state: SchemaState) -> Shapes:
+    def build_shapes(state: SchemaState) -> Shapes:
         return {
             name: made.setdefault(id(table), shape_of(table))
             for name, table in state.tables.items()
         }
 
-    return shapes(before), shapes(after)
+    return build_shapes(before), build_shapes(after)
 
 
-def _managed(change: TableChange, before: SchemaState, after: SchemaState) -> bool:
+def _has_managed_tables(change: TableChange, before: SchemaState, after: SchemaState) -> bool:
     sides = ((change.before, before), (change.after, after))
     return all(
         state.tables[table.name].options.managed for table, state in sides if table is not None
     )
 
 
-def _separate(
+def _plan_separate_operation(
     operation: Operation,
     before: SchemaState,
     dialect: Dialect,
@@ -208,7 +209,7 @@ def _separate(
                 sql,
                 transactional=operation.transactional,
                 lock=lock_of(sql) if postgres else "",
-                summary=described(sql),
+                summary=describe_sql(sql),
             )
             for sql in texts
         ]

@@ -9,12 +9,12 @@ from typing import Any
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._inspect.sqlite_losses import require_known
-from treefold_migrations._plan.guards import message
+from treefold_migrations._plan.guards import format_check_error
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import Operation, Statement
 
 
-def perform(step: Step) -> Operation[None]:
+def perform_step(step: Step) -> Operation[None]:
     """Run one step and its check.
 
     Raises:
@@ -35,4 +35,4 @@ def perform(step: Step) -> Operation[None]:
     if step.verify:
         found: list[Any] = yield Statement("rows", step.verify)
         if found:
-            raise RunError(message(step, tuple(found[0])))
+            raise RunError(format_check_error(step, tuple(found[0])))

@@ -25,9 +25,9 @@ from treefold_migrations._plan.alteration import Alteration
 from treefold_migrations._plan.changes import (
     Difference,
     TableChange,
+    apply_renames,
     columns_by_name,
-    difference,
-    followed,
+    compare_parts,
 )
 from treefold_migrations._plan.postgres_parts import BRIEF, EXCLUSIVE
 from treefold_migrations._plan.statements import (
@@ -51,12 +51,12 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
         for c in changes
         if c.before and c.after
     }
-    works = [_alteration(c, tables, columns) for c in changes if c.before and c.after]
+    works = [_build_alteration(c, tables, columns) for c in changes if c.before and c.after]
     created = [c for c in changes if c.after and not c.before]
-    first = _extension(changes, dialect) + _renames(changes, works)
+    first = _load_extension(changes, dialect) + _rename_tables_and_columns(changes, works)
     steps: list[Step] = []
     targets = _retyped_targets(works)
-    keys = {w.after.name: _keys(w, targets) for w in works}
+    keys = {w.after.name: _compare_foreign_keys(w, targets) for w in works}
     for work in works:
         steps += postgres_parts.drop_all(work.current.name, work, keys[work.after.name].dropped)
     for work in works:
@@ -72,7 +72,9 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
         steps += postgres_parts.add_parts(work, dialect)
     for work in works:
         for key in keys[work.after.name].added:
-            steps += postgres_parts.add_foreign_key(work.after, key, dialect, fresh=work.fresh)
+            steps += postgres_parts.add_foreign_key(
+                work.after, key, dialect, fresh=work.is_new_table
+            )
     guards = [
         guard
         for work in works
@@ -81,7 +83,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     return [*guards, *first, *steps, *later]
 
 
-def _alteration(
+def _build_alteration(
     change: TableChange, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
 ) -> Alteration:
     before, after = change.before, change.after
@@ -89,7 +91,7 @@ def _alteration(
         raise TypeError("an alteration has both tables")
     kept = {old: new for new, old in change.sources.items()}
     # a dropped column gives its name up only when it is dropped
-    current = followed(before, tables, columns)
+    current = apply_renames(before, tables, columns)
     new = columns_by_name(after)
     retyped = frozenset(
         c.name for c in current.columns if c.name in change.sources and c.type != new[c.name].type
@@ -98,7 +100,7 @@ def _alteration(
     return Alteration(change, current, after, retyped, dropped)
 
 
-def _extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
+def _load_extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     needed = any(e.scalars for c in changes if c.after for e in c.after.exclusions)
     present = any(e.scalars for c in changes if c.before for e in c.before.exclusions)
     if not needed or present:
@@ -107,7 +109,9 @@ def _extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[
     return carry_out(load, dialect, "", "load the extension btree_gist")
 
 
-def _renames(changes: Sequence[TableChange], works: Sequence[Alteration]) -> list[Step]:
+def _rename_tables_and_columns(
+    changes: Sequence[TableChange], works: Sequence[Alteration]
+) -> list[Step]:
     steps = rename_tables(changes, lock=EXCLUSIVE)
     for work in works:
         steps += rename_columns(work.after.name, work.change.sources, lock=EXCLUSIVE)
@@ -119,8 +123,10 @@ def _retyped_targets(works: Sequence[Alteration]) -> set[tuple[str, str]]:
     return {(work.after.name, column) for work in works for column in work.retyped}
 
 
-def _keys(work: Alteration, targets: set[tuple[str, str]]) -> Difference[schema.ForeignKeyDef]:
-    return difference(
+def _compare_foreign_keys(
+    work: Alteration, targets: set[tuple[str, str]]
+) -> Difference[schema.ForeignKeyDef]:
+    return compare_parts(
         work.current.foreign_keys,
         work.after.foreign_keys,
         lambda key: key.column in work.retyped or (key.target, key.target_column) in targets,

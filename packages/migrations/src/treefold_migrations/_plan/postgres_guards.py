@@ -19,19 +19,19 @@ from treefold_migrations._plan.changes import (
     column_checks,
     columns_by_name,
     is_constant,
-    mentions,
+    mentions_column,
 )
 from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import (
-    braced,
     breaks_check,
-    casts,
-    guard,
+    build_guard,
+    build_values_subquery,
+    create_cast_test_sql,
+    escape_braces,
     no_duplicates,
     no_nulls,
     no_orphans,
     no_rows,
-    selected,
 )
 from treefold_migrations._plan.postgres_losses import losses_of
 from treefold_migrations._plan.step import Step
@@ -44,28 +44,30 @@ if TYPE_CHECKING:
 def guards_of(work: Alteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
     """Return the guards of one table that changes; `keys` are its new references."""
     before = work.change.before
-    if work.fresh or before is None:
+    if work.is_new_table or before is None:
         return []
     found = _Guards(work, before)
     steps = (*losses_of(work, before), *found.of_columns(), *found.of_constraints(keys))
     return [found.in_front(step) for step in steps]
 
 
-def misfits(table: TableDef, name: str, conversion: Conversion) -> Step | None:
+def build_misfit_guard(table: TableDef, name: str, conversion: Conversion) -> Step | None:
     """A guard for values of a quoted column that its new type does not take; None where it takes
     all.
     """
     if not conversion.misfit:
         return None
     problem = (
-        f"hold {conversion.what} in {braced(name[1:-1])}, which its new type does not take; "
+        f"hold {conversion.what} in {escape_braces(name[1:-1])}, which its new type does not take; "
         "change them first, or give an expression with using="
     )
     misfit = conversion.misfit_of(name)
     if not conversion.castable:
-        return guard(table, misfit, problem)
+        return build_guard(table, misfit, problem)
     condition = f"CASE WHEN {misfit} THEN TRUE ELSE NOT pg_temp.treefold_casts({name}) END"
-    return replace(guard(table, condition, problem), sql=casts(conversion.castable))
+    return replace(
+        build_guard(table, condition, problem), sql=create_cast_test_sql(conversion.castable)
+    )
 
 
 class _Guards:
@@ -96,7 +98,11 @@ class _Guards:
                     yield self._no_nulls_after(column.name)
                 continue
             conversion = self._change.conversions.get(column.name)
-            found = misfits(self._before, quote(source.name), conversion) if conversion else None
+            found = (
+                build_misfit_guard(self._before, quote(source.name), conversion)
+                if conversion
+                else None
+            )
             if found is not None:
                 yield found
             if source.null and not column.null:
@@ -108,20 +114,20 @@ class _Guards:
     def of_constraints(self, keys: Sequence[ForeignKeyDef]) -> Iterable[Step]:
         old, new = self._work.current, self._work.after
         names = [column.name for column in new.columns]
-        for check in self._work.parts(column_checks(old), column_checks(new)).added:
-            used = [name for name in names if mentions(check.sql, frozenset({name}))]
-            if self._computable(used):
+        for check in self._work.compare_parts(column_checks(old), column_checks(new)).added:
+            used = [name for name in names if mentions_column(check.sql, frozenset({name}))]
+            if self._can_compute_columns(used):
                 table, source = self._as_after(used)
                 yield breaks_check(table, check, source)
-        for unique in self._work.parts(old.uniques, new.uniques).added:
-            where = [name for name in names if mentions(unique.where, frozenset({name}))]
+        for unique in self._work.compare_parts(old.uniques, new.uniques).added:
+            where = [name for name in names if mentions_column(unique.where, frozenset({name}))]
             used = list(dict.fromkeys([*unique.columns, *where]))
-            if unique.columns and self._computable(used):
+            if unique.columns and self._can_compute_columns(used):
                 table, source = self._as_after(used)
                 found = no_duplicates(table, unique, source)
                 yield from [found] if found else []
         for key in keys:
-            if key in old.foreign_keys or not self._computable([key.column]):
+            if key in old.foreign_keys or not self._can_compute_columns([key.column]):
                 continue  # the reference that is dropped for a change of type held
             table, source = self._as_after([key.column])
             step = no_orphans(table, key, source)
@@ -132,27 +138,29 @@ class _Guards:
         table, source = self._as_after([column])
         return no_nulls(table, column, source)
 
-    def _computable(self, columns: Sequence[str]) -> bool:
+    def _can_compute_columns(self, columns: Sequence[str]) -> bool:
         after = columns_by_name(self._work.after)
         return all(name in self._change.sources or not after[name].identity for name in columns)
 
     def _as_after(self, columns: Sequence[str]) -> tuple[TableDef, str]:
         """The table of a guard, and its rows with their values after, empty where they stay."""
         after = columns_by_name(self._work.after)
-        keys = tuple(key for key in self._work.after.primary_key if self._computable([key]))
+        keys = tuple(
+            key for key in self._work.after.primary_key if self._can_compute_columns([key])
+        )
         wanted = list(dict.fromkeys([*columns, *keys]))
         table = replace(self._before, primary_key=keys)
-        if all(self._stays(after[name]) for name in wanted):
+        if all(self._keeps_values(after[name]) for name in wanted):
             return table, ""
-        values = {name: self._value(after[name]) for name in wanted}
-        return table, selected(self._before, values, wanted)
+        values = {name: self._build_value_sql(after[name]) for name in wanted}
+        return table, build_values_subquery(self._before, values, wanted)
 
-    def _stays(self, column: ColumnDef) -> bool:
+    def _keeps_values(self, column: ColumnDef) -> bool:
         source = self._change.sources.get(column.name)
         changed = column.name in self._change.fills or column.name in self._change.conversions
         return source == column.name and not changed
 
-    def _value(self, column: ColumnDef) -> str:
+    def _build_value_sql(self, column: ColumnDef) -> str:
         source = self._change.sources.get(column.name)
         fill = self._change.fills.get(column.name, "")
         if source is None:
@@ -160,5 +168,5 @@ class _Guards:
         value = quote(source)
         conversion = self._change.conversions.get(column.name)
         if conversion is not None:
-            value = conversion.of(value)
+            value = conversion.value_of(value)
         return f"COALESCE({value}, {fill})" if fill and not column.null else value

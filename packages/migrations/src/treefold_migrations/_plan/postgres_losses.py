@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._plan.changes import column_checks, columns_by_name
-from treefold_migrations._plan.guards import braced
+from treefold_migrations._plan.guards import escape_braces
 from treefold_migrations._plan.postgres_names import object_name
-from treefold_migrations._plan.statements import text
+from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import TableDef, constraint_name, quote
 
@@ -47,7 +47,7 @@ def losses_of(work: Alteration, before: TableDef) -> Iterable[Step]:
     if dropped:
         own = {constraint_name("treefold_filled", before.name, name) for name in dropped}
         found = {name for _, name, _ in work.change.findings}
-        yield _parts_of(before, dropped, _known(before) | found | own)
+        yield _parts_of(before, dropped, _collect_known_names(before) | found | own)
     noted = {name for _, name, _ in work.change.findings}
     names = {old: new for new, old in work.change.sources.items()}
     after = columns_by_name(work.after)
@@ -69,7 +69,7 @@ def printed_type(type_name: str) -> str:
     return type_name
 
 
-def _known(table: TableDef) -> set[str]:
+def _collect_known_names(table: TableDef) -> set[str]:
     parts = (
         *table.foreign_keys,
         *table.uniques,
@@ -93,13 +93,15 @@ def _parts_of(table: TableDef, columns: list[str], known: set[str]) -> Step:
         "LEFT JOIN pg_class AS r ON r.oid = i.indexrelid "
         "LEFT JOIN pg_statistic_ext AS s ON d.classid = 'pg_statistic_ext'::regclass "
         "AND s.oid = d.objid "
-        f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_oid(table)} "
-        f"AND a.attname IN ({', '.join(map(text, columns))}) "
+        f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_table_oid_sql(table)} "
+        f"AND a.attname IN ({', '.join(map(quote_literal, columns))}) "
         "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
-        f"({', '.join(map(text, sorted(known)))}) HAVING count(*) > 0"
+        f"({', '.join(map(quote_literal, sorted(known)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
-    step = _guard(table, columns, verify, f"{braced(table.name)}: {what}; {_way_out(table)}")
+    step = _build_catalog_guard(
+        table, columns, verify, f"{escape_braces(table.name)}: {what}; {_way_out(table)}"
+    )
     return replace(step, reads=step.reads | {f"{table.name}.#"})
 
 
@@ -110,31 +112,35 @@ def _as_made(table: TableDef, column: str, types: tuple[str, str]) -> Step:
     verify = (
         f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
-        f"WHERE a.attrelid = {_oid(table)} AND a.attname = {text(column)} "
-        f"AND {shown} NOT IN ({', '.join(map(text, types))})"
+        f"WHERE a.attrelid = {_table_oid_sql(table)} AND a.attname = {quote_literal(column)} "
+        f"AND {shown} NOT IN ({', '.join(map(quote_literal, types))})"
     )
-    place = braced(f"{table.name}.{column}")
-    problem = f"{place} is {{0}} in the database, and the migrations made {braced(types[0])}: "
+    place = escape_braces(f"{table.name}.{column}")
+    problem = (
+        f"{place} is {{0}} in the database, and the migrations made {escape_braces(types[0])}: "
+    )
     problem += f"its new type could change values; {_way_out(table)}"
-    return _guard(table, [column], verify, problem)
+    return _build_catalog_guard(table, [column], verify, problem)
 
 
 def _no_default(table: TableDef, column: str) -> Step:
     verify = (
         "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute AS a "
-        f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_oid(table)} "
-        f"AND attname = {text(column)}"
+        f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_table_oid_sql(table)} "
+        f"AND attname = {quote_literal(column)}"
     )
-    place = braced(f"{table.name}.{column}")
+    place = escape_braces(f"{table.name}.{column}")
     problem = f"{place} has the default {{0}}, which no migration made, and is given another one"
-    return _guard(table, [column], verify, f"{problem}; {_way_out(table)}")
+    return _build_catalog_guard(table, [column], verify, f"{problem}; {_way_out(table)}")
 
 
-def _oid(table: TableDef) -> str:
-    return f"to_regclass({text(quote(table.name))})"
+def _table_oid_sql(table: TableDef) -> str:
+    return f"to_regclass({quote_literal(quote(table.name))})"
 
 
-def _guard(table: TableDef, columns: Iterable[str], verify: str, problem: str) -> Step:
+def _build_catalog_guard(
+    table: TableDef, columns: Iterable[str], verify: str, problem: str
+) -> Step:
     summary = f"check what {table.name} has that no migration made"
     reads = frozenset(f"{table.name}.{column}" for column in columns)
     return Step("", table=table.name, summary=summary, verify=verify, problem=problem, reads=reads)
@@ -143,6 +149,6 @@ def _guard(table: TableDef, columns: Iterable[str], verify: str, problem: str) -
 def _way_out(table: TableDef) -> str:
     return (
         "bring it into the model and record that migration with `migrate --fake`, change it with "
-        f"RunSQL before, or agree to the loss with SetOptions({braced(repr(table.name))}, "
+        f"RunSQL before, or agree to the loss with SetOptions({escape_braces(repr(table.name))}, "
         "as_found=[]) in this migration"
     )

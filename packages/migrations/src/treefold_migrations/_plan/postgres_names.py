@@ -15,7 +15,7 @@ Example, a query finds each name, and writes the statement that the runner sends
 from __future__ import annotations
 
 from treefold_migrations._plan.changes import TableChange
-from treefold_migrations._plan.statements import text
+from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import MAX_IDENTIFIER, TableDef, quote
 
@@ -50,7 +50,7 @@ def rename_implicit(change: TableChange) -> list[Step]:
         if column.name in change.sources and (moved or change.sources[column.name] != column.name)
     ]
     steps += [
-        _sequence(after, column.name)
+        _rename_sequence(after, column.name)
         for column in kept
         if old[change.sources[column.name]].identity
     ]
@@ -58,7 +58,7 @@ def rename_implicit(change: TableChange) -> list[Step]:
     return steps + ([_not_null(after, required)] if required else [])
 
 
-def _step(sql: str, table: TableDef, what: str) -> Step:
+def _build_rename_step(sql: str, table: TableDef, what: str) -> Step:
     return Step(
         sql,
         lock="ACCESS EXCLUSIVE",
@@ -69,23 +69,23 @@ def _step(sql: str, table: TableDef, what: str) -> Step:
 
 
 def _primary_key(table: TableDef) -> Step:
-    wanted = text(object_name(table.name, "", "pkey"))
-    return _step(
+    wanted = quote_literal(object_name(table.name, "", "pkey"))
+    return _build_rename_step(
         f"SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, conname, "
-        f"{wanted}) FROM pg_constraint WHERE conrelid = {text(quote(table.name))}::regclass "
-        f"AND contype = 'p' AND conname <> {wanted}",
+        f"{wanted}) FROM pg_constraint WHERE conrelid = "
+        f"{quote_literal(quote(table.name))}::regclass AND contype = 'p' AND conname <> {wanted}",
         table,
         "primary key",
     )
 
 
-def _sequence(table: TableDef, column: str) -> Step:
-    wanted = text(object_name(table.name, column, "seq"))
-    return _step(
+def _rename_sequence(table: TableDef, column: str) -> Step:
+    wanted = quote_literal(object_name(table.name, column, "seq"))
+    return _build_rename_step(
         f"SELECT format('ALTER SEQUENCE %s RENAME TO %I', found.oid::regclass, {wanted}) "
         "FROM pg_class AS found WHERE found.oid = "
-        f"pg_get_serial_sequence({text(quote(table.name))}, {text(column)})::regclass "
-        f"AND found.relname <> {wanted}",
+        f"pg_get_serial_sequence({quote_literal(quote(table.name))}, "
+        f"{quote_literal(column)})::regclass AND found.relname <> {wanted}",
         table,
         f"sequence of {column}",
     )
@@ -93,16 +93,16 @@ def _sequence(table: TableDef, column: str) -> Step:
 
 def _not_null(table: TableDef, columns: list[str]) -> Step:
     wanted = ", ".join(
-        f"({text(column)}, {text(object_name(table.name, column, 'not_null'))})"
+        f"({quote_literal(column)}, {quote_literal(object_name(table.name, column, 'not_null'))})"
         for column in columns
     )
     rename = "format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, {}, {})"
     aside = "'renamed_' || oid"  # two columns may take over each other's names
-    return _step(
+    return _build_rename_step(
         "WITH found AS (SELECT c.oid, c.conrelid, c.conname, wanted.name FROM pg_constraint AS c "
         "JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1] JOIN "
         f"(VALUES {wanted}) AS wanted (col, name) ON wanted.col = a.attname "
-        f"WHERE c.conrelid = {text(quote(table.name))}::regclass AND c.contype = 'n' "
+        f"WHERE c.conrelid = {quote_literal(quote(table.name))}::regclass AND c.contype = 'n' "
         f"AND c.conname <> wanted.name) SELECT sql FROM (SELECT 1 AS place, "
         f"{rename.format('conname', aside)} AS sql FROM found UNION ALL "
         f"SELECT 2, {rename.format(aside, 'name')} FROM found) AS renames ORDER BY place",

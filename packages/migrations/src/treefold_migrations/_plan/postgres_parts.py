@@ -20,7 +20,7 @@ from treefold_migrations._plan.changes import Part, column_checks, ordered_renam
 from treefold_migrations._plan.guards import breaks_check, no_duplicates, no_orphans
 from treefold_migrations._plan.postgres_names import object_name
 from treefold_migrations._plan.postgres_rewrites import INDEXES
-from treefold_migrations._plan.statements import alter, text
+from treefold_migrations._plan.statements import alter_table, quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm import schema
 from treefold_orm.schema import quote
@@ -40,12 +40,12 @@ def is_plain_index(part: Part) -> bool:
     return not isinstance(part, (schema.ForeignKeyDef, schema.CheckDef, schema.ExclusionDef))
 
 
-def drop(table: str, part: Part, *, fresh: bool) -> Step:
+def drop_part(table: str, part: Part, *, fresh: bool) -> Step:
     """Drop a constraint or index."""
     name = quote(part.name)
     if not is_plain_index(part):
         summary = f"drop constraint {part.name}"
-        return alter(table, f"DROP CONSTRAINT {name}", summary, lock=EXCLUSIVE)
+        return alter_table(table, f"DROP CONSTRAINT {name}", summary, lock=EXCLUSIVE)
     kind = "search" if isinstance(part, schema.SearchDef) else "index"
     summary = f"drop {kind} {part.name}"
     if fresh:
@@ -56,14 +56,16 @@ def drop(table: str, part: Part, *, fresh: bool) -> Step:
 
 def drop_all(table: str, work: Alteration, parts: Iterable[Part]) -> list[Step]:
     """Drop parts, but for those that go with a dropped column."""
-    return [drop(table, p, fresh=work.fresh) for p in parts if not work.goes_with_column(p)]
+    return [
+        drop_part(table, p, fresh=work.is_new_table) for p in parts if not work.goes_with_column(p)
+    ]
 
 
 def drop_parts(work: Alteration) -> list[Step]:
     """Drop removed parts of a table, but for foreign keys."""
     old, new = work.current, work.after
     steps: list[Step] = []
-    for found in work.kinds():
+    for found in work.compare_all_parts():
         steps += drop_all(old.name, work, found.dropped)
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
         steps.append(_drop_primary_key(new))
@@ -73,7 +75,8 @@ def drop_parts(work: Alteration) -> list[Step]:
 def _drop_primary_key(table: schema.TableDef) -> Step:
     return Step(
         "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) FROM "
-        f"pg_constraint WHERE conrelid = {text(quote(table.name))}::regclass AND contype = 'p'",
+        f"pg_constraint WHERE conrelid = {quote_literal(quote(table.name))}::regclass AND contype "
+        "= 'p'",
         lock=EXCLUSIVE,
         table=table.name,
         summary=f"drop the primary key of {table.name}",
@@ -87,7 +90,7 @@ def rename_parts(
     """Rename the constraints and indexes that stay."""
     table = work.after.name
     found: list[tuple[Part, Part]] = [*keys]
-    for kind in work.kinds():
+    for kind in work.compare_all_parts():
         found += kind.renamed
     indexes = {a.name for a, _ in found if is_plain_index(a)}
     pairs = ordered_renames([(a.name, b.name) for a, b in found], "treefold_name_")
@@ -100,29 +103,29 @@ def rename_parts(
             steps.append(Step(sql, lock=SHARED, table=table, summary=summary))
         else:
             clause = f"RENAME CONSTRAINT {quote(before)} TO {quote(after)}"
-            steps.append(alter(table, clause, summary, lock=EXCLUSIVE))
+            steps.append(alter_table(table, clause, summary, lock=EXCLUSIVE))
     return steps
 
 
 def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Add new parts of a table, but for foreign keys."""
-    old, new, fresh = work.current, work.after, work.fresh
+    old, new, fresh = work.current, work.after, work.is_new_table
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
         steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
-    for check in work.parts(column_checks(old), column_checks(new)).added:
+    for check in work.compare_parts(column_checks(old), column_checks(new)).added:
         steps += add_check(new, check, fresh=fresh)
-    for unique in work.parts(old.uniques, new.uniques).added:
+    for unique in work.compare_parts(old.uniques, new.uniques).added:
         steps += add_unique(new, unique, dialect, fresh=fresh)
-    for exclusion in work.parts(old.exclusions, new.exclusions).added:
+    for exclusion in work.compare_parts(old.exclusions, new.exclusions).added:
         clause = f"ADD {schema.constraint_clause(exclusion)}"
         summary = f"add constraint {exclusion.name}"
-        made = alter(new.name, clause, summary, lock=EXCLUSIVE)
+        made = alter_table(new.name, clause, summary, lock=EXCLUSIVE)
         steps.append(replace(made, blocks="" if fresh else INDEXES))
-    for index in work.parts(old.indexes, new.indexes).added:
+    for index in work.compare_parts(old.indexes, new.indexes).added:
         sql = schema.statements(schema.CreateIndex(new.name, index), dialect)[0]
         steps.append(build_index(new.name, index.name, sql, fresh=fresh))
-    for search in work.parts(old.searches, new.searches).added:
+    for search in work.compare_parts(old.searches, new.searches).added:
         sql = schema.statements(schema.CreateSearchIndex(search), dialect)[0]
         steps.append(build_index(new.name, search.name, sql, fresh=fresh, kind="search"))
     return steps
@@ -132,7 +135,7 @@ def _add_primary_key(table: schema.TableDef) -> Step:
     columns = ", ".join(map(quote, table.primary_key))
     name = quote(object_name(table.name, "", "pkey"))
     clause = f"ADD CONSTRAINT {name} PRIMARY KEY ({columns})"
-    return alter(table.name, clause, f"add the primary key of {table.name}", lock=EXCLUSIVE)
+    return alter_table(table.name, clause, f"add the primary key of {table.name}", lock=EXCLUSIVE)
 
 
 def build_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "index") -> Step:
@@ -150,15 +153,15 @@ def build_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "in
     )
 
 
-def validated(
+def add_validated_constraint(
     table: schema.TableDef, name: str, clause: str, *, explain: Step | None
 ) -> list[Step]:
     """Add a constraint for new rows, then test the rows that are there."""
     lock = BRIEF if " FOREIGN KEY " in clause else EXCLUSIVE
     summary = f"add constraint {name}, not validated yet"
-    added = alter(table.name, f"ADD {clause} NOT VALID", summary, lock=lock)
+    added = alter_table(table.name, f"ADD {clause} NOT VALID", summary, lock=lock)
     validate = f"VALIDATE CONSTRAINT {quote(name)}"
-    tested = alter(table.name, validate, f"validate constraint {name}", lock=SHARED)
+    tested = alter_table(table.name, validate, f"validate constraint {name}", lock=SHARED)
     undo = f"ALTER TABLE {quote(table.name)} DROP CONSTRAINT IF EXISTS {quote(name)}"
     return [replace(added, undo=undo), replace(tested, transactional=False, explain=explain)]
 
@@ -167,8 +170,8 @@ def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) ->
     """Add a check."""
     clause = schema.constraint_clause(check)
     if fresh:
-        return [alter(table.name, f"ADD {clause}", f"add constraint {check.name}")]
-    return validated(table, check.name, clause, explain=breaks_check(table, check))
+        return [alter_table(table.name, f"ADD {clause}", f"add constraint {check.name}")]
+    return add_validated_constraint(table, check.name, clause, explain=breaks_check(table, check))
 
 
 def add_unique(
@@ -182,7 +185,7 @@ def add_unique(
         return [replace(build_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
     summary = f"add constraint {unique.name}"
     if fresh:
-        return [alter(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
+        return [alter_table(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
     index = schema.IndexDef(unique.name, tuple(map(quote, unique.columns)), "", unique.include)
     create = schema.CreateIndex(
         table.name, index, unique=True, nulls_distinct=unique.nulls_distinct
@@ -193,7 +196,7 @@ def add_unique(
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
     return [
         replace(built, explain=explain),
-        alter(table.name, using, summary, lock=EXCLUSIVE),
+        alter_table(table.name, using, summary, lock=EXCLUSIVE),
     ]
 
 
@@ -205,4 +208,4 @@ def add_foreign_key(
     if fresh:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
     clause = schema.constraint_clause(key)
-    return validated(table, key.name, clause, explain=no_orphans(table, key))
+    return add_validated_constraint(table, key.name, clause, explain=no_orphans(table, key))

@@ -28,7 +28,7 @@ from treefold_migrations._plan.changes import (
     columns_by_name,
     is_constant,
 )
-from treefold_migrations._plan.statements import bare, text
+from treefold_migrations._plan.statements import quote_literal, strip_indexes
 from treefold_migrations._plan.step import Step
 from treefold_orm import schema
 from treefold_orm.schema import quote
@@ -66,7 +66,7 @@ def not_enforced() -> Step:
 
 def keys_hold(tables: Sequence[str]) -> Step:
     """A step that stops where a reference from or to these tables points to no row."""
-    listed = ", ".join(text(name) for name in tables)
+    listed = ", ".join(quote_literal(name) for name in tables)
     return Step(
         "",
         table=tables[0],
@@ -84,55 +84,68 @@ def keys_hold(tables: Sequence[str]) -> Step:
     )
 
 
-def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
+def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     """The steps of one rebuild."""
     after, current = job.after, job.current
-    values = _values(job)
+    values = _build_column_values(job)
     name, new = quote(after.name), quote(NEW)
     listed = ", ".join(quote(column) for column in values)
     taken = ", ".join(values.values())
     count = f"(SELECT count(*) FROM {new})"
     wanted = f"(SELECT count(*) FROM {name})"
 
-    def step(sql: str, summary: str, **more: object) -> Step:
+    def build_step(sql: str, summary: str, **more: object) -> Step:
         return replace(Step(sql, table=after.name, summary=summary, hidden=True), **more)
 
     what = f"rebuild {after.name}"
-    create = schema.statements(schema.CreateTable(replace(bare(after), name=NEW)), dialect)[0]
+    create = schema.statements(
+        schema.CreateTable(replace(strip_indexes(after), name=NEW)), dialect
+    )[0]
     return [
-        *(replace(guard, hidden=True) for guard in _guards(job, values)),
-        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", what, known=_known(job), hidden=False),
-        step(_keep(job), f"{what}: keep triggers and indexes"),
-        step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
-        step(_create(create, after, dialect), f"{what}: create the new table", generates=True),
-        step(
+        *(replace(guard, hidden=True) for guard in _build_guards(job, values)),
+        build_step(
+            f"DROP TABLE IF EXISTS temp.{quote(KEPT)}",
+            what,
+            known=_build_known_parts(job),
+            hidden=False,
+        ),
+        build_step(_keep_triggers_and_indexes(job), f"{what}: keep triggers and indexes"),
+        build_step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
+        build_step(
+            _choose_create_statement(create, after, dialect),
+            f"{what}: create the new table",
+            generates=True,
+        ),
+        build_step(
             f"INSERT INTO {new} ({listed}) SELECT {taken} FROM {quote(current.name)}",
             f"{what}: copy the rows",
             verify=f"SELECT {wanted}, {count} WHERE {wanted} <> {count}",
-            problem=f"{guards.braced(after.name)}: {{0}} rows became {{1}} rows in the copy",
+            problem=f"{guards.escape_braces(after.name)}: {{0}} rows became {{1}} rows in the copy",
         ),
-        step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
-        step("PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"),
-        step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),
-        step("PRAGMA legacy_alter_table = OFF", f"{what}: done with renaming"),
+        build_step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
+        build_step(
+            "PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"
+        ),
+        build_step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),
+        build_step("PRAGMA legacy_alter_table = OFF", f"{what}: done with renaming"),
         *job.again,
         *job.rest,
-        step(
+        build_step(
             f"SELECT sql FROM temp.{quote(KEPT)} ORDER BY place",
             f"{what}: restore triggers and indexes",
             generates=True,
         ),
-        step(f"DROP TABLE temp.{quote(KEPT)}", f"{what}: clean up"),
+        build_step(f"DROP TABLE temp.{quote(KEPT)}", f"{what}: clean up"),
     ]
 
 
-def _known(job: Rebuild) -> Known | None:
+def _build_known_parts(job: Rebuild) -> Known | None:
     return None if job.change.agreed else Known(job.current, job.change.findings)
 
 
-def _keep(job: Rebuild) -> str:
-    name = text(job.after.name)
-    own = ", ".join(text(index) for index in sorted(job.own_indexes)) or "''"
+def _keep_triggers_and_indexes(job: Rebuild) -> str:
+    name = quote_literal(job.after.name)
+    own = ", ".join(quote_literal(index) for index in sorted(job.own_indexes)) or "''"
     # a view that names the table is read once, which fails if it lacks a column now
     return (
         f"CREATE TEMP TABLE {quote(KEPT)} AS SELECT rowid AS place, sql FROM sqlite_master "
@@ -146,19 +159,21 @@ def _keep(job: Rebuild) -> str:
 def _keep_sequence(table: schema.TableDef) -> str:
     insert = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
-        f"' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = {text(table.name)}"
+        "' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = "
+        f"{quote_literal(table.name)}"
     )
     # a row of its own, where the table is empty: the new table has no line in the sequences yet
     first = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT -1, 'INSERT INTO sqlite_sequence (name, seq) "
         "SELECT ' || quote(name) || ', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE "
-        f"name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = {text(table.name)}"
+        "name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = "
+        f"{quote_literal(table.name)}"
     )
     there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
-    return f"SELECT {text(first)} {there} UNION ALL SELECT {text(insert)} {there}"
+    return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(insert)} {there}"
 
 
-def _create(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
+def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
     counting = sql
     if len(table.primary_key) == 1:
         key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
@@ -166,31 +181,34 @@ def _create(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
     return (
         "SELECT CASE WHEN upper(sql) LIKE '%PRIMARY KEY AUTOINCREMENT%' "
         f"THEN {schema.literal(counting, dialect)} ELSE {schema.literal(sql, dialect)} END "
-        f"FROM sqlite_master WHERE type = 'table' AND name = {text(table.name)} COLLATE NOCASE"
+        f"FROM sqlite_master WHERE type = 'table' AND name = {quote_literal(table.name)} COLLATE "
+        "NOCASE"
     )
 
 
-def _values(job: Rebuild) -> dict[str, str]:
+def _build_column_values(job: Rebuild) -> dict[str, str]:
     before = columns_by_name(job.current)
     return {
-        column.name: _value(job, column, before.get(job.sources.get(column.name, "")))
+        column.name: _build_value_sql(job, column, before.get(job.sources.get(column.name, "")))
         for column in job.after.columns
         if column.name in job.sources or not column.identity
     }
 
 
-def _value(job: Rebuild, column: schema.ColumnDef, source: schema.ColumnDef | None) -> str:
+def _build_value_sql(
+    job: Rebuild, column: schema.ColumnDef, source: schema.ColumnDef | None
+) -> str:
     fill = job.change.fills.get(column.name, "")
     if source is None:
         return fill or column.default or "NULL"
     value = quote(source.name)
     conversion = job.change.conversions.get(column.name)
     if conversion is not None:
-        value = conversion.of(value)
+        value = conversion.value_of(value)
     return f"COALESCE({value}, {fill})" if fill and not column.null else value
 
 
-def _guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
+def _build_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     current, after = job.current, job.after
     before, fills = columns_by_name(current), job.change.fills
     steps: list[Step] = []
@@ -207,10 +225,10 @@ def _guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
         if conversion is not None and conversion.misfit:
             misfit = conversion.misfit_of(quote(source.name))
             problem = (
-                f"hold {conversion.what} in {guards.braced(column.name)}, which its new type does "
-                "not take; change them first, or give an expression with using="
+                f"hold {conversion.what} in {guards.escape_braces(column.name)}, which its new "
+                "type does not take; change them first, or give an expression with using="
             )
-            steps.append(guards.guard(current, misfit, problem))
+            steps.append(guards.build_guard(current, misfit, problem))
     return steps + _constraint_guards(job, values)
 
 
@@ -218,7 +236,7 @@ def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     after, current = job.after, job.current
     keys = tuple(key for key in after.primary_key if key in values)
     table = replace(current, primary_key=keys)
-    source = guards.selected(current, values, list(values))
+    source = guards.build_values_subquery(current, values, list(values))
     converted = set(job.change.conversions) | set(job.change.fills)
     known = {check.sql for check in column_checks(current)}
     fills = job.change.fills

@@ -32,11 +32,11 @@ _BODY = re.compile(rf"\b{_ALTERS} TABLE\b", re.IGNORECASE)
 
 def lock_of(sql: str) -> str:
     """Return the strongest lock that others wait for, empty where there is none."""
-    found = [_lock(written, words) for written, words in split_statements(sql)]
+    found = [_find_statement_lock(written, words) for written, words in split_statements(sql)]
     return next((lock for _, lock in _LOCKS if lock in found), "")
 
 
-def _lock(written: str, words: str) -> str:
+def _find_statement_lock(written: str, words: str) -> str:
     if _NONE.search(words):
         return ""
     if words.upper().startswith("DO "):

@@ -29,16 +29,16 @@ from treefold_migrations._inspect.sqlite_losses import Known
 from treefold_migrations._plan.changes import (
     Part,
     TableChange,
+    apply_renames,
     column_checks,
     columns_by_name,
-    difference,
-    followed,
+    compare_parts,
     is_constant,
     part_mentions,
 )
-from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild
+from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild_table
 from treefold_migrations._plan.statements import (
-    alter,
+    alter_table,
     carry_out,
     create_indexes,
     create_searches,
@@ -63,12 +63,12 @@ class Alteration:
     sources: Mapping[str, str]
 
     @property
-    def dropped(self) -> list[schema.ColumnDef]:
+    def dropped_columns(self) -> list[schema.ColumnDef]:
         kept = set(self.sources.values())
         return [column for column in self.current.columns if column.name not in kept]
 
     @property
-    def added(self) -> list[schema.ColumnDef]:
+    def added_columns(self) -> list[schema.ColumnDef]:
         return [column for column in self.after.columns if column.name not in self.sources]
 
 
@@ -85,15 +85,15 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     for change, before, after in both:
         sources = change.sources
         moved = {before.name: after.name}
-        current = followed(before, moved, {})
+        current = apply_renames(before, moved, {})
         if native:
-            current = followed(before, tables, columns)
+            current = apply_renames(before, tables, columns)
             sources = {new: new for new in sources}
         works.append(Alteration(change, current, after, sources))
     for work in works:
         # before names change: the triggers of a search say the names of its index, too
         steps += _drop_moved_searches(work, dialect)
-    steps += _renames(works, native=native)
+    steps += _rename_tables_and_columns(works, native=native)
     new = [c.after for c in changes if c.after and not c.before]
     for table in new:
         steps += create_table(table, dialect)
@@ -102,12 +102,12 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
         if _needs_rebuild(work):
             _refuse_loss(work)
             rebuilt.append(work.after.name)
-            steps += rebuild(_rebuild_of(work, dialect), dialect)
+            steps += rebuild_table(_rebuild_of(work, dialect), dialect)
         else:
-            steps += _alter(work, dialect)
+            steps += _alter_table(work, dialect)
     gone = [c.before for c in changes if c.before and not c.after]
     for table in gone:
-        steps += _drop(table, dialect)
+        steps += _drop_table(table, dialect)
     for table in new:
         # a name may come free by then
         steps += create_indexes(table.name, schema.indexes_of(table), dialect)
@@ -164,7 +164,7 @@ def _drop_search(search: schema.SearchDef, dialect: schema.Dialect) -> list[Step
     return carry_out(drop, dialect, search.table, f"drop search {search.name}")
 
 
-def _renames(works: Sequence[Alteration], *, native: bool) -> list[Step]:
+def _rename_tables_and_columns(works: Sequence[Alteration], *, native: bool) -> list[Step]:
     steps = rename_tables([work.change for work in works])
     for work in works if native else ():
         steps += rename_columns(work.after.name, work.change.sources)
@@ -183,11 +183,11 @@ def _needs_rebuild(work: Alteration) -> bool:
             for part in ("type", "default", "identity", "null")
         ):
             return True
-    if difference(_unique_constraints(old), _unique_constraints(new)):
+    if compare_parts(_unique_constraints(old), _unique_constraints(new)):
         return True
     return (
-        any(not _can_add(work, column) for column in work.added)
-        or any(not _can_drop(work, column) for column in work.dropped)
+        any(not _can_add(work, column) for column in work.added_columns)
+        or any(not _can_drop(work, column) for column in work.dropped_columns)
         or _constraints_need_rebuild(work)
     )
 
@@ -217,11 +217,11 @@ def _can_drop(work: Alteration, column: schema.ColumnDef) -> bool:
 
 def _constraints_need_rebuild(work: Alteration) -> bool:
     old, new = work.current, work.after
-    gone = frozenset(column.name for column in work.dropped)
-    come = frozenset(column.name for column in work.added)
-    keys = difference(old.foreign_keys, new.foreign_keys)
-    checks = difference(column_checks(old), column_checks(new))
-    own_checks = {column.check_name for column in work.added if column.checks}
+    gone = frozenset(column.name for column in work.dropped_columns)
+    come = frozenset(column.name for column in work.added_columns)
+    keys = compare_parts(old.foreign_keys, new.foreign_keys)
+    checks = compare_parts(column_checks(old), column_checks(new))
+    own_checks = {column.check_name for column in work.added_columns if column.checks}
     return (
         bool(keys.renamed or checks.renamed or keys.dropped)
         or any(key.column not in come for key in keys.added)
@@ -230,27 +230,27 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     )
 
 
-def _alter(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     old, new = work.current, work.after
     steps = _drop_indexes(work)
 
     def alter_it(clause: str, summary: str) -> None:
-        steps.append(alter(new.name, clause, summary))
+        steps.append(alter_table(new.name, clause, summary))
 
-    for column in work.dropped:
+    for column in work.dropped_columns:
         alter_it(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
         if not (work.change.agreed or work.change.fresh):
             known = Known(replace(old, name=new.name), work.change.findings, column.name)
             steps[-1] = replace(steps[-1], known=known)
-    for column in work.added:
+    for column in work.added_columns:
         clause = schema.column_clause(column, replace(new, primary_key=()), dialect)
         key = next((k for k in new.foreign_keys if k.column == column.name), None)
-        reference = f" {_inline(key)}" if key else ""
+        reference = f" {_build_reference_clause(key)}" if key else ""
         alter_it(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
     return steps + add_indexes(work, dialect)
 
 
-def _inline(key: schema.ForeignKeyDef) -> str:
+def _build_reference_clause(key: schema.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return (
         f"CONSTRAINT {quote(key.name)} REFERENCES {quote(key.target)} "
@@ -295,7 +295,7 @@ def _rebuild_of(work: Alteration, dialect: schema.Dialect) -> Rebuild:
     return Rebuild(work.change, work.current, work.after, work.sources, own, again, rest)
 
 
-def _drop(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
+def _drop_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     steps = [step for search in table.searches for step in _drop_search(search, dialect)]
     sql = f"DROP TABLE {quote(table.name)}"
     return [*steps, Step(sql, table=table.name, summary=f"drop table {table.name}")]

@@ -20,15 +20,15 @@ def split_script(sql: str) -> list[str]:
     Raises `PlanError` for one that begins or ends a transaction among others, since the file has
     one already.
     """
-    found = list(_statements(sql))
+    found = list(_split_statements(sql))
     if len(found) < 2:
         return [sql] if found else []
     for statement in found:
         word = tokens_of(statement)[0].value
         if word in _TRANSACTIONS:
             raise PlanError(
-                f"RunSQL cannot hold {word.upper()} among other statements, got {_shown(sql)!r}; "
-                "take it out: the statements of a file are one transaction"
+                f"RunSQL cannot hold {word.upper()} among other statements, got "
+                f"{_shorten_sql(sql)!r}; take it out: the statements of a file are one transaction"
             )
     return found
 
@@ -36,12 +36,12 @@ def split_script(sql: str) -> list[str]:
 _TRANSACTIONS = frozenset({"begin", "commit", "end", "rollback"})
 
 
-def _shown(sql: str) -> str:
+def _shorten_sql(sql: str) -> str:
     words = " ".join(sql.split())
     return f"{words[:60]}..." if len(words) > 60 else words
 
 
-def _statements(sql: str) -> Iterator[str]:
+def _split_statements(sql: str) -> Iterator[str]:
     start = begun = 0
     tokens = tokens_of(sql)
     for place, token in enumerate(tokens):

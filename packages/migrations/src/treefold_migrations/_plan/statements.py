@@ -19,12 +19,12 @@ from treefold_orm import schema
 from treefold_orm.schema import quote
 
 
-def text(value: str) -> str:
+def quote_literal(value: str) -> str:
     """A literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
-def alter(table: str, clause: str, summary: str, *, lock: str = "") -> Step:
+def alter_table(table: str, clause: str, summary: str, *, lock: str = "") -> Step:
     """One ALTER TABLE."""
     sql = f"ALTER TABLE {quote(table)} {clause}"
     return Step(sql, lock=lock, table=table, summary=summary)
@@ -39,7 +39,7 @@ def carry_out(
     ]
 
 
-def bare(table: schema.TableDef) -> schema.TableDef:
+def strip_indexes(table: schema.TableDef) -> schema.TableDef:
     """A table without what is created after it: its indexes and searches."""
     constraints = tuple(unique for unique in table.uniques if not unique.is_index)
     return replace(table, uniques=constraints, indexes=(), searches=())
@@ -47,7 +47,7 @@ def bare(table: schema.TableDef) -> schema.TableDef:
 
 def create_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     """Create a table without its indexes and searches."""
-    create = schema.CreateTable(bare(table))
+    create = schema.CreateTable(strip_indexes(table))
     return carry_out(create, dialect, table.name, f"create table {table.name}")
 
 
@@ -79,7 +79,7 @@ def rename_tables(changes: Sequence[TableChange], *, lock: str = "") -> list[Ste
     """Rename the tables that stay."""
     pairs = [(c.before.name, c.after.name) for c in changes if c.before and c.after]
     return [
-        alter(old, f"RENAME TO {quote(new)}", f"rename table {old} to {new}", lock=lock)
+        alter_table(old, f"RENAME TO {quote(new)}", f"rename table {old} to {new}", lock=lock)
         for old, new in ordered_renames(pairs, "treefold_table_")
     ]
 
@@ -88,7 +88,7 @@ def rename_columns(table: str, sources: Mapping[str, str], *, lock: str = "") ->
     """Rename the columns of a table, which are given with their names before."""
     pairs = [(old, new) for new, old in sources.items()]
     return [
-        alter(
+        alter_table(
             table,
             f"RENAME COLUMN {quote(old)} TO {quote(new)}",
             f"rename column {table}.{old} to {new}",

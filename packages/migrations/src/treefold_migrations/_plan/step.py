@@ -62,6 +62,6 @@ class Step:
     blocks: str = ""
 
     @property
-    def blocking(self) -> bool:
+    def blocks_writers(self) -> bool:
         """True where others cannot write rows, or not even read them, beside the step."""
         return self.lock.upper() in BLOCKING

@@ -46,7 +46,7 @@ class Trace:
         self._using: dict[Place, str] = {}
         self._altered: set[Place] = set()
 
-    def fits(self, operation: Operation) -> bool:
+    def can_add_operation(self, operation: Operation) -> bool:
         """True where the operation can be planned together with those before it."""
         match operation:
             case CreateTable(name=name) | RenameTable(new=name):
@@ -59,7 +59,7 @@ class Trace:
             case _:
                 return True
 
-    def add(self, operation: Operation, after: SchemaState) -> None:
+    def add_operation(self, operation: Operation, after: SchemaState) -> None:
         """Follow one operation; `after` is the state that it leads to."""
         match operation:
             case CreateTable(name=name, fields=fields):
@@ -70,35 +70,35 @@ class Trace:
             case RenameTable(old=old, new=new):
                 self._tables[new] = self._tables.pop(old)
                 self._fields[new] = self._fields.pop(old)
-                self._move({(old, name): (new, name) for name in self._fields[new]})
+                self._move_places({(old, name): (new, name) for name in self._fields[new]})
             case AddField(table=table, name=name, fill=fill):
                 self._fields[table][name] = None
-                self._fill((table, name), fill, after)
+                self._record_fill((table, name), fill, after)
             case DropField(table=table, name=name):
                 del self._fields[table][name]
             case RenameField(table=table, old=old, new=new):
                 fields = self._fields[table]
                 self._fields[table] = {new if n == old else n: o for n, o in fields.items()}
-                self._move({(table, old): (table, new)})
+                self._move_places({(table, old): (table, new)})
             case AlterField(table=table, name=name, fill=fill):
                 self._altered.add((table, name))
-                self._fill((table, name), fill, after)
+                self._record_fill((table, name), fill, after)
                 using = operation.using_on(self._dialect.name)
                 if using:
                     self._using[table, name] = using
             case _:
                 pass
 
-    def _move(self, moved: dict[Place, Place]) -> None:
+    def _move_places(self, moved: dict[Place, Place]) -> None:
         self._fills = {moved.get(place, place): sql for place, sql in self._fills.items()}
         self._using = {moved.get(place, place): sql for place, sql in self._using.items()}
         self._altered = {moved.get(place, place) for place in self._altered}
 
-    def _fill(self, place: Place, value: Any, after: SchemaState) -> None:
+    def _record_fill(self, place: Place, value: Any, after: SchemaState) -> None:
         if value is not MISSING and value is not None:
             self._fills[place] = fill_sql(after, *place, value, self._dialect)
 
-    def answers(self, fresh: frozenset[str]) -> Answers:
+    def build_answers(self, fresh: frozenset[str]) -> Answers:
         """Knowledge of the planner besides the states."""
         tables = {new: old for new, old in self._tables.items() if old and old != new}
         fields = {

@@ -29,7 +29,7 @@ def state_of(history: History, applied: Applied, dialect: Dialect) -> SchemaStat
 
     Raises `HistoryError` for files that do not fit the records.
     """
-    schedule.check(history, applied)
+    schedule.check_history(history, applied)
     state = schema_now(history, applied, dialect)
     for entry in half_done(applied):
         for operation in ended_operations(history, applied, entry, Target(dialect)):
@@ -52,8 +52,8 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
     state = state_of(runner.history, runner.applied(), dialect)
     wanted = render_state(state, dialect)
-    found = compare_database(wanted, alias, ignored=_unmanaged(state))
-    return unexpected(state, found)
+    found = compare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
+    return filter_unexpected(state, found)
 
 
 async def adrift(history: History, alias: str = "default") -> list[Difference]:
@@ -61,11 +61,11 @@ async def adrift(history: History, alias: str = "default") -> list[Difference]:
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
     state = state_of(runner.history, await runner.aapplied(), dialect)
     wanted = render_state(state, dialect)
-    found = await acompare_database(wanted, alias, ignored=_unmanaged(state))
-    return unexpected(state, found)
+    found = await acompare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
+    return filter_unexpected(state, found)
 
 
-def unexpected(state: SchemaState, found: Iterable[Difference]) -> list[Difference]:
+def filter_unexpected(state: SchemaState, found: Iterable[Difference]) -> list[Difference]:
     """Return the differences that no table has as it was found."""
     known = {
         (name, *finding)
@@ -75,5 +75,5 @@ def unexpected(state: SchemaState, found: Iterable[Difference]) -> list[Differen
     return [difference for difference in found if (difference.table, *difference.key) not in known]
 
 
-def _unmanaged(state: SchemaState) -> list[str]:
+def _list_unmanaged_tables(state: SchemaState) -> list[str]:
     return [name for name, table in state.tables.items() if not table.options.managed]

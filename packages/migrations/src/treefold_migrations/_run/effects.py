@@ -1,8 +1,8 @@
 """Flows: the work of the runner as generators, so that both halves run the same code.
 
 A flow yields its next effect (a statement, a transaction around another flow, a pause, a call of
-a function) and is sent the outcome, or has the error thrown into it. Only `execute` and `aexecute`
-do anything.
+a function) and is sent the outcome, or has the error thrown into it. Only `execute_flow` and
+`aexecute_flow` do anything.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ Effect = Statement | Atomic | Pause | Call
 Flow = Generator[Effect, Any, T]
 
 
-def rows(sql: str, *args: Any) -> Operation[list[Any]]:
+def fetch_rows(sql: str, *args: Any) -> Operation[list[Any]]:
     """Run a query."""
     return (yield Statement("rows", sql, args))
 
 
-def count(sql: str, *args: Any) -> Operation[int]:
+def run_statement(sql: str, *args: Any) -> Operation[int]:
     """Run a statement, and return the number of rows that it changed."""
     return (yield Statement("count", sql, args))
 
 
-def script(*statements: str) -> Operation[None]:
+def run_script(*statements: str) -> Operation[None]:
     """Run statements without arguments."""
     for sql in statements:
         yield Statement("script", sql)
 
 
-def execute(held: HeldConnection, flow: Flow[T]) -> T:
+def execute_flow(held: HeldConnection, flow: Flow[T]) -> T:
     """Run a flow on a connection, blocking this thread."""
     step: Callable[[], Effect] = partial(flow.send, None)
     while True:
@@ -70,20 +70,20 @@ def execute(held: HeldConnection, flow: Flow[T]) -> T:
         except StopIteration as stop:
             return stop.value
         try:
-            outcome = _perform(held, effect)
+            outcome = _perform_effect(held, effect)
         except BaseException as error:  # the flow decides
             step = partial(flow.throw, error)
         else:
             step = partial(flow.send, outcome)
 
 
-def _perform(held: HeldConnection, effect: Effect) -> Any:
+def _perform_effect(held: HeldConnection, effect: Effect) -> Any:
     match effect:
         case Statement():
-            return held.run(_single(effect))
+            return held.run(_yield_statement(effect))
         case Atomic(flow):
             with held.transaction():
-                return execute(held, flow)
+                return execute_flow(held, flow)
         case Pause(seconds):
             time.sleep(seconds)
             return None
@@ -91,7 +91,7 @@ def _perform(held: HeldConnection, effect: Effect) -> Any:
             return held.call(function, *args)
 
 
-async def aexecute(held: HeldConnection, flow: Flow[T]) -> T:
+async def aexecute_flow(held: HeldConnection, flow: Flow[T]) -> T:
     """Run a flow on a connection."""
     step: Callable[[], Effect] = partial(flow.send, None)
     while True:
@@ -100,20 +100,20 @@ async def aexecute(held: HeldConnection, flow: Flow[T]) -> T:
         except StopIteration as stop:
             return stop.value
         try:
-            outcome = await _aperform(held, effect)
+            outcome = await _aperform_effect(held, effect)
         except BaseException as error:  # the flow decides
             step = partial(flow.throw, error)
         else:
             step = partial(flow.send, outcome)
 
 
-async def _aperform(held: HeldConnection, effect: Effect) -> Any:
+async def _aperform_effect(held: HeldConnection, effect: Effect) -> Any:
     match effect:
         case Statement():
-            return await held.arun(_single(effect))
+            return await held.arun(_yield_statement(effect))
         case Atomic(flow):
             async with held.transaction():
-                return await aexecute(held, flow)
+                return await aexecute_flow(held, flow)
         case Pause(seconds):
             await asyncio.sleep(seconds)
             return None
@@ -121,5 +121,5 @@ async def _aperform(held: HeldConnection, effect: Effect) -> Any:
             return await held.acall(function, *args)
 
 
-def _single(statement: Statement) -> Operation[Any]:
+def _yield_statement(statement: Statement) -> Operation[Any]:
     return (yield statement)

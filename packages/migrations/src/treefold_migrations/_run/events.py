@@ -32,5 +32,5 @@ class Event:
 Listener = Callable[[Event], object]
 
 
-def silent(_event: Event) -> None:
+def ignore_event(_event: Event) -> None:
     """Ignore an event."""

@@ -14,15 +14,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from treefold_migrations._base.errors import MigrationError, RunError
-from treefold_migrations._plan.perform import perform
+from treefold_migrations._plan.perform import perform_step
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.effects import Atomic, Call, Flow, Pause, count, rows, script
+from treefold_migrations._run.effects import (
+    Atomic,
+    Call,
+    Flow,
+    Pause,
+    fetch_rows,
+    run_script,
+    run_statement,
+)
 from treefold_migrations._run.events import Listener
 from treefold_migrations._run.frozen import FrozenModels
 from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.open_file import OpenFile, stands_at
 from treefold_migrations._run.records import Records
-from treefold_migrations._run.remains import removal
+from treefold_migrations._run.remains import build_removal_step
 from treefold_migrations._run.timeouts import Limits, Timeouts
 from treefold_migrations._run.units import (
     FileRun,
@@ -59,7 +67,7 @@ class Engine:
     skip: bool = False
 
     @property
-    def postgres(self) -> bool:
+    def is_postgres(self) -> bool:
         """True for PostgreSQL."""
         return self.held.dialect.name == "postgres"
 
@@ -74,7 +82,7 @@ def run_file(engine: Engine, run: FileRun) -> Flow[bool]:
     return (yield from _Execution(engine, run).run())
 
 
-def again(unit: Unit) -> bool:
+def can_run_again(unit: Unit) -> bool:
     """True where a unit outside of a transaction may run again after an interruption."""
     return isinstance(unit, PythonUnit) or unit.again
 
@@ -100,10 +108,10 @@ class _Execution:
         self._file.progress = stands_at(run, known)
         begins = known is None or known.is_expanded
         phase = f" ({run.phase})" if run.phase else ""
-        self._file.tell("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
+        self._file.report_event("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip_step()
-        if self._file.progress.done >= run.whole:
+        if self._file.progress.done >= run.unit_count:
             yield Atomic(self._with_fence(self._record_end()))
         while self._file.progress.done < len(run.units):
             group = group_at(run.units, self._file.progress.done)
@@ -118,7 +126,7 @@ class _Execution:
                 with suppress(ORMError):  # a lost connection leaves the row as it is
                     yield from self._record_failure()
                 raise
-        self._file.tell("done", run.name)
+        self._file.report_event("done", run.name)
         return True
 
     def _run_guards_in_front(self, unit: Unit) -> Flow[None]:
@@ -127,7 +135,7 @@ class _Execution:
             return
         for step in unit.guards:
             if step.table:
-                self._file.tell("look", step.summary)
+                self._file.report_event("look", step.summary)
         try:
             yield from self._try_until_free(
                 lambda _: _as_transaction(self._run_guards(unit.guards))
@@ -135,13 +143,13 @@ class _Execution:
         except RunError as error:
             if isinstance(error.__cause__, ORMError):
                 raise
-            raise self._file.refuse(error) from error
+            raise self._file.build_guard_error(error) from error
 
     def _run_guards(self, guards: Sequence[Step]) -> Flow[None]:
-        timeouts = Timeouts(self._engine.limits, active=self._engine.postgres, local=True)
-        yield from timeouts.before(None)
+        timeouts = Timeouts(self._engine.limits, active=self._engine.is_postgres, local=True)
+        yield from timeouts.set_limits(None)
         for step in guards:
-            yield from perform(step)
+            yield from perform_step(step)
 
     def _skip_step(self) -> Flow[None]:
         progress = self._file.progress
@@ -157,7 +165,7 @@ class _Execution:
             failed=-1,
             started=progress.started and place != progress.done,
         )
-        yield Atomic(self._with_fence(self._engine.records.keep(self._file.progress)))
+        yield Atomic(self._with_fence(self._engine.records.save_progress(self._file.progress)))
 
     def _record_failure(self) -> Flow[None]:
         """Note in the journal that a step failed, unless what failed came after its commit."""
@@ -169,22 +177,22 @@ class _Execution:
         if progress.done or progress.started or progress.batches:
             if not self._file.has_ended:  # else it is as if it was cut off behind the statement
                 self._file.progress = replace(progress, failed=self._file.place)
-            yield from records.keep(self._file.progress)
+            yield from records.save_progress(self._file.progress)
             return
         before = progress.base if self._run.undo < 0 else progress.origin
         if before is None:
-            yield from records.clear(self._run.name)
+            yield from records.clear_progress(self._run.name)
         else:
-            yield from records.keep(before)
+            yield from records.save_progress(before)
 
     # -- transactions -----------------------------------------------------------------------------
 
     def _run_group(self, group: tuple[Unit, ...]) -> Flow[None]:
-        unenforced = not self._engine.postgres and any(
+        unenforced = not self._engine.is_postgres and any(
             isinstance(unit, SqlUnit) and unit.step.foreign_keys_off for unit in group
         )
         if unenforced:  # a pragma of SQLite that has no effect inside a transaction
-            yield from script("PRAGMA foreign_keys = OFF")
+            yield from run_script("PRAGMA foreign_keys = OFF")
         try:
             yield from self._try_until_free(
                 lambda _: _as_transaction(self._perform_group(group, unenforced=unenforced))
@@ -192,7 +200,7 @@ class _Execution:
             self._file.progress = self._file.progress_after(len(group))
         finally:
             if unenforced:
-                yield from script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
+                yield from run_script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
 
     def _try_until_free(
         self, make: Callable[[int], Flow[None]], *, alone: Unit | None = None
@@ -203,7 +211,9 @@ class _Execution:
                 yield from make(attempt)
             except (DatabaseLocked, TransactionConflict) as error:
                 if attempt + 1 < limits.attempts:
-                    self._file.tell("retry", f"{self._file.describe_step()}: {error}; trying again")
+                    self._file.report_event(
+                        "retry", f"{self._file.describe_step()}: {error}; trying again"
+                    )
                     yield Pause(limits.pause(attempt))
                     continue
                 raise self._file.give_up_waiting(error) from error
@@ -211,67 +221,69 @@ class _Execution:
                 raise self._file.give_up_step(error) from error
             except ORMError as error:
                 lost = isinstance(error, ConnectionFailed)
-                if not (alone is None or lost or self._file.has_ended or again(alone)):
+                if not (alone is None or lost or self._file.has_ended or can_run_again(alone)):
                     self._file.progress = replace(self._file.progress, started=False)
                 if not lost:
                     yield from self._remove_remains(alone)
                     yield from self._raise_reason(error)
-                raise self._file.fail(f"failed: {error}") from error
+                raise self._file.build_step_error(f"failed: {error}") from error
             return
 
     def _remove_remains(self, alone: Unit | None) -> Flow[None]:
         """Remove an index whose build failed, which a corrected file may not build again."""
-        remains = removal(alone.step, failed=True) if isinstance(alone, SqlUnit) else None
+        remains = (
+            build_removal_step(alone.step, failed=True) if isinstance(alone, SqlUnit) else None
+        )
         if remains is not None:
             with suppress(ORMError):  # the next run removes it, or drift names it
-                yield from perform(remains)
+                yield from perform_step(remains)
 
     def _run_guards_inside(self, unit: Unit) -> Flow[None]:
         """Run guards inside of a transaction, which has taken no lock that others wait for."""
         for step in unit.guards:
             try:
-                yield from perform(step)
+                yield from perform_step(step)
             except RunError as error:
-                raise self._file.refuse(error) from error
+                raise self._file.build_guard_error(error) from error
 
     def _raise_reason(self, error: ORMError) -> Flow[None]:
         """Raise the error of the guard whose rows a statement refused, where they are there."""
-        unit = self._file.unit
+        unit = self._file.current_unit
         explain = unit.step.explain if isinstance(unit, SqlUnit) else None
         if explain is None:
             return
         try:
-            yield Atomic(perform(explain))
+            yield Atomic(perform_step(explain))
         except RunError as found:
-            raise self._file.fail(f"failed: {found}") from error
+            raise self._file.build_step_error(f"failed: {found}") from error
         except ORMError:  # such as a name that the transaction had changed
             return
 
     def _perform_group(self, group: tuple[Unit, ...], *, unenforced: bool) -> Flow[None]:
         engine, run = self._engine, self._run
-        yield from engine.lock.fence()
-        timeouts = Timeouts(engine.limits, active=engine.postgres, local=True)
+        yield from engine.lock.ensure_held()
+        timeouts = Timeouts(engine.limits, active=engine.is_postgres, local=True)
         for place, unit in enumerate(group, self._file.progress.done):
             self._file.place = place
             if place in self._file.progress.skipped:
                 if place in run.shown:
-                    self._file.tell("step", f"{unit.summary} (done by hand)")
+                    self._file.report_event("step", f"{unit.summary} (done by hand)")
                 continue
             if place > self._file.progress.done:  # those of the first one ran in front
                 yield from self._run_guards_inside(unit)
-            yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
+            yield from timeouts.set_limits(unit.step if isinstance(unit, SqlUnit) else None)
             yield from self._perform_unit(unit)
         if unenforced:
             yield from self._check_references()
         done = self._file.progress.done + len(group)
-        if done == run.whole:
+        if done == run.unit_count:
             yield from self._record_end()
         else:
-            yield from engine.records.keep(self._file.progress_after(len(group)))
-        yield from engine.lock.fence()
+            yield from engine.records.save_progress(self._file.progress_after(len(group)))
+        yield from engine.lock.ensure_held()
 
     def _check_references(self) -> Flow[None]:
-        broken = yield from rows("PRAGMA foreign_key_check")
+        broken = yield from fetch_rows("PRAGMA foreign_key_check")
         if broken:
             table, _, target, _ = broken[0]
             raise RunError(
@@ -284,17 +296,19 @@ class _Execution:
     def _record_end(self) -> Flow[None]:
         records, run = self._engine.records, self._run
         if run.phase == "expand":
-            yield from records.keep(self._file.progress_after(run.whole - self._file.progress.done))
+            yield from records.save_progress(
+                self._file.progress_after(run.unit_count - self._file.progress.done)
+            )
             return
         if run.direction == "forwards":
-            yield from records.add(run.name, run.hash)
+            yield from records.add_record(run.name, run.hash)
         else:
             for name in run.recorded:
-                yield from records.remove(name)
+                yield from records.remove_record(name)
             if run.base is not None:
-                yield from records.keep(run.base)
+                yield from records.save_progress(run.base)
                 return
-        yield from records.clear(run.name)
+        yield from records.clear_progress(run.name)
 
     # -- steps outside of a transaction -----------------------------------------------------------
 
@@ -303,47 +317,49 @@ class _Execution:
         self._file.place = self._file.progress.done
         skipped = self._file.place in self._file.progress.skipped
         if skipped:
-            self._file.tell("step", f"{unit.summary} (done by hand)")
+            self._file.report_event("step", f"{unit.summary} (done by hand)")
         elif self._file.progress.started:
             skipped = yield from self._resume_step(unit)
         else:
             begun = replace(self._file.progress, started=True)
-            yield Atomic(self._with_fence(records.keep(begun)))
+            yield Atomic(self._with_fence(records.save_progress(begun)))
             self._file.progress = begun
         if not skipped:
             engine = self._engine
-            session = engine.postgres and not engine.held.pooled
+            session = engine.is_postgres and not engine.held.pooled
             timeouts = Timeouts(engine.limits, active=session, local=False)
             yield from self._try_until_free(
                 lambda attempt: self._perform_outside(unit, timeouts, attempt), alone=unit
             )
         done = self._file.progress_after(1)
-        last = done.done == self._run.whole
-        yield Atomic(self._with_fence(self._record_end() if last else records.keep(done)))
+        last = done.done == self._run.unit_count
+        yield Atomic(self._with_fence(self._record_end() if last else records.save_progress(done)))
         self._file.progress = done
 
     def _with_fence(self, flow: Flow[object]) -> Flow[None]:
-        yield from self._engine.lock.fence()
+        yield from self._engine.lock.ensure_held()
         yield from flow
 
     def _perform_outside(self, unit: Unit, timeouts: Timeouts, attempt: int) -> Flow[None]:
         step = unit.step if isinstance(unit, SqlUnit) else None
         if attempt and step is not None and step.before_retry:
-            yield from script(step.before_retry)
-        yield from timeouts.before(step)
+            yield from run_script(step.before_retry)
+        yield from timeouts.set_limits(step)
         yield from self._perform_unit(unit)
         self._file.has_ended = True
-        yield from timeouts.before(None)
+        yield from timeouts.set_limits(None)
 
     def _resume_step(self, unit: Unit) -> Flow[bool]:
-        if again(unit):
+        if can_run_again(unit):
             failed = self._file.progress.failed == self._file.place
-            remains = removal(unit.step, failed=failed) if isinstance(unit, SqlUnit) else None
+            remains = (
+                build_removal_step(unit.step, failed=failed) if isinstance(unit, SqlUnit) else None
+            )
             if remains is not None:
-                yield from perform(remains)
+                yield from perform_step(remains)
             if failed:  # from here on it may be cut off, behind its end
                 resumed = replace(self._file.progress, failed=-1)
-                yield Atomic(self._with_fence(self._engine.records.keep(resumed)))
+                yield Atomic(self._with_fence(self._engine.records.save_progress(resumed)))
                 self._file.progress = resumed
             return False
         if self._engine.interrupted == "stop":
@@ -358,43 +374,43 @@ class _Execution:
 
     def _perform_unit(self, unit: Unit) -> Flow[None]:
         if self._file.place in self._run.shown:
-            self._file.tell("step", unit.summary)
+            self._file.report_event("step", unit.summary)
         if isinstance(unit, PythonUnit):
             yield from self._call_function(unit)
             return
         step = unit.step
         if step.repeat:
             changed = 0
-            while done := (yield from count(step.sql)):
+            while done := (yield from run_statement(step.sql)):
                 changed += done
                 self._file.progress = replace(
                     self._file.progress,
                     batches=self._file.progress.batches + 1,
                     rows=self._file.progress.rows + done,
                 )
-                self._file.tell("rows", unit.summary, rows_=changed)
+                self._file.report_event("rows", unit.summary, rows_=changed)
             step = replace(step, sql="", repeat=False)
         try:
-            yield from perform(step)
+            yield from perform_step(step)
         except RunError as error:  # of its check
-            raise self._file.fail(f"failed: {error}") from error
+            raise self._file.build_step_error(f"failed: {error}") from error
 
     def _call_function(self, unit: PythonUnit) -> Flow[None]:
         held = self._engine.held
         models = FrozenModels(unit.state, using=held.alias, elsewhere=unit.elsewhere)
 
-        def tell(text: str, done: int, total: int) -> None:
-            self._file.tell("rows", text or unit.summary, rows_=done, total=total)
+        def report_rows(text: str, done: int, total: int) -> None:
+            self._file.report_event("rows", text or unit.summary, rows_=done, total=total)
 
         atomic = unit.transactional
         keep = None if atomic else self._keep_position
-        work = Work(held, keep=keep, position=self._file.progress.position, tell=tell)
+        work = Work(held, keep=keep, position=self._file.progress.position, tell=report_rows)
         try:
             yield Call(unit.function, (models, work))
         except (MigrationError, ORMError):
             raise
         except Exception as error:
-            raise self._file.fail(f"raised {type(error).__name__}: {error}") from error
+            raise self._file.build_step_error(f"raised {type(error).__name__}: {error}") from error
 
     def _keep_position(self, position: str, rows: int) -> Flow[Callable[[], None]]:
         """Write the end of a batch into the journal, in the transaction of the batch."""
@@ -405,9 +421,9 @@ class _Execution:
             batches=before.batches + (1 if rows else 0),
             rows=before.rows + rows,
         )
-        yield from self._with_fence(self._engine.records.keep(moved))
+        yield from self._with_fence(self._engine.records.save_progress(moved))
 
-        def committed() -> None:
+        def update_progress() -> None:
             self._file.progress = moved
 
-        return committed
+        return update_progress

@@ -68,7 +68,7 @@ def schema_now(
         leave_out: A file whose expand parts do not count.
     """
     done = applied_names(history, applied)
-    state = history.replay([item.name for item in history.order() if item.name in done])
+    state = history.replay_migrations([item.name for item in history.order() if item.name in done])
     for name in expanded_names(history, applied, leave_out=leave_out):
         for operation in expand_part(history, applied, name, dialect):
             state = operation.apply(state)
@@ -79,24 +79,24 @@ def expand_part(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that run in expand of a file that has begun to."""
-    return _parts(history, name, _letters(applied, name), dialect)[0]
+    return _split_by_phase(history, name, _find_letters(applied, name), dialect)[0]
 
 
 def contract_part(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that an expanded file has left; of any other file, all."""
-    return _parts(history, name, _letters(applied, name), dialect)[1]
+    return _split_by_phase(history, name, _find_letters(applied, name), dialect)[1]
 
 
-def _letters(applied: Applied, name: str) -> str:
+def _find_letters(applied: Applied, name: str) -> str:
     entry = applied.progress.get(name)
     if entry is not None and entry.direction == "backwards":
         entry = entry.origin
     return "" if entry is None else entry.parts
 
 
-def _parts(
+def _split_by_phase(
     history: History, name: str, letters: str, dialect: Dialect
 ) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
     item = history.find(name)
@@ -112,19 +112,19 @@ def begun_work(history: History, applied: Applied, entry: Progress, dialect: Dia
     """Return the operations that the steps of a journal's row belong to, forwards."""
     origin = entry.origin if entry.direction == "backwards" and entry.origin else entry
     item = history.find(entry.name)
-    early, late = _parts(history, item.name, origin.parts, dialect)
+    early, late = _split_by_phase(history, item.name, origin.parts, dialect)
     if origin.phase == "expand":
         state = schema_now(history, applied, dialect, leave_out=item.name)
-        return _work(early, state)
-    return _work(late, schema_now(history, applied, dialect))
+        return _build_work(early, state)
+    return _build_work(late, schema_now(history, applied, dialect))
 
 
 def work_from(state: SchemaState, operations: Collection[Operation]) -> Work:
     """Return operations with the states that they lead through."""
-    return _work(tuple(operations), state)
+    return _build_work(tuple(operations), state)
 
 
-def _work(operations: tuple[Operation, ...], state: SchemaState) -> Work:
+def _build_work(operations: tuple[Operation, ...], state: SchemaState) -> Work:
     return Work(operations, tuple(states_through(operations, state)))
 
 
@@ -132,5 +132,5 @@ def rollout_now(history: History, applied: Applied, dialect: Dialect) -> Rollout
     """Return what the expanded files have done so far."""
     rollout = Rollout(schema_now(history, applied, dialect), dialect)
     for name in expanded_names(history, applied):
-        rollout.follow(history[name], history.state_before(name), _letters(applied, name))
+        rollout.follow_file(history[name], history.state_before(name), _find_letters(applied, name))
     return rollout

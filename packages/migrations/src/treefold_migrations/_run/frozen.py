@@ -32,7 +32,7 @@ class FrozenModels:
         self._elsewhere = elsewhere
         self._made: dict[str, type[Model]] | None = None
 
-    def _all(self) -> dict[str, type[Model]]:
+    def _build_models(self) -> dict[str, type[Model]]:
         if self._made is None:
             shapes = {name: shape_of(table) for name, table in self._state.tables.items()}
             for table in self._elsewhere:
@@ -46,7 +46,7 @@ class FrozenModels:
         Raises:
             LookupError: There is no such table at this point of the history.
         """
-        made = self._all()
+        made = self._build_models()
         found = made.get(table)
         if found is None:
             named = [model for model in made.values() if model.__name__ == table]
@@ -66,7 +66,7 @@ class FrozenModels:
             raise AttributeError(str(error)) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._build_models())
 
     def __dir__(self) -> list[str]:
-        return [*self._all()]
+        return [*self._build_models()]

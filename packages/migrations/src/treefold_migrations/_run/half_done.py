@@ -33,23 +33,23 @@ def half_done(applied: Applied) -> list[Progress]:
     return [e for e in entries if e.undo >= 0 or (e.direction == "forwards" and not e.is_expanded)]
 
 
-def standing(entry: Progress) -> str:
+def describe_standing(entry: Progress) -> str:
     """Return where a file stands: "half applied (1 of 3 steps)", or "expanded"."""
     if entry.is_expanded:
         return "expanded"
     way = "expanded" if entry.phase == "expand" else "applied"
     way = way if entry.direction == "forwards" else "rolled back"
-    done, steps = _complete(entry), len(entry.shown) or entry.steps
+    done, steps = _count_complete_steps(entry), len(entry.shown) or entry.steps
     batches = f", and {batches_of(entry)} of step {done + 1}" if entry.batches else ""
     return f"half {way} ({done} of {steps} steps{batches})"
 
 
-def committed(entry: Progress, *, python: bool) -> str:
+def describe_committed(entry: Progress, *, python: bool) -> str:
     """Return what is committed of a file, empty for nothing; `python` is True where the step that
     has begun commits by itself.
     """
     parts: list[str] = []
-    done = _complete(entry)
+    done = _count_complete_steps(entry)
     if done:
         steps = "step 1 is" if done == 1 else f"steps 1 to {done} are"
         parts.append(f"{steps} committed")
@@ -62,7 +62,7 @@ def committed(entry: Progress, *, python: bool) -> str:
     return ", and ".join(parts)
 
 
-def _complete(entry: Progress) -> int:
+def _count_complete_steps(entry: Progress) -> int:
     """The number of complete steps as people read it, by which a rebuild is one."""
     return bisect_left(entry.shown, entry.done) if entry.shown else entry.done
 
@@ -104,7 +104,8 @@ def require_same_steps(run: FileRun, entry: Progress) -> None:
     place = _changed_step(run, entry)
     if place is not None:
         raise RunError(
-            f"Migration {run.name!r} is {standing(entry)}, and its step {run.number_at(place)}, "
+            f"Migration {run.name!r} is {describe_standing(entry)}, and its step "
+            f"{run.number_at(place)}, "
             "which is complete, was changed since, or is planned in another way by this version: "
             "restore that part of the file; the steps behind the complete ones may be changed. To "
             f"change it, restore the file and run `migrate --resolve {run.name} abandon` first"
@@ -115,7 +116,7 @@ def _changed_step(run: FileRun, entry: Progress) -> int | None:
     if len(entry.ended) < entry.done:  # begun by a version that kept no digests
         return None if entry.plan == run.plan else 0
     for place, digest in enumerate(entry.ended):
-        same = place < run.whole and run.digests[place] == digest
+        same = place < run.unit_count and run.digests[place] == digest
         if not same and place not in entry.skipped:
             return place
     return None

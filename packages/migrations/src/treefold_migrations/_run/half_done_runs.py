@@ -20,9 +20,9 @@ from treefold_migrations._plan.step import Step
 from treefold_migrations._run.expanded import Work, begun_work
 from treefold_migrations._run.half_done import (
     batches_of,
+    describe_standing,
     entry_of,
     require_same_steps,
-    standing,
     ways_out,
 )
 from treefold_migrations._run.planning import (
@@ -33,13 +33,13 @@ from treefold_migrations._run.planning import (
     units_between,
 )
 from treefold_migrations._run.records import Applied, Progress
-from treefold_migrations._run.remains import removal
+from treefold_migrations._run.remains import build_removal_step
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 
-def resumed(history: History, applied: Applied, text: str, target: Target) -> list[FileRun]:
+def plan_resume(history: History, applied: Applied, text: str, target: Target) -> list[FileRun]:
     """Return the run that completes one half done file.
 
     Raises:
@@ -47,9 +47,9 @@ def resumed(history: History, applied: Applied, text: str, target: Target) -> li
     """
     entry = entry_of(history, applied, text)
     if entry.undo >= 0:
-        return [undone(history, applied, entry, target, RollbackFills.of_journal(entry))]
+        return [plan_undo(history, applied, entry, target, RollbackFills.of_journal(entry))]
     item = history.find(entry.name)
-    hash_, code = history.digest(item.name), function_code(item)
+    hash_, code = history.compute_digest(item.name), function_code(item)
     if entry.direction == "forwards":
         work = begun_work(history, applied, entry, target.dialect)
         return [forward_run(history, item, work, target, entry.phase, entry.parts)]
@@ -62,7 +62,7 @@ def resumed(history: History, applied: Applied, text: str, target: Target) -> li
     return [replace(made, kept=tuple(kept))]
 
 
-def abandoned(
+def plan_abandon(
     history: History, applied: Applied, text: str, target: Target, fills: RollbackFills
 ) -> list[FileRun]:
     """Return the run that takes a half applied file back, as far as it can be; `kept` of it says
@@ -73,8 +73,8 @@ def abandoned(
     """
     entry = entry_of(history, applied, text)
     if entry.direction == "backwards" and entry.undo < 0:
-        raise RunError(f"Migration {entry.name!r} is {standing(entry)}; {ways_out(entry)}")
-    return [undone(history, applied, entry, target, fills, force=True)]
+        raise RunError(f"Migration {entry.name!r} is {describe_standing(entry)}; {ways_out(entry)}")
+    return [plan_undo(history, applied, entry, target, fills, force=True)]
 
 
 def forward_run(
@@ -87,12 +87,12 @@ def forward_run(
 ) -> FileRun:
     """Return the run of the operations of a file, or of those of one phase."""
     units = units_between(work.operations, work.states, target)
-    hash_, code = history.digest(item.name), function_code(item)
+    hash_, code = history.compute_digest(item.name), function_code(item)
     made = file_run(item.name, hash_, "forwards", units, code=code)
     return replace(made, phase=phase, parts=parts)
 
 
-def undone(
+def plan_undo(
     history: History,
     applied: Applied,
     entry: Progress,
@@ -128,8 +128,8 @@ def undone(
         back, count, touched = _begun_operation(item, work, forwards, origin, target, fills, kept)
     if kept and not force:
         raise RunError(
-            f"Migration {item.name!r} is {standing(entry)}, and cannot be taken back as a whole: "
-            f"{'; '.join(kept)}. {ways_out(origin)}"
+            f"Migration {item.name!r} is {describe_standing(entry)}, and cannot be taken back as "
+            f"a whole: {'; '.join(kept)}. {ways_out(origin)}"
         )
     if force:
         back += units_as_far(item, work.operations[:count], work.states, target, fills, kept)
@@ -138,7 +138,7 @@ def undone(
         back += units_between(reverses, work.states[count::-1], target)
     made = file_run(
         item.name,
-        history.digest(item.name),
+        history.compute_digest(item.name),
         "backwards",
         back,
         recorded=(),
@@ -195,7 +195,7 @@ def _begun_operation(
     reverse = operation.reverse(states[count])
     if reverse is None:
         return [], count, count + 1 if ended else count
-    reverse = fills.fill(item.name, reverse, states[count + 1])
+    reverse = fills.fill_operation(item.name, reverse, states[count + 1])
     refused = begun if entry.failed == entry.done else None
     both = states[count : count + 2]
     back = list(_parts_back(reverse, both, done, target, count, refused=refused))
@@ -244,8 +244,10 @@ def _parts_back(
             sql = _ADD.sub(r"\1DROP CONSTRAINT IF EXISTS \2, ADD CONSTRAINT \2", unit.step.sql)
             step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
             if isinstance(refused, SqlUnit) and step.sql == refused.step.before_retry:
-                step = removal(refused.step, failed=True) or step
-            cleared = removal(unit.step, failed=False)  # it may not have been dropped yet
+                step = build_removal_step(refused.step, failed=True) or step
+            cleared = build_removal_step(
+                unit.step, failed=False
+            )  # it may not have been dropped yet
             if cleared is not None:
                 yield SqlUnit(cleared, place)
             yield replace(unit, step=step, operation=place)
@@ -259,7 +261,7 @@ def _parts_back(
                 summary = f"remove the remains of: {unit.summary}"
                 remains = Step(sql, transactional=False, summary=summary)
                 if sql == unit.step.before_retry and unit is refused:
-                    remains = removal(unit.step, failed=True) or remains
+                    remains = build_removal_step(unit.step, failed=True) or remains
                 yield SqlUnit(remains, place)
 
 

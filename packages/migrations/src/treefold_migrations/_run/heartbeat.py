@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import Self
 
-from treefold_migrations._run.effects import execute
+from treefold_migrations._run.effects import execute_flow
 from treefold_migrations._run.lock import BEAT, RowLock
 from treefold_orm import ORMError
 from treefold_orm.schema import HeldConnection
@@ -39,4 +39,4 @@ class Heartbeat:
             # the next beat tries again; where none succeeds, the runner finds its lock lost
             with contextlib.suppress(ORMError), HeldConnection(self._alias) as own:
                 while not self._stop.wait(BEAT):
-                    execute(own, lock.renew())
+                    execute_flow(own, lock.renew_lease())

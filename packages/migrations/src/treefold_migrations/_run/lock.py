@@ -14,7 +14,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from treefold_migrations._base.errors import LockTimeout, RunError
-from treefold_migrations._run.effects import Atomic, Flow, Pause, count, rows, script
+from treefold_migrations._run.effects import (
+    Atomic,
+    Flow,
+    Pause,
+    fetch_rows,
+    run_script,
+    run_statement,
+)
 from treefold_migrations._run.process import Owner
 from treefold_migrations._run.records import LOCK, Records
 from treefold_orm import DatabaseLocked
@@ -30,15 +37,15 @@ _KEY = 0x6D_69_67_72  # a number of this package; the schema is the second half 
 class Lock(Protocol):
     """The contract between runner and lock."""
 
-    def attempt(self) -> Flow[bool]:
+    def try_acquire(self) -> Flow[bool]:
         """Take it, or return False."""
         ...
 
-    def holder(self) -> Flow[str]:
+    def read_holder(self) -> Flow[str]:
         """Return the holder, as text; empty where that is not known."""
         ...
 
-    def fence(self) -> Flow[None]:
+    def ensure_held(self) -> Flow[None]:
         """Make sure inside a transaction that it is still held until the transaction ends."""
         ...
 
@@ -54,7 +61,7 @@ def lock_for(held: HeldConnection, records: Records, owner: Owner) -> Lock:
     return RowLock(records, owner, postgres=held.dialect.name == "postgres")
 
 
-def acquire(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> Flow[None]:
+def acquire_lock(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> Flow[None]:
     """Take a lock, waiting for it at most `wait` seconds.
 
     Args:
@@ -67,8 +74,8 @@ def acquire(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> Flow[N
     """
     deadline = time.monotonic() + wait
     known, pause = "", _SHORTEST
-    while not (yield from lock.attempt()):
-        holder = (yield from lock.holder()) or known
+    while not (yield from lock.try_acquire()):
+        holder = (yield from lock.read_holder()) or known
         if holder != known:
             notice(f"Waiting for another migration run: {holder}")
             known = holder
@@ -89,29 +96,29 @@ class AdvisoryLock:
         self._records = records
         self._owner = owner
 
-    def attempt(self) -> Flow[bool]:
-        found = yield from rows(_TRY, _KEY)
+    def try_acquire(self) -> Flow[bool]:
+        found = yield from fetch_rows(_TRY, _KEY)
         if not found[0][0]:
             return False
         # waiters read the owner from it
         name = f"treefold migrate: process {self._owner.pid} on {self._owner.host}"
-        yield from rows("SELECT set_config('application_name', $1, false)", name[:63])
-        yield from self._records.create()
+        yield from fetch_rows("SELECT set_config('application_name', $1, false)", name[:63])
+        yield from self._records.create_tables()
         return True
 
-    def holder(self) -> Flow[str]:
-        found = yield from rows(_HOLDER, _KEY)
+    def read_holder(self) -> Flow[str]:
+        found = yield from fetch_rows(_HOLDER, _KEY)
         if not found:
             return ""
         name, pid, since = found[0]
         who = name.removeprefix("treefold migrate: ") if name.startswith("treefold migr") else ""
         return f"{who or 'a process'}, since {since} UTC (server process {pid})"
 
-    def fence(self) -> Flow[None]:
+    def ensure_held(self) -> Flow[None]:
         yield from ()
 
     def release(self) -> Flow[None]:
-        yield from rows(_UNLOCK, _KEY)
+        yield from fetch_rows(_UNLOCK, _KEY)
 
 
 _TRY = "SELECT pg_try_advisory_lock($1, hashtext(coalesce(current_schema(), '')))"
@@ -133,60 +140,60 @@ class RowLock:
 
     def __init__(self, records: Records, owner: Owner, *, postgres: bool) -> None:
         self._records = records
-        self._mine = owner.text()
+        self._mine = owner.to_json()
         self._postgres = postgres
 
-    def attempt(self) -> Flow[bool]:
-        if (yield from self._records.exist()) and (yield from self._taken()):
+    def try_acquire(self) -> Flow[bool]:
+        if (yield from self._records.has_tables()) and (yield from self._is_held_by_other()):
             return False  # found without a write
         try:
-            return (yield Atomic(self._take()))
+            return (yield Atomic(self._claim_row()))
         except DatabaseLocked:
             return False
 
-    def _take(self) -> Flow[bool]:
+    def _claim_row(self) -> Flow[bool]:
         if self._postgres:  # two that create the tables at once
-            yield from rows(_TAKE_FOR_TRANSACTION, _KEY)
-        yield from self._records.create()
-        if (yield from self._taken()):
+            yield from fetch_rows(_TAKE_FOR_TRANSACTION, _KEY)
+        yield from self._records.create_tables()
+        if (yield from self._is_held_by_other()):
             return False
         if self._postgres:
-            yield from script("SET LOCAL lock_timeout = '1s'")
-        yield from self._records.note(LOCK, self._mine)
+            yield from run_script("SET LOCAL lock_timeout = '1s'")
+        yield from self._records.write_journal_row(LOCK, self._mine)
         return True
 
-    def _taken(self) -> Flow[bool]:
-        found = yield from self._row()
+    def _is_held_by_other(self) -> Flow[bool]:
+        found = yield from self._read_lock_row()
         if found is None or found[0] == self._mine:
             return False
         return found[1] < STALE and not Owner.read(found[0]).is_dead
 
-    def _row(self) -> Flow[tuple[str, float] | None]:
+    def _read_lock_row(self) -> Flow[tuple[str, float] | None]:
         sql = "SELECT state, @now - at FROM treefold_migrations_journal WHERE name = $1"
-        found = yield from rows(self._records.sql(sql), LOCK)
+        found = yield from fetch_rows(self._records.adapt_sql(sql), LOCK)
         return (found[0][0], found[0][1]) if found else None
 
-    def holder(self) -> Flow[str]:
-        if not (yield from self._records.exist()):
+    def read_holder(self) -> Flow[str]:
+        if not (yield from self._records.has_tables()):
             return ""
-        found = yield from self._row()
+        found = yield from self._read_lock_row()
         return "" if found is None else str(Owner.read(found[0]))
 
-    def fence(self) -> Flow[None]:
-        if not (yield from self.renew()):
+    def ensure_held(self) -> Flow[None]:
+        if not (yield from self.renew_lease()):
             raise RunError(
                 "The lock of migrations was taken by another run, since this one did not renew it "
                 f"for {STALE:g} s: run the command again"
             )
 
-    def renew(self) -> Flow[bool]:
+    def renew_lease(self) -> Flow[bool]:
         """Record a sign of life of the owner; return False if the lock is lost."""
         renewed = yield from self._on_own_row("UPDATE treefold_migrations_journal SET at = @now")
         return renewed == 1
 
     def _on_own_row(self, sql: str) -> Operation[int]:
-        own = self._records.sql(f"{sql} WHERE name = $1 AND state = $2")
-        return count(own, LOCK, self._mine)
+        own = self._records.adapt_sql(f"{sql} WHERE name = $1 AND state = $2")
+        return run_statement(own, LOCK, self._mine)
 
     def release(self) -> Flow[None]:
         yield from self._on_own_row("DELETE FROM treefold_migrations_journal")

@@ -19,7 +19,7 @@ from treefold_migrations._files.history import Loaded
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._plan.guards import braced
+from treefold_migrations._plan.guards import escape_braces
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.expanded import Work
 from treefold_migrations._state.rendering import fill_sql, render_table
@@ -27,7 +27,7 @@ from treefold_migrations._state.schema_state import SchemaState, column_of
 from treefold_orm.schema import MISSING, Dialect, literal, quote
 
 
-def lookups(work: Work, dialect: Dialect) -> list[Step]:
+def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     """Return steps that only verify: each fails where the file would fail later.
 
     Args:
@@ -36,8 +36,8 @@ def lookups(work: Work, dialect: Dialect) -> list[Step]:
     """
     steps: list[Step] = []
     operations, states = work.operations, work.states
-    touched = _touched(operations, states[0])
-    wanted = [pair for name in touched for pair in _columns(states[0], name)]
+    touched = _find_needed_tables(operations, states[0])
+    wanted = [pair for name in touched for pair in _list_columns(states[0], name)]
     if wanted:
         steps.append(_columns_there(wanted, dialect))
     for place, operation in enumerate(operations):
@@ -55,22 +55,22 @@ def require_imports(item: Loaded, functions: Sequence[Any]) -> None:
         RunError: The module that is missing.
     """
     for function in functions:
-        for module in _imported(getattr(function, "__code__", None)):
-            if not _exists(module):
+        for module in _find_imported_modules(getattr(function, "__code__", None)):
+            if not _module_exists(module):
                 raise RunError(
                     f"Migration {item.name!r}: {function.__name__} imports {module!r}, which does "
                     "not exist; nothing of this file was applied. Correct the import"
                 )
 
 
-def _exists(module: str) -> bool:
+def _module_exists(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
 
 
-def _imported(code: CodeType | None) -> Iterator[str]:
+def _find_imported_modules(code: CodeType | None) -> Iterator[str]:
     if code is None:
         return
     level: Any = 0
@@ -83,10 +83,10 @@ def _imported(code: CodeType | None) -> Iterator[str]:
         before.append(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _imported(constant)
+            yield from _find_imported_modules(constant)
 
 
-def _touched(operations: Sequence[Operation], before: SchemaState) -> list[str]:
+def _find_needed_tables(operations: Sequence[Operation], before: SchemaState) -> list[str]:
     """The tables that are there before the operations and that these need, each once."""
     found: dict[str, None] = {}
     for operation in operations:
@@ -97,7 +97,7 @@ def _touched(operations: Sequence[Operation], before: SchemaState) -> list[str]:
     return list(found)
 
 
-def _columns(state: SchemaState, table: str) -> list[tuple[str, str]]:
+def _list_columns(state: SchemaState, table: str) -> list[tuple[str, str]]:
     fields = state.table(table).fields.items()
     return [(table, column_of(name, field)) for name, field in fields]
 
@@ -148,7 +148,9 @@ def _default_there(
         summary=f"look for the default of {operation.table}.{operation.name}",
         verify=f"SELECT 1 FROM {here} WHERE NOT EXISTS ({found}) LIMIT 1",  # noqa: S608 - quoted
         problem=(
-            f"the rows of {braced(operation.table)} would refer to {braced(key.target)} "
-            f"{braced(value)}, which does not exist; create that row first, or choose another value"
+            f"the rows of {escape_braces(operation.table)} would refer to "
+            f"{escape_braces(key.target)} "
+            f"{escape_braces(value)}, which does not exist; create that row first, or choose "
+            "another value"
         ),
     )

@@ -17,12 +17,12 @@ from dataclasses import replace
 from treefold_migrations._base.errors import LockTimeout, RunError
 from treefold_migrations._run.events import Event, Kind, Listener
 from treefold_migrations._run.half_done import (
-    committed,
+    describe_committed,
+    describe_standing,
     require_same_steps,
-    standing,
     ways_out,
 )
-from treefold_migrations._run.records import Applied, Progress, advanced
+from treefold_migrations._run.records import Applied, Progress, advance_progress
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._run.units import FileRun, PythonUnit, Unit
 from treefold_orm import ORMError
@@ -41,7 +41,7 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
             run.hash,
             run.direction,
             run.plan,
-            run.whole,
+            run.unit_count,
             undo=run.undo,
             origin=run.origin,
             forced=bool(run.kept),
@@ -52,9 +52,9 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
             fills=run.fills,
         )
     if (known.direction, known.phase) != (run.direction, run.phase):
-        raise RunError(f"Migration {run.name!r} is {standing(known)}; {ways_out(known)}")
+        raise RunError(f"Migration {run.name!r} is {describe_standing(known)}; {ways_out(known)}")
     require_same_steps(run, known)
-    return replace(known, hash=run.hash, plan=run.plan, steps=run.whole, shown=run.shown)
+    return replace(known, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown)
 
 
 class OpenFile:
@@ -84,10 +84,10 @@ class OpenFile:
     def progress_after(self, steps: int) -> Progress:
         """Return the progress after some more steps."""
         digests = self.run.digests[: self.progress.done + steps]
-        return advanced(self.progress, ended=digests)
+        return advance_progress(self.progress, ended=digests)
 
     @property
-    def unit(self) -> Unit | None:
+    def current_unit(self) -> Unit | None:
         """The unit that runs, None behind the last one."""
         return self.run.units[self.place] if self.place < len(self.run.units) else None
 
@@ -95,7 +95,7 @@ class OpenFile:
         """Return the step that runs: "Migration '0002', step 2 of 5: add column book.year"."""
         run = self.run
         step = f"step {run.number_at(self.place)} of {len(run.shown)}"
-        named = f": {self.unit.summary}" if self.unit is not None else ""
+        named = f": {self.current_unit.summary}" if self.current_unit is not None else ""
         return f"Migration {run.name!r}, {step}{named}"
 
     def describe_kept(self) -> str:
@@ -103,16 +103,16 @@ class OpenFile:
         progress = self.progress
         begun = self.run.units[progress.done] if progress.done < len(self.run.units) else None
         python = isinstance(begun, PythonUnit) and not begun.transactional
-        text = committed(progress, python=python)
+        text = describe_committed(progress, python=python)
         if not text:
             return "nothing of this file was applied"
         return f"{text}. {ways_out(progress)}"
 
-    def fail(self, text: str) -> RunError:
+    def build_step_error(self, text: str) -> RunError:
         """Return the error of the step that runs, with what is committed and the ways out."""
         return RunError(f"{self.describe_step()} {text}; {self.describe_kept()}")
 
-    def refuse(self, error: RunError) -> RunError:
+    def build_guard_error(self, error: RunError) -> RunError:
         """Return the error for rows that a guard in front of a step refuses."""
         progress, run = self.progress, self.run
         begun = progress.done or progress.started or progress.batches
@@ -136,7 +136,7 @@ class OpenFile:
             "--statement-timeout SECONDS, 0 for none"
         )
 
-    def tell(self, kind: Kind, text: str, *, rows_: int = 0, total: int = 0) -> None:
+    def report_event(self, kind: Kind, text: str, *, rows_: int = 0, total: int = 0) -> None:
         """Report an event at the step that runs."""
         run = self.run
         self._listener(

@@ -59,7 +59,7 @@ def units_as_far(
             if isinstance(operation, (RunPython, RunSQL)):
                 continue
             reverse = _reversible_parts(operation, states[place])
-        reverses.append(fills.fill(item.name, reverse, states[place + 1]))
+        reverses.append(fills.fill_operation(item.name, reverse, states[place + 1]))
         between.append(states[place])
     return units_between(reverses, between, target)
 
@@ -97,7 +97,7 @@ def reverses_of(
                 f"cannot be reversed: {operation.describe()}; nothing was changed. `rollback` with "
                 "--allow-destructive leaves what it has done"
             )
-        reverses.insert(0, fills.fill(item.name, reverse, after))
+        reverses.insert(0, fills.fill_operation(item.name, reverse, after))
     return reverses
 
 
@@ -109,10 +109,10 @@ def units_between(
     """Return the units of operations between their states, each with the guards to run before it;
     those of SQL are planned together.
     """
-    return place_guards(_units(operations, states, target), operations, states)
+    return place_guards(_plan_units(operations, states, target), operations, states)
 
 
-def _units(
+def _plan_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     target: Target,
@@ -128,12 +128,12 @@ def _units(
             yield replace(made, elsewhere=tuple(operation.elsewhere))
         elif isinstance(operation, SeparateStateAndDatabase):
             inner = states_through(operation.database, states[place])
-            for unit in _units(operation.database, inner, target, fresh):
+            for unit in _plan_units(operation.database, inner, target, fresh):
                 yield replace(unit, operation=place)
         else:
             while end < len(operations) and not isinstance(operations[end], _OWN_UNITS):
                 end += 1
-            yield from _sql(operations, states, target, place, end, fresh)
+            yield from _plan_sql_units(operations, states, target, place, end, fresh)
         for done in operations[place:end]:
             fresh = fresh_after(done, fresh)
         place = end
@@ -142,7 +142,7 @@ def _units(
 _OWN_UNITS = (RunPython, SeparateStateAndDatabase)
 
 
-def _sql(
+def _plan_sql_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     target: Target,

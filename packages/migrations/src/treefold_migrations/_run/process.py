@@ -25,16 +25,27 @@ class Owner:
     since: str
 
     @classmethod
-    def here(cls) -> Owner:
+    def from_current_process(cls) -> Owner:
         """Return this process as the owner of a new run."""
         pid = os.getpid()
         since = dt.datetime.now(dt.UTC).isoformat(" ", "seconds")
-        return cls(secrets.token_hex(8), pid, socket.gethostname(), _place(), _born(pid), since)
+        return cls(
+            secrets.token_hex(8),
+            pid,
+            socket.gethostname(),
+            _read_boot_and_namespace(),
+            _read_start_time(pid),
+            since,
+        )
 
     @property
     def is_dead(self) -> bool:
         """True where the process surely does not run any more."""
-        if not self.place or self.place != _place() or self.host != socket.gethostname():
+        if (
+            not self.place
+            or self.place != _read_boot_and_namespace()
+            or self.host != socket.gethostname()
+        ):
             return False
         try:
             os.kill(self.pid, 0)
@@ -42,9 +53,9 @@ class Owner:
             return True
         except OSError:
             return False
-        return bool(self.born) and self.born != _born(self.pid)
+        return bool(self.born) and self.born != _read_start_time(self.pid)
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """The owner as text that `read` understands."""
         return json.dumps(asdict(self))
 
@@ -57,7 +68,7 @@ class Owner:
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-def _place() -> str:
+def _read_boot_and_namespace() -> str:
     """The boot and the process namespace; empty where processes of others cannot be seen."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -66,7 +77,7 @@ def _place() -> str:
         return ""
 
 
-def _born(pid: int) -> str:
+def _read_start_time(pid: int) -> str:
     """When a process started, in the kernel's own count; empty where that is not known."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()

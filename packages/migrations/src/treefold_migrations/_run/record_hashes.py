@@ -19,10 +19,10 @@ from treefold_migrations._files.history import History
 from treefold_migrations._run.records import Applied
 
 
-def fits(history: History, applied: Applied, name: str) -> bool:
+def matches_recorded_hash(history: History, applied: Applied, name: str) -> bool:
     """Return True if the recorded hash of a file, which is there, is that of its code."""
     recorded = applied.records[name].hash
-    if recorded == history.digest(name) or has_no_part(history, name):
+    if recorded == history.compute_digest(name) or has_no_part(history, name):
         return True
     parents = [_recorded_hash(history, applied, parent) for parent in history.parents(name)]
     return recorded in history.digests_after(name, parents)
@@ -41,20 +41,20 @@ def has_no_part(history: History, name: str) -> bool:
     return bool(item.migration.operations) and not item.operations
 
 
-def outdated(history: History, applied: Applied) -> dict[str, str]:
+def find_outdated_hashes(history: History, applied: Applied) -> dict[str, str]:
     """Return the records that fit with another hash than that of today, each with the latter."""
     found = {n: r.hash for n, r in applied.records.items() if is_old(r.hash)}
     if history.database:  # where a file without a part was corrected, those behind it follow
         found |= {
             name: record.hash
             for name, record in applied.records.items()
-            if name in history and record.hash != history.digest(name)
+            if name in history and record.hash != history.compute_digest(name)
         }
     made: dict[str, str] = {}
     replaced = {old: new for item in history.order() for old, new in item.replaces.items()}
     for name in found:
-        if name in history and fits(history, applied, name):
-            made[name] = history.digest(name)
+        if name in history and matches_recorded_hash(history, applied, name):
+            made[name] = history.compute_digest(name)
         elif name in replaced and not is_old(replaced[name]):
             made[name] = replaced[name]
     return made
@@ -64,4 +64,4 @@ def _recorded_hash(history: History, applied: Applied, name: str) -> str:
     item = history[name]
     last = list(item.replaces)[-1] if item.replaces else name
     record = applied.records.get(last)
-    return history.chain(name) if record is None else record.hash
+    return history.digest_for_children(name) if record is None else record.hash

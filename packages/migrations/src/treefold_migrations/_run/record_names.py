@@ -35,7 +35,7 @@ def recorded_as(item: Loaded, applied: Applied) -> list[str]:
     return list(item.replaces)
 
 
-def pending(history: History, applied: Applied) -> list[str]:
+def pending_names(history: History, applied: Applied) -> list[str]:
     """Return the files that are not applied, in their order."""
     done = applied_names(history, applied)
     return [item.name for item in history.order() if item.name not in done]

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._run.effects import count, rows, script
+from treefold_migrations._run.effects import fetch_rows, run_script, run_statement
 from treefold_orm.schema import Dialect, Operation
 
 TABLE = "treefold_migrations"
@@ -102,31 +102,31 @@ class Records:
             else "((julianday('now') - 2440587.5) * 86400.0)"
         )
 
-    def sql(self, text: str) -> str:
+    def adapt_sql(self, text: str) -> str:
         """Return a statement of this package with the placeholders and the clock (`@now`, seconds)
         of the dialect.
         """
         text = text.replace("@now", self._now)
         return text if self._postgres else re.sub(r"\$\d+", "?", text)
 
-    def exist(self) -> Operation[bool]:
+    def has_tables(self) -> Operation[bool]:
         """Return True if the tables are there."""
         if self._postgres:
             # not those of a schema further down the search path, where another history may live
-            found = yield from rows(
+            found = yield from fetch_rows(
                 "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL",
                 JOURNAL,
             )
             return bool(found[0][0])
-        found = yield from rows(
+        found = yield from fetch_rows(
             "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", JOURNAL
         )
         return bool(found)
 
-    def create(self) -> Operation[None]:
+    def create_tables(self) -> Operation[None]:
         """Create the tables where they are missing."""
         types = _POSTGRES if self._postgres else _SQLITE
-        yield from script(
+        yield from run_script(
             f"CREATE TABLE IF NOT EXISTS {TABLE} (name {types.text} NOT NULL PRIMARY KEY, "
             f"hash {types.text} NOT NULL, applied_at {types.moment} NOT NULL, "
             f"place {types.integer} NOT NULL){types.tail}",
@@ -136,23 +136,23 @@ class Records:
 
     def read(self) -> Operation[Applied]:
         """Read all rows; none where the tables are missing."""
-        if not (yield from self.exist()):
+        if not (yield from self.has_tables()):
             return Applied({}, {})
-        found = yield from rows(
+        found = yield from fetch_rows(
             "SELECT name, hash, applied_at FROM treefold_migrations ORDER BY place"
         )
-        records = {name: Record(name, hash_, _moment(at)) for name, hash_, at in found}
-        found = yield from rows(
-            self.sql("SELECT state FROM treefold_migrations_journal WHERE name <> $1"), LOCK
+        records = {name: Record(name, hash_, _parse_timestamp(at)) for name, hash_, at in found}
+        found = yield from fetch_rows(
+            self.adapt_sql("SELECT state FROM treefold_migrations_journal WHERE name <> $1"), LOCK
         )
-        entries = [_progress(json.loads(state)) for (state,) in found]
+        entries = [_parse_progress(json.loads(state)) for (state,) in found]
         return Applied(records, {entry.name: entry for entry in entries})
 
-    def add(self, name: str, hash_: str) -> Operation[None]:
+    def add_record(self, name: str, hash_: str) -> Operation[None]:
         """Record a file as applied."""
         now: Any = dt.datetime.now(dt.UTC)
-        yield from count(
-            self.sql(
+        yield from run_statement(
+            self.adapt_sql(
                 "INSERT INTO treefold_migrations (name, hash, applied_at, place) VALUES "
                 "($1, $2, $3, (SELECT coalesce(max(place), 0) + 1 FROM treefold_migrations))"
             ),
@@ -161,35 +161,39 @@ class Records:
             now if self._postgres else now.isoformat(" ", "microseconds"),
         )
 
-    def rewrite(self, name: str, hash_: str) -> Operation[int]:
+    def rewrite_hash(self, name: str, hash_: str) -> Operation[int]:
         """Replace the hash of a record; its time and place stay."""
         sql = "UPDATE treefold_migrations SET hash = $1 WHERE name = $2"
-        return count(self.sql(sql), hash_, name)
+        return run_statement(self.adapt_sql(sql), hash_, name)
 
-    def discard(self, name: str) -> Operation[int]:
+    def discard_record(self, name: str) -> Operation[int]:
         """Take the record of a file away if there is one."""
-        return count(self.sql("DELETE FROM treefold_migrations WHERE name = $1"), name)
+        return run_statement(
+            self.adapt_sql("DELETE FROM treefold_migrations WHERE name = $1"), name
+        )
 
-    def remove(self, name: str) -> Operation[None]:
+    def remove_record(self, name: str) -> Operation[None]:
         """Take the record of a file away."""
-        if (yield from self.discard(name)) != 1:
+        if (yield from self.discard_record(name)) != 1:
             raise RunError(f"Migration {name!r} has no record any more: run the command again")
 
-    def keep(self, progress: Progress) -> Operation[int]:
+    def save_progress(self, progress: Progress) -> Operation[int]:
         """Write how far a file has come."""
-        return self.note(progress.name, json.dumps(asdict(progress)))
+        return self.write_journal_row(progress.name, json.dumps(asdict(progress)))
 
-    def note(self, name: str, state: str) -> Operation[int]:
+    def write_journal_row(self, name: str, state: str) -> Operation[int]:
         """Write a row of the journal."""
         sql = (
             "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
             "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
         )
-        return count(self.sql(sql), name, state)
+        return run_statement(self.adapt_sql(sql), name, state)
 
-    def clear(self, name: str) -> Operation[int]:
+    def clear_progress(self, name: str) -> Operation[int]:
         """Take away how far a file has come."""
-        return count(self.sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name)
+        return run_statement(
+            self.adapt_sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ _POSTGRES = _Types("text", "bigint", "double precision", "timestamptz", "")
 _SQLITE = _Types("TEXT", "INTEGER", "REAL", "TEXT", " STRICT")
 
 
-def advanced(progress: Progress, *, ended: Sequence[str]) -> Progress:
+def advance_progress(progress: Progress, *, ended: Sequence[str]) -> Progress:
     """Return the progress after the steps with these digests."""
     return replace(
         progress,
@@ -219,7 +223,7 @@ def advanced(progress: Progress, *, ended: Sequence[str]) -> Progress:
     )
 
 
-def _progress(state: dict[str, Any]) -> Progress:
+def _parse_progress(state: dict[str, Any]) -> Progress:
     origin, base = state.get("origin"), state.get("base")
     made = Progress(**state)
     return replace(
@@ -228,10 +232,10 @@ def _progress(state: dict[str, Any]) -> Progress:
         skipped=tuple(made.skipped),
         shown=tuple(made.shown),
         fills=tuple(made.fills),
-        origin=None if origin is None else _progress(origin),
-        base=None if base is None else _progress(base),
+        origin=None if origin is None else _parse_progress(origin),
+        base=None if base is None else _parse_progress(base),
     )
 
 
-def _moment(value: Any) -> dt.datetime:
+def _parse_timestamp(value: Any) -> dt.datetime:
     return value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)

@@ -17,7 +17,7 @@ from treefold_orm.schema import Postgres, literal
 _DROP = "DROP INDEX CONCURRENTLY IF EXISTS "
 
 
-def removal(step: Step, *, failed: bool) -> Step | None:
+def build_removal_step(step: Step, *, failed: bool) -> Step | None:
     """Return the step that removes the remains of a step, or None for one that leaves none.
 
     Args:

@@ -23,7 +23,7 @@ from treefold_migrations._detect.fills import needs_fill, own_default, parse_fil
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
-from treefold_migrations._run.effects import Flow, rows
+from treefold_migrations._run.effects import Flow, fetch_rows
 from treefold_migrations._run.records import Progress
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import MISSING, quote
@@ -42,7 +42,7 @@ class Unfilled:
     unique: bool = False
 
     @property
-    def subject(self) -> str:
+    def field_path(self) -> str:
         """The field as flags name it."""
         return f"{self.table}.{self.name}"
 
@@ -83,7 +83,7 @@ class RollbackFills:
                     "`rollback --plan` shows those that it does"
                 )
 
-    def fill(self, migration: str, operation: Operation, start: SchemaState) -> Operation:
+    def fill_operation(self, migration: str, operation: Operation, start: SchemaState) -> Operation:
         """Return a reversed operation with the values that it needs.
 
         Args:
@@ -95,7 +95,8 @@ class RollbackFills:
         """
         if isinstance(operation, SeparateStateAndDatabase):
             return replace(
-                operation, database=list(self._inner(migration, operation.database, start))
+                operation,
+                database=list(self._fill_operations(migration, operation.database, start)),
             )
         if not isinstance(operation, AddField | AlterField) or operation.fill is not MISSING:
             return operation
@@ -108,17 +109,17 @@ class RollbackFills:
             if operation.field.null or not before.field(operation.name).null:
                 return operation
             column = before.column(operation.name)
-        value = self._value(migration, operation, end, column)
+        value = self._choose_fill_value(migration, operation, end, column)
         return operation if value is MISSING else replace(operation, fill=value)
 
-    def _inner(
+    def _fill_operations(
         self, migration: str, operations: Iterable[Operation], start: SchemaState
     ) -> Iterator[Operation]:
         for operation in operations:
-            yield self.fill(migration, operation, start)
+            yield self.fill_operation(migration, operation, start)
             start = operation.apply(start)
 
-    def _value(
+    def _choose_fill_value(
         self, migration: str, operation: AddField | AlterField, end: SchemaState, column: str
     ) -> Any:
         table, name, made = operation.table, operation.name, operation.field
@@ -152,10 +153,10 @@ def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]
             wanted.append(lacking)  # noqa: PERF401 - a comprehension cannot yield
     if not wanted:
         return
-    flags = tuple(f"--fill {lacking.subject}:VALUE" for lacking in wanted)
+    flags = tuple(f"--fill {lacking.field_path}:VALUE" for lacking in wanted)
     raise Ambiguous(
         f"Rolling back {wanted[0].migration!r} brings back "
-        f"{', '.join(lacking.subject for lacking in wanted)}, which rows that exist must have a "
+        f"{', '.join(lacking.field_path for lacking in wanted)}, which rows that exist must have a "
         f"value in; nothing was changed. Run rollback again with {' '.join(flags)}"
         f"{BY_ROW if any(lacking.unique for lacking in wanted) else ''}",
         flags=flags,
@@ -171,4 +172,4 @@ def _has_rows(lacking: Unfilled, live: SchemaState) -> Flow[bool]:
         if lacking.name not in table.fields or table.column(lacking.name) != lacking.column:
             return True
         where = f" WHERE {quote(lacking.column)} IS NULL"
-    return bool((yield from rows(f"SELECT 1 FROM {quote(lacking.table)}{where} LIMIT 1")))  # noqa: S608 - quoted
+    return bool((yield from fetch_rows(f"SELECT 1 FROM {quote(lacking.table)}{where} LIMIT 1")))  # noqa: S608 - quoted

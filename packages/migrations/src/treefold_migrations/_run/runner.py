@@ -15,17 +15,17 @@ from treefold_migrations._base.errors import DataLossRefused
 from treefold_migrations._files.databases import on_database
 from treefold_migrations._files.history import History
 from treefold_migrations._run import schedule
-from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
-from treefold_migrations._run.events import Event, Listener, silent
+from treefold_migrations._run.effects import Atomic, Flow, aexecute_flow, execute_flow, fetch_rows
+from treefold_migrations._run.events import Event, Listener, ignore_event
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
 from treefold_migrations._run.expanded import expanded_names, schema_now
-from treefold_migrations._run.half_done_runs import abandoned, resumed
+from treefold_migrations._run.half_done_runs import plan_abandon, plan_resume
 from treefold_migrations._run.heartbeat import Heartbeat
-from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
+from treefold_migrations._run.lock import WAIT, Lock, acquire_lock, lock_for
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
-from treefold_migrations._run.record_hashes import outdated
-from treefold_migrations._run.record_names import pending
+from treefold_migrations._run.record_hashes import find_outdated_hashes
+from treefold_migrations._run.record_names import pending_names
 from treefold_migrations._run.records import Applied, Records
 from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
 from treefold_migrations._run.schedule import Phase
@@ -68,7 +68,7 @@ class Runner:
         database: str,
         history: History,
         *,
-        listener: Listener = silent,
+        listener: Listener = ignore_event,
         limits: Limits | None = None,
         wait: float = WAIT,
         interrupted: Interrupted = "stop",
@@ -96,18 +96,18 @@ class Runner:
         Raises:
             HistoryError: The files do not fit the records.
         """
-        return self._pending(self.applied())
+        return self._list_pending(self.applied())
 
     async def apending(self) -> list[str]:
         """`pending` for async code."""
-        return self._pending(await self.aapplied())
+        return self._list_pending(await self.aapplied())
 
     def _read(self) -> Operation[Applied]:
         return Records(database_for(self.database).dialect).read()
 
-    def _pending(self, applied: Applied) -> list[str]:
-        schedule.check(self.history, applied)
-        return pending(self.history, applied)
+    def _list_pending(self, applied: Applied) -> list[str]:
+        schedule.check_history(self.history, applied)
+        return pending_names(self.history, applied)
 
     def missing(self) -> list[str]:
         """Return the files whose tables and columns a release with these files lacks: those that
@@ -119,7 +119,7 @@ class Runner:
         applied = self.applied()
         schedule.check_release(self.history, applied)
         ready = set(expanded_names(self.history, applied))
-        return [name for name in pending(self.history, applied) if name not in ready]
+        return [name for name in pending_names(self.history, applied) if name not in ready]
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Runner:
             RunError: A step failed, or in expand a change has no such part; nothing was changed.
             LockTimeout: Another run, or others that use a table, did not make way.
         """
-        return self._block(self._migrate, target, phase, fake, plan)
+        return self._run_flow(self._apply_files, target, phase, fake, plan)
 
     async def amigrate(
         self,
@@ -159,7 +159,7 @@ class Runner:
         plan: bool = False,
     ) -> list[FileRun]:
         """`migrate` for async code."""
-        return await self._suspend(self._migrate, target, phase, fake, plan)
+        return await self._arun_flow(self._apply_files, target, phase, fake, plan)
 
     def rollback(
         self,
@@ -190,8 +190,8 @@ class Runner:
             DataLossRefused: Rows would be lost.
             Ambiguous: Rows need a value of a field that comes back.
         """
-        return self._block(
-            self._rollback, target, steps, fake, plan, allow_destructive, tuple(fill)
+        return self._run_flow(
+            self._roll_back_files, target, steps, fake, plan, allow_destructive, tuple(fill)
         )
 
     async def arollback(
@@ -205,8 +205,8 @@ class Runner:
         fill: Iterable[str] = (),
     ) -> list[FileRun]:
         """`rollback` for async code."""
-        return await self._suspend(
-            self._rollback, target, steps, fake, plan, allow_destructive, tuple(fill)
+        return await self._arun_flow(
+            self._roll_back_files, target, steps, fake, plan, allow_destructive, tuple(fill)
         )
 
     def resolve(
@@ -235,7 +235,7 @@ class Runner:
             RunError: The file is not half done, its complete steps were changed, or a step failed.
             DataLossRefused: Something would be lost.
         """
-        return self._block(self._resolve, name, choice, plan, allow_destructive)
+        return self._run_flow(self._resolve, name, choice, plan, allow_destructive)
 
     async def aresolve(
         self,
@@ -246,30 +246,32 @@ class Runner:
         allow_destructive: bool = False,
     ) -> list[FileRun]:
         """`resolve` for async code."""
-        return await self._suspend(self._resolve, name, choice, plan, allow_destructive)
+        return await self._arun_flow(self._resolve, name, choice, plan, allow_destructive)
 
-    def _block(self, flow: Callable[..., Flow[T]], *args: object) -> T:
+    def _run_flow(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         with HeldConnection(self.database) as held:
-            return execute(held, flow(held, *args))
+            return execute_flow(held, flow(held, *args))
 
-    async def _suspend(self, flow: Callable[..., Flow[T]], *args: object) -> T:
+    async def _arun_flow(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         async with HeldConnection(self.database) as held:
-            return await aexecute(held, flow(held, *args))
+            return await aexecute_flow(held, flow(held, *args))
 
     # -- flows ------------------------------------------------------------------------------------
 
-    def _migrate(
+    def _apply_files(
         self, held: HeldConnection, target: str | None, phase: Phase | None, fake: bool, plan: bool
     ) -> Flow[list[FileRun]]:
         if fake:
-            choose = partial(schedule.faked, self.history, upto=target)
+            choose = partial(schedule.plan_fake_migrate, self.history, upto=target)
             return (yield from self._run(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
-        choose = partial(schedule.forwards, self.history, target=place, upto=target, phase=phase)
-        idle = partial(schedule.idle, self.history, upto=target, phase=phase)
+        choose = partial(
+            schedule.plan_forwards, self.history, target=place, upto=target, phase=phase
+        )
+        idle = partial(schedule.has_nothing_to_run, self.history, upto=target, phase=phase)
         return (yield from self._run(held, choose, fake=False, plan=plan, idle=idle))
 
-    def _rollback(
+    def _roll_back_files(
         self,
         held: HeldConnection,
         target: str | None,
@@ -280,13 +282,13 @@ class Runner:
         fill: tuple[str, ...],
     ) -> Flow[list[FileRun]]:
         if fake:
-            forget = partial(schedule.forgotten, self.history, steps=steps, to=target)
+            forget = partial(schedule.plan_fake_rollback, self.history, steps=steps, to=target)
             return (yield from self._run(held, forget, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
 
-        def choose(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+        def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
             fills = fills or RollbackFills.of_flags(fill)
-            return schedule.backwards(
+            return schedule.plan_backwards(
                 self.history,
                 applied,
                 place,
@@ -298,11 +300,11 @@ class Runner:
 
         if not plan:
             applied, fills = (yield from Records(held.dialect).read()), RollbackFills.of_flags(fill)
-            runs = choose(applied, fills)
+            runs = choose_runs(applied, fills)
             if not allow_destructive:
                 yield from self._refuse_loss(held, applied, runs)
             yield from self._require_filled(held, applied, fills)
-        return (yield from self._run(held, choose, fake=False, plan=plan))
+        return (yield from self._run(held, choose_runs, fake=False, plan=plan))
 
     def _resolve(
         self,
@@ -314,11 +316,11 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         place = Target(held.dialect, held.single)
         if choice != "abandon":
-            choose = partial(resumed, self.history, text=name, target=place)
+            choose = partial(plan_resume, self.history, text=name, target=place)
             return (yield from self._run(held, choose, fake=False, plan=plan, resolution=choice))
 
         def choose_back(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
-            return abandoned(self.history, applied, name, place, fills or RollbackFills())
+            return plan_abandon(self.history, applied, name, place, fills or RollbackFills())
 
         if not plan:
             applied, fills = (yield from Records(held.dialect).read()), RollbackFills()
@@ -334,8 +336,10 @@ class Runner:
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         fresh = [made for made in runs if made.name not in begun]
-        for name, table, live in schedule.lost(self.history, applied, fresh, held.dialect):
-            found = not live or (yield from rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
+        for name, table, live in schedule.find_lost_tables(
+            self.history, applied, fresh, held.dialect
+        ):
+            found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
                 raise DataLossRefused(
                     f"Rolling back {name!r} drops what the rows of {table!r} hold; give "
@@ -366,16 +370,16 @@ class Runner:
             return (yield from _with_sizes(choose(applied)))
         if idle(applied):
             return []
-        lock = lock_for(held, records, Owner.here())
-        yield from acquire(lock, wait=self._wait, notice=self._notice)
+        lock = lock_for(held, records, Owner.from_current_process())
+        yield from acquire_lock(lock, wait=self._wait, notice=self._report_waiting)
         try:
             with Heartbeat(lock, held):
-                return (yield from self._locked(held, lock, choose, resolution, fake=fake))
+                return (yield from self._run_under_lock(held, lock, choose, resolution, fake=fake))
         finally:
             with suppress(ORMError):  # a lost connection has lost its lock, and is reported itself
                 yield from lock.release()
 
-    def _locked(
+    def _run_under_lock(
         self,
         held: HeldConnection,
         lock: Lock,
@@ -389,12 +393,12 @@ class Runner:
         skip = resolution == "skip"
         engine = Engine(held, records, lock, self._limits, self._listener, interrupted, skip)
         applied = yield from records.read()  # others may have run until the lock was there
-        if old := outdated(self.history, applied):
-            yield Atomic(_rewritten(engine, old))
+        if old := find_outdated_hashes(self.history, applied):
+            yield Atomic(_rewrite_hashes(engine, old))
             applied = yield from records.read()
         runs = choose(applied)
         if fake:
-            yield Atomic(_faked(engine, runs))
+            yield Atomic(_write_fake_records(engine, runs))
             return runs
         done: list[FileRun] = []
         for chosen in runs:
@@ -402,7 +406,7 @@ class Runner:
                 done.append(chosen)  # noqa: PERF401 - a comprehension cannot yield
         return done
 
-    def _notice(self, text: str) -> None:
+    def _report_waiting(self, text: str) -> None:
         self._listener(Event("wait", text))
 
 
@@ -410,7 +414,7 @@ def _with_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
     steps = [unit.step for made in runs for unit in made.units if isinstance(unit, SqlUnit)]
     sizes: dict[str, int] = {}
     for table in sorted({step.table for step in steps if step.blocks}):
-        found = yield from rows(
+        found = yield from fetch_rows(
             "SELECT coalesce(pg_total_relation_size(to_regclass("
             f"{literal(quote(table), Postgres())})), 0)"
         )
@@ -427,17 +431,17 @@ def _refuse_rest(runs: list[FileRun]) -> None:
             )
 
 
-def _rewritten(engine: Engine, hashes: dict[str, str]) -> Flow[None]:
-    yield from engine.lock.fence()
+def _rewrite_hashes(engine: Engine, hashes: dict[str, str]) -> Flow[None]:
+    yield from engine.lock.ensure_held()
     for name, hash_ in hashes.items():
-        yield from engine.records.rewrite(name, hash_)
+        yield from engine.records.rewrite_hash(name, hash_)
 
 
-def _faked(engine: Engine, runs: list[FileRun]) -> Flow[None]:
-    yield from engine.lock.fence()
+def _write_fake_records(engine: Engine, runs: list[FileRun]) -> Flow[None]:
+    yield from engine.lock.ensure_held()
     for made in runs:
         for name in made.recorded:
-            yield from engine.records.discard(name)
+            yield from engine.records.discard_record(name)
         if made.direction == "forwards":
-            yield from engine.records.add(made.name, made.hash)
-        yield from engine.records.clear(made.name)
+            yield from engine.records.add_record(made.name, made.hash)
+        yield from engine.records.clear_progress(made.name)

@@ -25,12 +25,17 @@ from treefold_migrations._run.expanded import (
     schema_now,
     work_from,
 )
-from treefold_migrations._run.half_done import half_done, standing, ways_out
-from treefold_migrations._run.half_done_runs import forward_run, undone
-from treefold_migrations._run.lookups import lookups, require_imports
+from treefold_migrations._run.half_done import describe_standing, half_done, ways_out
+from treefold_migrations._run.half_done_runs import forward_run, plan_undo
+from treefold_migrations._run.lookups import build_lookups, require_imports
 from treefold_migrations._run.planning import Target, units_backwards, units_between
-from treefold_migrations._run.record_hashes import fits, fits_replaced, has_no_part, outdated
-from treefold_migrations._run.record_names import applied_names, pending, recorded_as
+from treefold_migrations._run.record_hashes import (
+    find_outdated_hashes,
+    fits_replaced,
+    has_no_part,
+    matches_recorded_hash,
+)
+from treefold_migrations._run.record_names import applied_names, pending_names, recorded_as
 from treefold_migrations._run.records import Applied, Progress, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import FileRun, PythonUnit, file_run, is_split
@@ -40,7 +45,7 @@ from treefold_orm.schema import Dialect
 Phase = Literal["expand", "contract"]
 
 
-def check(history: History, applied: Applied) -> None:
+def check_history(history: History, applied: Applied) -> None:
     """Compare the files with the records.
 
     Raises:
@@ -57,7 +62,7 @@ def check(history: History, applied: Applied) -> None:
                 f"Migration {name!r} is expanded and its file is missing or squashed: get the file "
                 "from the branch that has it, and apply or roll it back there first"
             )
-        if entry.hash != history.digest(name) and not has_no_part(history, name):
+        if entry.hash != history.compute_digest(name) and not has_no_part(history, name):
             raise HistoryError(
                 f"Migration {name!r} was changed after it was expanded, or a file before it was: "
                 "restore the files, and `rollback` first what is to be changed"
@@ -65,11 +70,12 @@ def check(history: History, applied: Applied) -> None:
 
 
 def check_release(history: History, applied: Applied) -> None:
-    """Compare the files of a release that is to serve with the records: raises as `check`, but
-    other files may be expanded, which the release bears.
+    """Compare the files of a release that is to serve with the records.
+
+    It raises as `check_history`, but other files may be expanded, which the release bears.
     """
     known = {n: e for n, e in applied.progress.items() if n in history.files or not e.is_expanded}
-    check(history, replace(applied, progress=known))
+    check_history(history, replace(applied, progress=known))
 
 
 def _check_records(history: History, applied: Applied) -> None:
@@ -84,7 +90,7 @@ def _check_records(history: History, applied: Applied) -> None:
         same = (
             fits_replaced(record.hash, replaced[name])
             if name in replaced
-            else fits(history, applied, name)
+            else matches_recorded_hash(history, applied, name)
         )
         # a rollback that failed may be corrected, and compares its complete steps
         if not same and name not in applied.progress:
@@ -96,7 +102,8 @@ def _check_records(history: History, applied: Applied) -> None:
     for name, entry in applied.progress.items():
         if name not in history.files and not entry.is_expanded:
             raise HistoryError(
-                f"Migration {name!r} is {standing(entry)} and its file is missing: get the file "
+                f"Migration {name!r} is {describe_standing(entry)} and its file is missing: get "
+                "the file "
                 f"from the branch that has it, or remove its record with `rollback {fake}`, which "
                 "leaves what it has done"
             )
@@ -110,7 +117,7 @@ def _check_records(history: History, applied: Applied) -> None:
             )
 
 
-def forwards(
+def plan_forwards(
     history: History,
     applied: Applied,
     target: Target,
@@ -131,10 +138,10 @@ def forwards(
         HistoryError: The files fork, or do not fit the records.
         RunError: A change has no part that the running release bears; or a file is half applied.
     """
-    wanted = _wanted(history, applied, upto)
+    wanted = _select_pending(history, applied, upto)
     names = [item.name for item in history.order() if item.name in wanted]
     if phase == "expand":
-        return _expansions(history, applied, target, names)
+        return _plan_expansions(history, applied, target, names)
     made: list[FileRun] = []
     for entry in half_done(applied):
         if entry.phase == "expand" and entry.name in wanted:
@@ -154,15 +161,15 @@ def forwards(
     return made
 
 
-def _expansions(
+def _plan_expansions(
     history: History, applied: Applied, target: Target, names: Sequence[str]
 ) -> list[FileRun]:
     made: list[FileRun] = []
     for entry in half_done(applied):
         if entry.phase != "expand":
             raise RunError(
-                f"Migration {entry.name!r} is {standing(entry)}, so that no file can expand; "
-                f"{ways_out(entry)}"
+                f"Migration {entry.name!r} is {describe_standing(entry)}, so that no file can "
+                f"expand; {ways_out(entry)}"
             )
         made += _half_expanded(history, applied, target, entry)
         applied = _with_row(applied, replace(entry, done=entry.steps))
@@ -171,8 +178,10 @@ def _expansions(
         if name in applied.progress:
             continue
         item, before, state = history[name], history.state_before(name), rollout.state
-        parts = rollout.decide(item, before)
-        row = Progress(name, history.digest(name), "forwards", "", 0, phase="expand", parts=parts)
+        parts = rollout.decide_file(item, before)
+        row = Progress(
+            name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
+        )
         applied = _with_row(applied, row)
         work = work_from(state, expand_part(history, applied, name, target.dialect))
         made.append(_checked_run(history, applied, name, work, target, "expand", parts))
@@ -195,9 +204,9 @@ def _with_row(applied: Applied, row: Progress | None, name: str = "") -> Applied
 
 def _require_end(history: History, applied: Applied, state: SchemaState, target: Target) -> None:
     """Refuse to expand files whose contract parts would not lead to the schema of the history."""
-    wanted = history.replay([item.name for item in history.order()])
+    wanted = history.replay_migrations([item.name for item in history.order()])
     try:
-        for name in pending(history, applied):
+        for name in pending_names(history, applied):
             if name in applied.progress:
                 for operation in contract_part(history, applied, name, target.dialect):
                     state = operation.apply(state)
@@ -231,18 +240,18 @@ def _checked_run(
     functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
     require_imports(item, functions)
     first, *rest = chosen.units
-    guards = (*lookups(work, target.dialect), *first.guards)
+    guards = (*build_lookups(work, target.dialect), *first.guards)
     return replace(chosen, units=(replace(first, guards=guards), *rest))
 
 
-def idle(
+def has_nothing_to_run(
     history: History, applied: Applied, *, upto: str | None = None, phase: Phase | None = None
 ) -> bool:
-    """Return True where `migrate` has nothing to do; raises as `forwards`."""
-    wanted = _wanted(history, applied, upto)
+    """Return True where `migrate` has nothing to do; raises as `plan_forwards`."""
+    wanted = _select_pending(history, applied, upto)
     if phase == "expand":
         wanted -= set(expanded_names(history, applied))
-    return not wanted and not outdated(history, applied)
+    return not wanted and not find_outdated_hashes(history, applied)
 
 
 def _forward_target(history: History, upto: str) -> set[str]:
@@ -254,27 +263,27 @@ def _forward_target(history: History, upto: str) -> set[str]:
     return history.ancestors(history.find(upto).name)
 
 
-def behind(history: History, applied: Applied, upto: str) -> list[str]:
+def list_applied_after(history: History, applied: Applied, upto: str) -> list[str]:
     """Return the applied files that come after a target of `migrate`, in their order."""
     kept = history.ancestors(history.find(upto).name)
     done = applied_names(history, applied)
     return [item.name for item in history.order() if item.name in done - kept]
 
 
-def _wanted(history: History, applied: Applied, upto: str | None) -> set[str]:
+def _select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
     kept = None if upto is None else _forward_target(history, upto)
     check_release(history, applied)
     _refuse_half_rolled_back(applied)
-    wanted = set(pending(history, applied))
+    wanted = set(pending_names(history, applied))
     if wanted:
-        check(history, applied)
+        check_history(history, applied)
     if kept is not None:
         return wanted & kept
     history.head()  # refuses a fork
     return wanted
 
 
-def backwards(
+def plan_backwards(
     history: History,
     applied: Applied,
     target: Target,
@@ -299,11 +308,11 @@ def backwards(
         RunError: An operation cannot be reversed; nothing was changed.
         MigrationError: A value does not fit, or its field does not come back.
     """
-    check(history, applied)
+    check_history(history, applied)
     fills = fills or RollbackFills()
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
     fills.kept = {k: v for e in begun for k, v in RollbackFills.of_journal(e).kept.items()}
-    kept = None if to is None else _kept(history, to)
+    kept = None if to is None else _find_kept_names(history, to)
     undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept, force=force)
     done = applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
@@ -322,14 +331,14 @@ def backwards(
         chosen = [name for name in reversed(order) if name not in kept]
     if half and half[0] not in chosen:
         entry = applied.progress[half[0]]
-        raise RunError(f"Migration {half[0]!r} is {standing(entry)}; {ways_out(entry)}")
+        raise RunError(f"Migration {half[0]!r} is {describe_standing(entry)}; {ways_out(entry)}")
     made: dict[str, FileRun] = {}
-    for item, states in _replayed(history, set(chosen)):
+    for item, states in _replay_files(history, set(chosen)):
         before, rest = frozenset(fills.used), list[str]()
         forced = force or any(e.forced and e.name == item.name for e in begun)
         run = file_run(
             item.name,
-            history.digest(item.name),
+            history.compute_digest(item.name),
             "backwards",
             units_backwards(item, states, target, fills, rest if forced else None),
             recorded=recorded_as(item, applied),
@@ -356,22 +365,22 @@ def _undone_files(
     """
     made: list[FileRun] = []
     for entry in half_done(applied):
-        made.append(undone(history, applied, entry, target, fills, force=force))
+        made.append(plan_undo(history, applied, entry, target, fills, force=force))
         applied = _with_row(applied, made[-1].base, entry.name)
     for name in reversed(expanded_names(history, applied)):
         if (len(made) >= steps) if kept is None else (name in kept):
             continue
         entry = applied.progress[name]
-        made.append(undone(history, applied, entry, target, fills, force=force))
+        made.append(plan_undo(history, applied, entry, target, fills, force=force))
         applied = _with_row(applied, None, name)
     return made
 
 
-def _kept(history: History, to: str) -> set[str]:
+def _find_kept_names(history: History, to: str) -> set[str]:
     return set() if to == "zero" else history.ancestors(history.find(to).name)
 
 
-def alone(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
+def plan_single_file(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
     """Return the run of one file, applied or not.
 
     Raises:
@@ -380,7 +389,7 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
     """
     item = history.find(text)
     states = states_through(item.operations, history.state_before(item.name))
-    hash_ = history.digest(item.name)
+    hash_ = history.compute_digest(item.name)
     if backwards:
         units = units_backwards(item, states, target, RollbackFills())
         return file_run(item.name, hash_, "backwards", units)
@@ -391,7 +400,9 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
 # -- records alone --------------------------------------------------------------------------------
 
 
-def faked(history: History, applied: Applied, *, upto: str | None = None) -> list[FileRun]:
+def plan_fake_migrate(
+    history: History, applied: Applied, *, upto: str | None = None
+) -> list[FileRun]:
     """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
     whose file has changed. That of a squashed file replaces those that it stands for.
 
@@ -400,10 +411,10 @@ def faked(history: History, applied: Applied, *, upto: str | None = None) -> lis
     """
     kept = None if upto is None else _forward_target(history, upto)
     for entry in applied.progress.values():
-        raise RunError(f"Migration {entry.name!r} is {standing(entry)}; {ways_out(entry)}")
+        raise RunError(f"Migration {entry.name!r} is {describe_standing(entry)}; {ways_out(entry)}")
     made: list[FileRun] = []
     for item in history.order():
-        hash_ = history.digest(item.name)
+        hash_ = history.compute_digest(item.name)
         old = [name for name in item.replaces if name in applied.records]
         record = applied.records.get(item.name)
         same = record is not None and record.hash == hash_ and not old
@@ -412,7 +423,7 @@ def faked(history: History, applied: Applied, *, upto: str | None = None) -> lis
     return made
 
 
-def forgotten(
+def plan_fake_rollback(
     history: History, applied: Applied, *, steps: int = 1, to: str | None = None
 ) -> list[FileRun]:
     """Return the records that `rollback` with `fake` removes: the last ones, or all but those up to
@@ -426,7 +437,7 @@ def forgotten(
     else:
         kept = {
             name
-            for kept_name in _kept(history, to)
+            for kept_name in _find_kept_names(history, to)
             for name in (kept_name, *history[kept_name].replaces)
         }
         chosen = [record for record in recorded if record.name not in kept]
@@ -436,7 +447,7 @@ def forgotten(
 _NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been applied at any time
 
 
-def lost(
+def find_lost_tables(
     history: History, applied: Applied, runs: Sequence[FileRun], dialect: Dialect
 ) -> list[tuple[str, str, bool]]:
     """Return the tables that lose rows or columns in a rollback: file, table, and whether the
@@ -452,7 +463,7 @@ def lost(
     whole = {run.name for run in runs if run.undo < 0}
     works += [
         (item.name, Work(tuple(item.operations), tuple(states)))
-        for item, states in _replayed(history, whole)
+        for item, states in _replay_files(history, whole)
     ]
     made: list[tuple[str, str, bool]] = []
     for name, work in works:
@@ -471,10 +482,10 @@ def lost(
 def _refuse_half_rolled_back(applied: Applied) -> None:
     for name, entry in applied.progress.items():
         if entry.direction == "backwards":
-            raise RunError(f"Migration {name!r} is {standing(entry)}; {ways_out(entry)}")
+            raise RunError(f"Migration {name!r} is {describe_standing(entry)}; {ways_out(entry)}")
 
 
-def _replayed(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
+def _replay_files(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
     """The chosen files, each with the states before, between and after its operations."""
     made: list[tuple[Loaded, list[SchemaState]]] = []
     state = SchemaState()

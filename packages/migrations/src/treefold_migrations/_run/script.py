@@ -9,15 +9,15 @@ from treefold_migrations._run.planning import Target
 from treefold_migrations._run.units import FileRun, PythonUnit, Unit, group_at
 
 
-def script(runs: Iterable[FileRun], target: Target) -> str:
+def render_script(runs: Iterable[FileRun], target: Target) -> str:
     """Return the statements of some files, with transactions and comments.
 
     Python steps, and the records of applied files, are comments: a script does not do them.
     """
-    return "\n".join(line for run in runs for line in _file(run, target))
+    return "\n".join(line for run in runs for line in _render_file(run, target))
 
 
-def _file(run: FileRun, target: Target) -> Iterator[str]:
+def _render_file(run: FileRun, target: Target) -> Iterator[str]:
     turn = "" if run.direction == "forwards" else ", backwards"
     yield f"-- {run.name} ({target.dialect.name}{turn})"
     place = 0
@@ -25,17 +25,17 @@ def _file(run: FileRun, target: Target) -> Iterator[str]:
         group = group_at(run.units, place)
         together = group[0].transactional
         for guard in group[0].guards:
-            yield from _step(guard)
-        if together and _unenforced(group):
+            yield from _render_step(guard)
+        if together and _disables_foreign_keys(group):
             yield "PRAGMA foreign_keys = OFF;"
         yield "BEGIN;" if together else "-- committed by itself:"
         for number, unit in enumerate(group):
             for guard in unit.guards if number else ():
-                yield from _step(guard)
-            yield from _unit(unit)
+                yield from _render_step(guard)
+            yield from _render_unit(unit)
         if together:
             yield "COMMIT;"
-        if together and _unenforced(group):
+        if together and _disables_foreign_keys(group):
             yield "PRAGMA foreign_keys = ON;"
         place += len(group)
     if not run.units:
@@ -43,18 +43,18 @@ def _file(run: FileRun, target: Target) -> Iterator[str]:
     yield ""
 
 
-def _unenforced(group: tuple[Unit, ...]) -> bool:
+def _disables_foreign_keys(group: tuple[Unit, ...]) -> bool:
     return any(not isinstance(u, PythonUnit) and u.step.foreign_keys_off for u in group)
 
 
-def _unit(unit: Unit) -> Iterator[str]:
+def _render_unit(unit: Unit) -> Iterator[str]:
     if isinstance(unit, PythonUnit):
         yield f"-- {unit.summary} (Python, not part of this script)"
         return
-    yield from _step(unit.step)
+    yield from _render_step(unit.step)
 
 
-def _step(step: Step) -> Iterator[str]:
+def _render_step(step: Step) -> Iterator[str]:
     if step.summary:
         yield f"-- {step.summary}"
     if step.generates:

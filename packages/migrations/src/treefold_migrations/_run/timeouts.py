@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.effects import Flow, rows
+from treefold_migrations._run.effects import Flow, fetch_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Timeouts:
         self._blocking: bool | None = None
         self._own = False
 
-    def before(self, step: Step | None) -> Flow[None]:
+    def set_limits(self, step: Step | None) -> Flow[None]:
         """Set the limits that a step runs under; `None` is a call of Python."""
-        blocking = step is not None and step.blocking
+        blocking = step is not None and step.blocks_writers
         if self._local == "true":
             blocking = blocking or bool(self._blocking)
         set_by_author = step is not None and _OWN.match(step.sql) is not None
@@ -57,7 +57,7 @@ class Timeouts:
             return
         self._blocking = blocking
         lock, statement = (self._limits.lock, self._limits.statement) if blocking else (0, 0)
-        yield from rows(
+        yield from fetch_rows(
             f"SELECT set_config('lock_timeout', '{int(lock * 1000)}', {self._local}), "
             f"set_config('statement_timeout', '{int(statement * 1000)}', {self._local})"
         )

@@ -35,7 +35,7 @@ class SqlUnit:
     @property
     def blocking(self) -> bool:
         """True where others wait for the locks that the step takes."""
-        return self.step.blocking
+        return self.step.blocks_writers
 
     @property
     def summary(self) -> str:
@@ -48,7 +48,7 @@ class SqlUnit:
         return self.step.hidden
 
     @property
-    def identity(self) -> str:
+    def digest_text(self) -> str:
         """The parts by which two units are equal."""
         return self.step.sql
 
@@ -68,7 +68,7 @@ class PythonUnit:
     blocking = False
 
     @property
-    def identity(self) -> str:
+    def digest_text(self) -> str:
         """The parts by which two units are equal."""
         return f"python {self.function.__qualname__}"
 
@@ -111,7 +111,7 @@ class FileRun:
     database: str = ""
 
     @property
-    def whole(self) -> int:
+    def unit_count(self) -> int:
         """The number of units."""
         return len(self.units)
 
@@ -133,8 +133,8 @@ def file_run(
     """Return the run of a file; `code` returns the code of a function of the file by its name."""
     digest = hashlib.sha256()
     for unit in units:
-        digest.update(unit.identity.encode() + b"\0")
-    digests = tuple(_digest(unit, code) for unit in units)
+        digest.update(unit.digest_text.encode() + b"\0")
+    digests = tuple(_digest_unit(unit, code) for unit in units)
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
     shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
@@ -142,8 +142,8 @@ def file_run(
     return FileRun(name, hash_, direction, tuple(units), plan, names, undo, shown, digests)
 
 
-def _digest(unit: Unit, code: Callable[[str], str] | None) -> str:
-    text = unit.identity
+def _digest_unit(unit: Unit, code: Callable[[str], str] | None) -> str:
+    text = unit.digest_text
     if isinstance(unit, PythonUnit) and code is not None:
         text += "\0" + code(unit.function.__name__)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

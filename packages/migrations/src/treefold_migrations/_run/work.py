@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, TypeVar
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._run.effects import Flow, aexecute, execute
+from treefold_migrations._run.effects import Flow, aexecute_flow, execute_flow
 from treefold_orm import QuerySet
 from treefold_orm.schema import HeldConnection
 
@@ -74,9 +74,9 @@ class Work:
         Returns:
             How many rows this run has handed over; batches of an earlier run do not count.
         """
-        place, after = self._begin()
+        place, after = self._begin_batches()
         rows, total = 0, 0 if after == END else query.count()
-        committed = nothing
+        committed = ignore_commit
         while after != END:
             with ExitStack() as stack:
                 if self._keep is not None:
@@ -86,8 +86,8 @@ class Work:
                     function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    keep = self._keep(self._moved(place, after), len(page.items))
-                    committed = execute(self._held, keep)
+                    keep = self._keep(self._advance_position(place, after), len(page.items))
+                    committed = execute_flow(self._held, keep)
             committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
@@ -101,9 +101,9 @@ class Work:
         size: int = SIZE,
     ) -> int:
         """`batched` for async code."""
-        place, after = self._begin()
+        place, after = self._begin_batches()
         rows, total = 0, 0 if after == END else await query.acount()
-        committed = nothing
+        committed = ignore_commit
         while after != END:
             async with AsyncExitStack() as stack:
                 if self._keep is not None:
@@ -113,14 +113,14 @@ class Work:
                     await function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    keep = self._keep(self._moved(place, after), len(page.items))
-                    committed = await aexecute(self._held, keep)
+                    keep = self._keep(self._advance_position(place, after), len(page.items))
+                    committed = await aexecute_flow(self._held, keep)
             committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
 
-    def _begin(self) -> tuple[int, str | None]:
+    def _begin_batches(self) -> tuple[int, str | None]:
         place = self._calls
         self._calls += 1
         if place == len(self._positions):
@@ -129,10 +129,10 @@ class Work:
             raise RunError("Batches cannot run side by side: await one before the next begins")
         return place, self._positions[place]
 
-    def _moved(self, place: int, position: str | None) -> str:
+    def _advance_position(self, place: int, position: str | None) -> str:
         self._positions[place] = position
         return json.dumps(self._positions)
 
 
-def nothing() -> None:
+def ignore_commit() -> None:
     """Stands for what is done after a commit where nothing is kept."""

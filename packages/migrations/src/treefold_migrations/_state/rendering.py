@@ -85,13 +85,13 @@ def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: sch
     field = meta.fields[name]
     try:
         if field.storage:
-            return schema.literal(_stored(field, field.clean(value)), dialect)
+            return schema.literal(_convert_to_storage(field, field.clean(value)), dialect)
         return schema.fill_sql(meta, field, value, dialect)
     except ORMError as error:
         raise StateError(f"{table}.{name} cannot be filled with {value!r}: {error}") from error
 
 
-def _stored(field: Any, value: Any) -> Any:
+def _convert_to_storage(field: Any, value: Any) -> Any:
     """A value as the column of another tool keeps it."""
     match field.storage:
         case "naive":

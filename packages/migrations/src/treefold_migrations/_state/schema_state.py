@@ -166,12 +166,12 @@ def same_table(one: TableState, other: TableState) -> bool:
         == (other.name, other.model, theirs.primary_key, theirs.managed, theirs.database)
         and one.fields.keys() == other.fields.keys()
         and all(same_parts(field, other.fields[name]) for name, field in one.fields.items())
-        and _sources(mine.constraints) == _sources(theirs.constraints)
-        and _sources(mine.indexes) == _sources(theirs.indexes)
+        and _sort_part_sources(mine.constraints) == _sort_part_sources(theirs.constraints)
+        and _sort_part_sources(mine.indexes) == _sort_part_sources(theirs.indexes)
     )
 
 
-def _sources(parts: tuple[Any, ...]) -> list[str]:
+def _sort_part_sources(parts: tuple[Any, ...]) -> list[str]:
     return sorted(schema.source_of(part)[0] for part in parts)
 
 

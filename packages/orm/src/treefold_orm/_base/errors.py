@@ -89,10 +89,10 @@ class InvalidParameter(FieldError, FieldValueError):
 
     def __init__(self, model: str, field: str, *, reason: str) -> None:
         super().__init__(model, field, reason=reason)
-        self.args = (f"Parameter {_shown(field)} {reason}",)
+        self.args = (f"Parameter {_truncate_repr(field)} {reason}",)
 
 
-def _shown(text: str) -> str:
+def _truncate_repr(text: str) -> str:
     return repr(str(text) if len(text) <= 60 else f"{text[:57]}...")
 
 
@@ -149,7 +149,7 @@ class DatabaseError(ORMError):
 class ZoneMismatch(DatabaseError):
     """A time with a zone was given to a column without one; `place` is the argument's number.
 
-    Not public: calls that know the argument's field say it by `named`.
+    Not public: calls that know the argument's field say it by `with_field_name`.
     """
 
     _REMEDY = (
@@ -161,7 +161,7 @@ class ZoneMismatch(DatabaseError):
         super().__init__(f"Argument {place} of the statement {self._REMEDY}")
         self.place = place
 
-    def named(self, names: Sequence[str]) -> DatabaseError:
+    def with_field_name(self, names: Sequence[str]) -> DatabaseError:
         """The error with the name of the argument's field, of those that the statement takes."""
         if self.place > len(names):
             return self
@@ -239,7 +239,7 @@ class ConnectionFailed(OperationalError):
     """No connection could be made, or it broke."""
 
 
-def unanswered(error: ConnectionFailed) -> ConnectionFailed:
+def unanswered_commit_error(error: ConnectionFailed) -> ConnectionFailed:
     """Return the error for a COMMIT that may have been done."""
     return ConnectionFailed(
         f"{error}; its COMMIT was not answered: look whether it was done before you run it again",

@@ -61,20 +61,20 @@ class _Former:
         self.caches: dict[str, Any] = _NOTHING
         self.references: dict[tuple[int, str], tuple[weakref.ref[Any], Any]] = _NOTHING
 
-    def restore(self, *, in_doubt: bool) -> None:
+    def restore_instance(self, *, in_doubt: bool) -> None:
         instance = self.ref()
         if instance is None:
             return
         held = instance.__dict__
         for name, value in zip(STATE, self.state, strict=True):
-            _put(held, name, value)
+            _restore_attribute(held, name, value)
         if in_doubt and held.get("_row"):
             held["_read_in"] = UNKNOWN
         for name, (before, given) in self.values.items():
             if held.get(name, _ABSENT) is given:
-                _put(held, name, before)
+                _restore_attribute(held, name, before)
         for name, value in self.caches.items():
-            _put(held, name, value)
+            _restore_attribute(held, name, value)
         for (_, name), (ref, key) in self.references.items():
             referring = ref()
             if referring is not None and referring.__dict__.get(name) is key:
@@ -91,7 +91,7 @@ def _former_of(new: _New) -> _Former:
     return made
 
 
-def _put(held: dict[str, Any], name: str, value: Any) -> None:
+def _restore_attribute(held: dict[str, Any], name: str, value: Any) -> None:
     if value is _ABSENT:
         held.pop(name, None)
     else:
@@ -118,64 +118,64 @@ class Journal:
 
     def __reduce__(self) -> tuple[object, ...]:
         # a pickled instance leaves the transaction: its stored row is a guess
-        return _unknown, ()
+        return _load_unknown_journal, ()
 
     def __len__(self) -> int:
         return len(self._former)
 
-    def keep(self, instance: Any) -> _Former:
+    def record_state(self, instance: Any) -> _Former:
         """Keep the state of an instance before its first change."""
-        found = self._entry(instance)
+        found = self._find_entry(instance)
         if found is None:
             if len(self._former) >= self._limit:
-                self._sweep()
+                self._drop_dead_entries()
             found = self._former[id(instance)] = _Former(instance)
         return found
 
-    def _entry(self, instance: Any) -> _Former | None:
+    def _find_entry(self, instance: Any) -> _Former | None:
         found = self._former.get(id(instance))
         if found.__class__ is tuple:  # most of these are never asked for
             found = self._former[id(instance)] = _former_of(cast("_New", found))
         former = cast("_Former | None", found)
         return None if former is None or former.ref() is not instance else former
 
-    def put(self, instance: Any, name: str, value: Any) -> None:
+    def record_value(self, instance: Any, name: str, value: Any) -> None:
         """Keep the value of an attribute that an operation is about to set to `value`."""
-        former = self.keep(instance)
+        former = self.record_state(instance)
         now = instance.__dict__.get(name, _ABSENT)
         before, given = former.values.get(name, (now, now))
         former.values[name] = (before if now is given else now, value)
 
     def put_each(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
-        """`put` for many instances, each with a value of its own."""
+        """`record_value` for many instances, each with a value of its own."""
         former, limit, reference = self._former, self._limit, weakref.ref
         for instance, value in zip(instances, values, strict=True):
             key, held = id(instance), instance.__dict__
             if key in former or len(former) >= limit or not _OF_STATE.isdisjoint(held):
-                self.put(instance, name, value)
+                self.record_value(instance, name, value)
                 former, limit = self._former, self._limit
             else:
                 former[key] = (reference(instance), name, held.get(name, _ABSENT), value)
 
     def keep_cache(self, instance: Any, name: str) -> None:
         """Keep a cache of related rows that is about to be emptied or loaded again."""
-        former = self.keep(instance)
+        former = self.record_state(instance)
         former.caches = {name: instance.__dict__.get(name, _ABSENT), **former.caches}
 
-    def refer(self, instance: Any, name: str, target: Any, key: str) -> None:
+    def record_reference(self, instance: Any, name: str, target: Any, key: str) -> None:
         """Note that an attribute was set to the key of `target`; where this transaction has given
         the key, the attribute is emptied with it.
         """
         level: Journal | None = self
         while level is not None:
-            former = level._entry(target)
+            former = level._find_entry(target)
             if former is not None and key in former.values:
                 held = (weakref.ref(instance), instance.__dict__[name])
                 former.references = {**former.references, (id(instance), name): held}
                 return
             level = level.parent
 
-    def mark(self) -> Journal | None:
+    def find_written_journal(self) -> Journal | None:
         """The innermost transaction whose rollback makes rows untrue that are read now."""
         found: Journal | None = self
         while found is not None and not found.written:
@@ -192,7 +192,7 @@ class Journal:
             found = found._merged
         return False
 
-    def undo(self, *, in_doubt: bool = False) -> None:
+    def undo_changes(self, *, in_doubt: bool = False) -> None:
         """Put every instance back: the transaction was rolled back.
 
         `in_doubt` says that its COMMIT was not answered, so that a stored row may hold either.
@@ -201,7 +201,7 @@ class Journal:
         former, self._former = self._former, {}
         for entry in former.values():
             made = _former_of(entry) if isinstance(entry, tuple) else entry
-            made.restore(in_doubt=in_doubt)
+            made.restore_instance(in_doubt=in_doubt)
 
     def close(self) -> None:
         """End with a commit; the entries of a savepoint become part of its transaction."""
@@ -215,7 +215,7 @@ class Journal:
                 parent._former[key] = later
                 continue
             entry = _former_of(later) if isinstance(later, tuple) else later
-            known = parent._entry(entry.ref())
+            known = parent._find_entry(entry.ref())
             if known is None:
                 parent._former[key] = entry
                 continue
@@ -225,7 +225,7 @@ class Journal:
                 earlier, put = known.values.get(name, (before, before))
                 known.values[name] = (earlier if before is put else before, given)
 
-    def step(self, function: Callable[..., T], *args: Any) -> T:
+    def run_step(self, function: Callable[..., T], *args: Any) -> T:
         """Run one step of an operation with this journal active."""
         outer, active.journal = active.journal, self
         try:
@@ -233,13 +233,13 @@ class Journal:
         finally:
             active.journal = outer
 
-    def _sweep(self) -> None:
+    def _drop_dead_entries(self) -> None:
         kept = self._former.items()
-        self._former = {k: e for k, e in kept if _reference(e)() is not None}
+        self._former = {k: e for k, e in kept if _instance_reference(e)() is not None}
         self._limit = max(_SWEEP, 2 * len(self._former))
 
 
-def _reference(entry: _Former | _New) -> weakref.ref[Any]:
+def _instance_reference(entry: _Former | _New) -> weakref.ref[Any]:
     return entry[0] if isinstance(entry, tuple) else entry.ref
 
 
@@ -248,11 +248,11 @@ UNKNOWN = Journal()
 UNKNOWN.undone = True
 
 
-def _unknown() -> Journal:
+def _load_unknown_journal() -> Journal:
     return UNKNOWN
 
 
-def recorded(
+def record_changes(
     operation: Operation[T],
     journal: Journal,
     statement: Statement | None = None,
@@ -264,7 +264,7 @@ def recorded(
     `statement` is its first one where it has begun; `atomic` says that it runs in a transaction or
     savepoint of its own, so that it need not ask for one.
     """
-    step, send = journal.step, operation.send
+    step, send = journal.run_step, operation.send
     try:
         if statement is None:
             statement = step(send, None)
@@ -289,7 +289,7 @@ def keep_state(instance: Any) -> None:
     """Keep the state of an instance for a rollback, before changing it."""
     journal = active.journal
     if journal is not None:
-        journal.keep(instance)
+        journal.record_state(instance)
 
 
 def doubt_row(instance: Any) -> None:
@@ -302,7 +302,7 @@ def put_value(instance: Any, name: str, value: Any) -> None:
     """Set an attribute to what the database or `save()` gave; a rollback takes it back."""
     journal = active.journal
     if journal is not None:
-        journal.put(instance, name, value)
+        journal.record_value(instance, name, value)
     setattr(instance, name, value)
 
 

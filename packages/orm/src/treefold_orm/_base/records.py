@@ -60,7 +60,7 @@ def record(kind: type[N]) -> type[N]:
     return made
 
 
-def replaced(one: N, **changes: Any) -> N:
+def replace_parts(one: N, **changes: Any) -> N:
     """The same record with other parts."""
     same: Any = one
     return same.__class__(**{name: getattr(one, name) for name in same._names} | changes)

@@ -33,7 +33,7 @@ def owner_reference(instance: Any, key: Any, *, prefetched: bool) -> OwnerRefere
     return made
 
 
-def cached(instance: Any, name: str) -> Any:
+def find_cached_related(instance: Any, name: str) -> Any:
     """The instance at the end of the relation `name` where it is loaded, else None."""
     found = cast("Any", getattr(instance, f"_cached_{name}", None))
     return found() if found.__class__ is OwnerReference else found

@@ -247,9 +247,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
         given = expressions
         if aggregates:
-            from treefold_orm._functions.aggregates import named  # few queries need them
+            from treefold_orm._functions.aggregates import name_aggregates  # few queries need them
 
-            given = named(aggregates, expressions)
+            given = name_aggregates(aggregates, expressions)
         for name, expression in given.items():
             known = frozenset(made._notes or ()) - free
             if name in expressions:

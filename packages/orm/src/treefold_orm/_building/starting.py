@@ -19,7 +19,7 @@ B = TypeVar("B", bound=QueryBuilder[Any, Any])
 _SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
 
 
-def start(kind: type[B], meta: Meta, alias: str) -> B:
+def start_query(kind: type[B], meta: Meta, alias: str) -> B:
     """Return a query of class `kind` for all rows of a model."""
     made: Any = object.__new__(kind)
     begin_query(made, meta, alias)
@@ -28,7 +28,7 @@ def start(kind: type[B], meta: Meta, alias: str) -> B:
 
 def plain_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     """A query for all rows of a model, without the filters of its own managers."""
-    return start(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
+    return start_query(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
 
 
 def default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
@@ -63,7 +63,7 @@ def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Se
     plan = database.plans.get((meta, name))
     if plan is None:
         kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
-        query = start(kind, meta, alias).filter(**lookups)
+        query = start_query(kind, meta, alias).filter(**lookups)
         plan = database.plans.keep_plan((meta, name), query._plan_for("get")[0])
     return plan, params if plan.bind is None else plan.bind(params)
 

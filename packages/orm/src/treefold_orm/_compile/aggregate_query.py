@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._compile import clauses, hydrate
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
@@ -29,7 +29,7 @@ from treefold_orm._compile.select import is_distinct
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._compile.writing import build_expression, key_select, numbered_select
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, join, number
+from treefold_orm._dialects.sql import SQL, Builder, integer_literal, join_sql
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -98,7 +98,7 @@ def _needs_table(state: State, nodes: list[Expr]) -> bool:
 def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     attach_ctes(frame, state)
 
-    def where(frame: Frame) -> SQL:
+    def build_row_filter(frame: Frame) -> SQL:
         if state.is_simple:
             return clauses.where_clause(frame, state)
         return SQL(
@@ -106,11 +106,11 @@ def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
         )
 
     clauses.set_grouping(frame, state)
-    conditions = where(frame)
+    conditions = build_row_filter(frame)
     frame.grouped = True
-    frame.distinct_over = lambda node: clauses.distinct_of_all(frame, node, where)
+    frame.distinct_over = lambda node: clauses.distinct_of_all(frame, node, build_row_filter)
     values = [build_expression(frame, node) for node in nodes]
-    return SQL("SELECT {} FROM {}{}", join(", ", values), frame.build_from(), conditions)
+    return SQL("SELECT {} FROM {}{}", join_sql(", ", values), frame.build_from(), conditions)
 
 
 # -- the query as a table -------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class _Table(Frame):
         self.held = {expr: self._format_place(place) for expr, place in places.items()}
 
     def _format_place(self, place: int) -> SQL:
-        return SQL("{}.c{}", self.alias, number(place))
+        return SQL("{}.c{}", self.alias, integer_literal(place))
 
     def _add_column(self, node: Expr, text: SQL) -> SQL:
         self.held[node] = self._format_place(len(self.columns))
@@ -189,11 +189,11 @@ def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     table.columns = columns
     values = [build_expression(table, _of_columns(table, node)) for node in nodes]
     outer = table.source_of(numbered_select(frame, state, table.columns or [SQL("1")]))
-    return SQL("SELECT {} FROM {}", join(", ", values), outer)
+    return SQL("SELECT {} FROM {}", join_sql(", ", values), outer)
 
 
 def _of_columns(table: _Table, node: Any) -> Any:
     if isinstance(node, AggregateNode):
         # related rows that the query has joined already are rows of the table
-        return replaced(node, hops=()) if node.arg in table.held else node
+        return replace_parts(node, hops=()) if node.arg in table.held else node
     return rebuild_node(node, lambda child: _of_columns(table, child))

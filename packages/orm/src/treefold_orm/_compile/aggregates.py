@@ -38,7 +38,7 @@ from treefold_orm._compile.rules import (
     build_condition,
     build_expression,
 )
-from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
 from treefold_orm._expressions import nodes
 
 # The aggregate over all rows, where a subquery has aggregated the related rows of each row.
@@ -138,19 +138,19 @@ def _build_call(
         made = frame.dialect.collect(node.name, [value, *args], terms, distinct=node.distinct)
         return SQL("{}{}", made, after)
 
-    def call(name: str) -> SQL:
+    def call_aggregate(name: str) -> SQL:
         return SQL("{}{}", frame.dialect.aggregate(name, value, distinct=node.distinct), after)
 
-    return _convert_result(frame, node, call)
+    return _convert_result(frame, node, call_aggregate)
 
 
 def _convert_result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL]) -> SQL:
     given = None if node.arg is None else node.arg.field
     match node.name:
         case "avg":
-            return frame.dialect.numbers.mean(call, given, node.field, distinct=node.distinct)
+            return frame.dialect.numbers.build_mean(call, given, node.field, distinct=node.distinct)
         case "sum":
-            return frame.dialect.numbers.total(call("sum"), node.field)
+            return frame.dialect.numbers.build_checked_sum(call("sum"), node.field)
         case _:
             return call(node.name)
 
@@ -168,7 +168,7 @@ def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> S
             frame, node, lambda name: SQL(_OUTER[name], _build_over_relation(frame, node, prefix))
         )
 
-    def call(name: str) -> SQL:
+    def call_aggregate(name: str) -> SQL:
         if name == "avg":
             return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", build_part("sum"), build_part("count"))
         return SQL("SUM({})", build_part(name))
@@ -177,7 +177,7 @@ def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> S
         made = nodes.AggregateNode(None, name, node.arg, False, node.where, node.hops)
         return _build_over_relation(frame, made, prefix)
 
-    return _convert_result(frame, node, call)
+    return _convert_result(frame, node, call_aggregate)
 
 
 # -- related rows ---------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _build_over_relation(frame: Frame, node: nodes.AggregateNode, prefix: Hops) 
     inner, tie = frame.open_related(prefix[-1], prefix[:-1])
     inner.counts_rows = True
     call = _build_correlated(frame, inner, node, prefix)
-    tests = join(" AND ", [tie, *_build_conditions(frame, inner, node, prefix)])
+    tests = join_sql(" AND ", [tie, *_build_conditions(frame, inner, node, prefix)])
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.build_from(), tests)
 
 
@@ -252,7 +252,7 @@ def related_distinct(base: Frame, node: nodes.AggregateNode) -> tuple[SQL, Calla
     return (
         value,
         inner.build_from,
-        join(" AND ", [tie, *_build_conditions(base, inner, node, prefix)]),
+        join_sql(" AND ", [tie, *_build_conditions(base, inner, node, prefix)]),
     )
 
 
@@ -272,12 +272,14 @@ class _ByOwner:
 
     def build_join(self) -> SQL:
         """The LEFT JOIN, once all columns are known."""
-        columns = [SQL("{} AS v{}", text, number(i)) for i, text in enumerate(self.columns)]
-        where = SQL(" WHERE {}", join(" AND ", self.tests)) if self.tests else SQL("")
+        columns = [
+            SQL("{} AS v{}", text, integer_literal(i)) for i, text in enumerate(self.columns)
+        ]
+        where = SQL(" WHERE {}", join_sql(" AND ", self.tests)) if self.tests else SQL("")
         return SQL(
             "LEFT JOIN (SELECT {} AS g, {} FROM {}{} GROUP BY {}) AS {} ON {}.g = {}",
             self.key,
-            join(", ", columns),
+            join_sql(", ", columns),
             self.inner.build_from(),
             where,
             self.key,
@@ -312,7 +314,7 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
         inner, key = frame.open_related_frame(prefix[-1])
         inner.counts_rows = True
         tests = _build_conditions(frame, inner, node, prefix)
-        group = _ByOwner(frame.builder.alias(), inner, key, owner, tests)
+        group = _ByOwner(frame.builder.new_alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group
         frame.joins.append(group.build_join)
     call = _build_correlated(frame, group.inner, node, prefix)
@@ -320,7 +322,7 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
     if call.text not in texts:
         group.columns.append(call)
         texts.append(call.text)
-    value = SQL("{}.v{}", group.alias, number(texts.index(call.text)))
+    value = SQL("{}.v{}", group.alias, integer_literal(texts.index(call.text)))
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
 
 

@@ -26,7 +26,7 @@ from treefold_orm._compile.rules import (
     joined_conditions,
 )
 from treefold_orm._compile.state import State, narrows_rows, top_level
-from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conversion import representation_of
 from treefold_orm._fields.base import Field
@@ -56,7 +56,7 @@ def group_clause(frame: Frame, state: State) -> SQL:
     having = where_clause(frame, state, having=True)
     if not terms:
         return having
-    return SQL(" GROUP BY {}{}", join(", ", terms), having)
+    return SQL(" GROUP BY {}{}", join_sql(", ", terms), having)
 
 
 def set_grouping(frame: Frame, state: State, *, few: bool = False) -> None:
@@ -88,7 +88,7 @@ def _hold_subqueries(frame: Frame, state: State) -> None:
     for expr in group_terms(state):
         text = build_output(frame, expr)
         if "SELECT" in text.text:
-            alias = frame.builder.alias()
+            alias = frame.builder.new_alias()
             frame.joins.append(SQL("CROSS JOIN LATERAL (SELECT {} AS v) AS {}", text, alias))
             frame.held[expr] = SQL("{}.v", alias)
 
@@ -113,21 +113,21 @@ def _distinct_of_group(frame: Frame, state: State, node: nodes.AggregateNode) ->
     terms = [build_output(base, expr) for expr in wanted]
     where_base = where_clause(base, state)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
-    named = [SQL("{} AS g{}", term, number(i)) for i, term in enumerate(terms)]
+    named = [SQL("{} AS g{}", term, integer_literal(i)) for i, term in enumerate(terms)]
     inner = SQL(
         "SELECT {} AS v FROM {}, {}{}{}",
-        join(", ", [*named, value]),
+        join_sql(", ", [*named, value]),
         base.build_from(),
         source(),
         tail,
-        SQL(" GROUP BY {}", join(", ", terms)) if terms else SQL(""),
+        SQL(" GROUP BY {}", join_sql(", ", terms)) if terms else SQL(""),
     )
-    alias = frame.builder.alias()
+    alias = frame.builder.new_alias()
     same = [
-        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, number(i), build_output(frame, expr))
+        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, integer_literal(i), build_output(frame, expr))
         for i, expr in enumerate(wanted)
     ] or [SQL("1 = 1")]
-    frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join(" AND ", same)))
+    frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join_sql(" AND ", same)))
     found = SQL("MAX({}.v)", alias)
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 

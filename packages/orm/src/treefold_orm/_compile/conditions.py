@@ -33,8 +33,8 @@ from treefold_orm._compile.rules import (
 from treefold_orm._compile.search import build_match
 from treefold_orm._compile.select import build_subquery
 from treefold_orm._compile.values import build_param
-from treefold_orm._dialects.dialect import OPERATORS, operator
-from treefold_orm._dialects.sql import SQL, Encoder, declared_sql, join
+from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
+from treefold_orm._dialects.sql import SQL, Encoder, declared_sql, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import TEXTUAL, Lookup
 from treefold_orm._fields.keys import KeyColumns
@@ -101,7 +101,9 @@ def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr |
         value = _build_operand(frame, right, cast=True)
         return SQL(
             "({})",
-            declared_sql(lookup.custom.template.text_for(dialect.name)).filled([left, value]),
+            declared_sql(lookup.custom.template.text_for(dialect.name)).fill_template(
+                [left, value]
+            ),
         )
     if op == "in":
         return _build_membership(frame, left, right, lookup)
@@ -116,7 +118,7 @@ def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr |
         return dialect.json_equal(left, _build_operand(frame, right, cast=True))
     # the column states the type of its own value, but not the type of another
     cast = bool(lookup.transforms) or right.field is not field
-    return operator(op, left, _build_operand(frame, right, cast=cast))
+    return build_plain_comparison(op, left, _build_operand(frame, right, cast=cast))
 
 
 def _is_json(node: nodes.Expr) -> bool:
@@ -142,7 +144,9 @@ def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup
         return SQL("{} IN {}", left, build_subquery(frame, query, converts=converts))
     if not isinstance(right, nodes.ParamNode):
         raise FieldError(f"{lookup.name}__in takes a list or a query")
-    mark = frame.builder.param(right.index + frame.offset, frame.dialect.list_encoder(lookup.field))
+    mark = frame.builder.bind_param(
+        right.index + frame.offset, frame.dialect.list_encoder(lookup.field)
+    )
     return frame.dialect.in_list(left, mark, lookup.field)
 
 
@@ -152,13 +156,13 @@ def _key_in(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     if not isinstance(right, nodes.ParamNode):
         raise FieldError("A key is compared with a list of tuples or a query")
     place = right.index + frame.offset
-    rows = frame.dialect.key_rows(key.parts, lambda encode: frame.builder.param(place, encode))
+    rows = frame.dialect.key_rows(key.parts, lambda encode: frame.builder.bind_param(place, encode))
     return SQL("{} IN ({})", left, rows)
 
 
 def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
-    place, mark = right.index + frame.offset, frame.builder.param
+    place, mark = right.index + frame.offset, frame.builder.bind_param
     low = mark(place, lambda pair: encode(pair[0]) if encode else pair[0])
     high = mark(place, lambda pair: encode(pair[1]) if encode else pair[1])
     return SQL("{} BETWEEN {} AND {}", left, low, high)
@@ -174,7 +178,7 @@ def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
     if _is_json(node.left) and node.op == "exact":
         return frame.dialect.json_equal(left, _build_operand(frame, right, cast=True))
     if node.op in OPERATORS:
-        return operator(node.op, left, _build_operand(frame, right, cast=True))
+        return build_plain_comparison(node.op, left, _build_operand(frame, right, cast=True))
     if node.op in {"in", "range"} and node.left.field is not None:
         lookup = Lookup("annotation", (), node.left.field, node.op, node.left.field)
         return (
@@ -192,14 +196,14 @@ def _build_json_lookup(
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
     if isinstance(right, nodes.ParamNode):
-        encode, place = frame.dialect.json.encoder(name), right.index + given.offset
-        mark = given.builder.param
+        encode, place = frame.dialect.json.select_encoder(name), right.index + given.offset
+        mark = given.builder.bind_param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
             marks = [mark(place, lambda pair, i=i: _encode_items(encode, pair)[i]) for i in (0, 1)]
-    keys, bind = lookup.keys or (), frame.builder.const
+    keys, bind = lookup.keys or (), frame.builder.bind_const
     text = frame.dialect.text
-    return frame.dialect.json.test(name, column, keys, bind=bind, right=marks, text=text)
+    return frame.dialect.json.build_path_test(name, column, keys, bind=bind, right=marks, text=text)
 
 
 def _encode_items(encode: Encoder | None, pair: list[Any]) -> list[Any]:
@@ -276,7 +280,7 @@ def _build_existence(
         else:
             tests.append(build_comparison(inner, child, rest, right=right)[0])
     tests += [_build_existence(inner, nested, below, right)[0] for nested, below in deeper.items()]
-    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join(" AND ", tests))
+    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
     return (SQL("NOT {}", text) if missing else text), False
 
 
@@ -289,7 +293,7 @@ def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> Conditio
     elif node.where is not None:
         tests.append(build_condition(inner, node.where, right=inner)[0])
     return SQL(
-        "EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join(" AND ", tests)
+        "EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests)
     ), False
 
 

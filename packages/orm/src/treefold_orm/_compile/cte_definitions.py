@@ -21,7 +21,7 @@ from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
 from treefold_orm._compile.select import build_select
 from treefold_orm._compile.state import State, replay_steps
-from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
 from treefold_orm._expressions.cte_nodes import Recursion, Source
 from treefold_orm._expressions.nodes import PREVIOUS
 from treefold_orm._fields.base import Field
@@ -47,7 +47,7 @@ def define_cte(frame: Frame, source: Source, start: int) -> SQL:
     return (_define_plain if source.recursion is None else _define_recursive)(frame, source, start)
 
 
-def _start(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
+def _open_cte_frame(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
     state = replay_steps(source.key)
     if not state.is_sliced and not state.distinct_on:
         state.order = ()
@@ -58,7 +58,7 @@ def _start(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
 
 
 def _define_plain(frame: Frame, source: Source, start: int) -> SQL:
-    inner, state = _start(frame, source, start)
+    inner, state = _open_cte_frame(frame, source, start)
     body = build_select(inner, state, output_columns(inner, state))
     return _add_definition(frame, frame.builder.cte_name(), len(source.columns), body)
 
@@ -66,8 +66,8 @@ def _define_plain(frame: Frame, source: Source, start: int) -> SQL:
 def _add_definition(
     frame: Frame, name: SQL, size: int, body: SQL, *, recursive: bool = False
 ) -> SQL:
-    columns = join(", ", [SQL("c{}", number(i)) for i in range(size)])
-    frame.builder.define(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
+    columns = join_sql(", ", [SQL("c{}", integer_literal(i)) for i in range(size)])
+    frame.builder.add_cte_text(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
     return name
 
 
@@ -81,14 +81,14 @@ class _Previous(Frame):
 
     def build_column(self, hops: Hops, field: Field[object]) -> SQL:
         place = 0 if field is self.meta.pk else self.link_column
-        return SQL("{}.c{}", self.alias, number(place))
+        return SQL("{}.c{}", self.alias, integer_literal(place))
 
 
 def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     name = frame.builder.cte_name()
-    inner, state = _start(frame, source, start)
+    inner, state = _open_cte_frame(frame, source, start)
     body = SQL(
         "{} UNION{} {}",
         build_select(inner, state, _build_first_columns(inner, recursion)),
@@ -141,7 +141,7 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
         depth = SQL("{}.c1", before.alias)
         columns.append(SQL("{} + 1", depth))
         if recursion.limit is not None:
-            limit = frame.builder.param(start + recursion.limit, None)
+            limit = frame.builder.bind_param(start + recursion.limit, None)
             tests.append(SQL("{} < {}", depth, dialect.cast(limit, INTEGER)))
     columns += [
         dialect.cast(build_expression(inner, then), then.field) for _, then in recursion.carried
@@ -149,18 +149,18 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
     if _leads_on(recursion):
         columns.append(inner.build_own_column(relation.source_field))
     if _keeps_way(recursion):
-        way = SQL("{}.c{}", before.alias, number(len(columns)))
+        way = SQL("{}.c{}", before.alias, integer_literal(len(columns)))
         columns.append(SQL(_WAYS[dialect.name][1], way, key))
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:
         tests.append(build_condition(inner, recursion.where, right=inner)[0])
     return SQL(
         "SELECT {} FROM {} AS {}, {} WHERE {}",
-        join(", ", columns),
+        join_sql(", ", columns),
         name,
         before.alias,
         inner.build_from(),
-        join(" AND ", tests),
+        join_sql(" AND ", tests),
     )
 
 

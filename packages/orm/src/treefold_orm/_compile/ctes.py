@@ -17,7 +17,7 @@ from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import build_condition, define_cte
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, join
+from treefold_orm._dialects.sql import SQL, Builder, join_sql
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.nodes import SELECTED, CTENode
 
@@ -41,7 +41,7 @@ def attach_ctes(
         place = outer + there
         same[frame.offset + here, size] = same.get((place, size), place)
 
-    def give(frame: Frame) -> None:
+    def attach_to_frame(frame: Frame) -> None:
         if state.source is not None:
             frame.table = _name_of_cte(frame, state.source, 0)
             frame.ctes[SELECTED] = frame.alias
@@ -50,17 +50,17 @@ def attach_ctes(
         for place, added in enumerate(state.joins):
             _join_cte(frame, added, place)
 
-    frame.attach = give
-    give(frame)
+    frame.attach = attach_to_frame
+    attach_to_frame(frame)
 
 
 def _join_cte(frame: Frame, added: Join, place: int) -> None:
-    alias = frame.builder.alias()
+    alias = frame.builder.new_alias()
     name = _name_of_cte(frame, added.source, added.base)
     frame.ctes[place] = alias
     tests = [build_condition(frame, node, right=frame)[0] for node in added.on]
     kind = SQL("LEFT JOIN" if added.optional else "JOIN")
-    frame.joins.append(SQL("{} {} AS {} ON {}", kind, name, alias, join(" AND ", tests)))
+    frame.joins.append(SQL("{} {} AS {} ON {}", kind, name, alias, join_sql(" AND ", tests)))
     for known, node in added.names:
         if isinstance(node, CTENode):
             frame.cte_columns[known] = node

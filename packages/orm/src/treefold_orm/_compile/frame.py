@@ -20,7 +20,14 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.links import links_of
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, column_of, join, number, table_name
+from treefold_orm._dialects.sql import (
+    SQL,
+    Builder,
+    column_of,
+    integer_literal,
+    join_sql,
+    table_name,
+)
 from treefold_orm._dialects.storage import read
 from treefold_orm._expressions.nodes import CTENode, Expr
 from treefold_orm._fields.base import Field
@@ -63,7 +70,7 @@ class Frame:
         self.whole = False
         # how a grouped query aggregates distinct values of related rows; set where rows are grouped
         self.distinct_over: Callable[[Any], SQL] | None = None
-        self.alias: SQL = builder.alias()
+        self.alias: SQL = builder.new_alias()
         self.link: SQL | None = None
         self.pending: Relation | None = None
         self.counts_rows = False  # True where a row that is there twice would be a wrong result
@@ -114,7 +121,9 @@ class Frame:
         A key of several columns is a row of them, for comparisons with rows.
         """
         if isinstance(field, KeyColumns):
-            return SQL("({})", join(", ", [self.build_column(hops, part) for part in field.parts]))
+            return SQL(
+                "({})", join_sql(", ", [self.build_column(hops, part) for part in field.parts])
+            )
         if not hops and self.pending is not None and self.link is not None:
             if field is self.meta.pk:
                 return column_of(self.link, self.pending.target_field)
@@ -129,7 +138,7 @@ class Frame:
             raise FieldError(
                 "A column of a CTE is known only to the query that joins it: join it there too"
             )
-        return SQL("{}.c{}", alias, number(node.column))
+        return SQL("{}.c{}", alias, integer_literal(node.column))
 
     def build_own_column(self, field: Field[Any]) -> SQL:
         """A column of this frame's own table."""
@@ -151,7 +160,7 @@ class Frame:
             self.build_column(hops[:-1], relation.source_field) if relation.kind != "many" else None
         )
         optional = relation.nullable or hops[:-1] in self._optional
-        alias = self.builder.alias()
+        alias = self.builder.new_alias()
         if left is None:
             alias = self._join_many(hops, alias)
         else:
@@ -183,7 +192,7 @@ class Frame:
         )
         if relation.kind != "many":
             return inner, inner.build_own_column(relation.target_field)
-        inner.link = self.builder.alias()
+        inner.link = self.builder.new_alias()
         inner.pending = relation
         return inner, column_of(inner.link, relation.source_field)
 
@@ -214,7 +223,7 @@ class Frame:
 
     def _join_many(self, hops: Hops, alias: SQL) -> SQL:
         relation = hops[-1]
-        link = self.builder.alias()
+        link = self.builder.new_alias()
         left = self.build_column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", column_of(link, relation.source_field), left)
         self.joins.append(SQL("LEFT JOIN {} ON {}", links_of(relation, link), same))

@@ -131,10 +131,10 @@ def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
     if shape.related or shape.extras or any(_is_read(f, code.dialect) for f in shape.fields):
         return None
     targets = ", ".join([*(f"o0.{f.attname}" for f in shape.fields), *["_"] * shape.spare])
-    return [*_start(code, "o0", shape, "row", 0), f"{targets}, = row"]
+    return [*_build_instance_setup(code, "o0", shape, "row", 0), f"{targets}, = row"]
 
 
-def _start(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
+def _build_instance_setup(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
     lines = [] if name == "o0" else [f"{name} = new({code.add_name('m', shape.model)})"]
     lines.append(f"{name}._row = {row}")
     if code.alias != shape.model._meta.database:
@@ -162,7 +162,7 @@ def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
     code.cells += len(shape.fields)
     cells = [f"c{first + i}" for i in range(len(shape.fields))]
     own_row = row if name == "o0" else f"({', '.join(cells)},)"
-    lines = _start(code, name, shape, own_row, first)
+    lines = _build_instance_setup(code, name, shape, own_row, first)
     for field, cell in zip(shape.fields, cells, strict=True):
         lines += _build_assignment(code, name, field.attname, cell, field)
     for attribute, related in shape.related:

@@ -63,7 +63,7 @@ def finish_plan(
     decode_lazy: Any = None,
 ) -> Plan:
     """Make a plan of a finished statement; `given` is the number of the query's parameters."""
-    text, slots = builder.finish(statement, dialect)
+    text, slots = builder.finish_statement(statement, dialect)
     return Plan(
         text,
         make_binder(slots, builder.consts, given=given),

@@ -130,8 +130,8 @@ def linked_plan(
     builder = frame.builder
     set_grouping(frame, state, few=True)
     columns, shape = instance_columns(frame, state)
-    link, source = builder.alias(), relation.source_field
-    keys = builder.param(given - 1, dialect.list_encoder(source))
+    link, source = builder.new_alias(), relation.source_field
+    keys = builder.bind_param(given - 1, dialect.list_encoder(source))
     connected, table = column_of(link, source), links_of(relation, link)
     theirs, own = column_of(link, relation.target_field), frame.build_own_column(state.meta.pk)
     test = dialect.in_list(connected, keys, source)

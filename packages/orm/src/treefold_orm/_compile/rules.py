@@ -21,8 +21,8 @@ from typing import Any, LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import record
 from treefold_orm._compile.frame import Frame
-from treefold_orm._dialects.functions import ordered
-from treefold_orm._dialects.sql import SQL, join
+from treefold_orm._dialects.functions import build_order_term
+from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions.cte_nodes import Source
 from treefold_orm._expressions.nodes import ColumnNode, Expr, Node, OrderNode
 
@@ -69,8 +69,8 @@ def joined_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     """
     while len(parts) > MAX_CHAIN:
         starts = range(0, len(parts), MAX_CHAIN)
-        parts = [SQL("({})", join(word, parts[start : start + MAX_CHAIN])) for start in starts]
-    return join(word, parts)
+        parts = [SQL("({})", join_sql(word, parts[start : start + MAX_CHAIN])) for start in starts]
+    return join_sql(word, parts)
 
 
 def define_cte(frame: Frame, source: Source, start: int) -> SQL:
@@ -87,12 +87,12 @@ def order_terms(
     if not nodes:
         return SQL("")
     terms = [order_term(frame, node, build_expression(frame, node.expr)) for node in nodes]
-    return SQL(prefix + "{}", join(", ", terms))
+    return SQL(prefix + "{}", join_sql(", ", terms))
 
 
 def order_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
     """One term of an ORDER BY clause, over a value that is at hand."""
-    return ordered(value, node, spelled=frame.dialect.name == "sqlite")
+    return build_order_term(value, node, spelled=frame.dialect.name == "sqlite")
 
 
 class Reached(ColumnNode):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
-from treefold_orm._dialects.sql import SQL, join, number, quoted_name, word
+from treefold_orm._dialects.sql import SQL, integer_literal, join_sql, plain_word, quoted_name
 from treefold_orm._expressions.nodes import RankNode, SearchNode
 from treefold_orm._fields.meta import owner_of
 from treefold_orm._search.search_index import index_columns, index_name
@@ -77,11 +77,13 @@ def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     """The tsvector of some columns, one after the other."""
     parts: list[SQL] = []
     for i, column in enumerate(columns):
-        part = SQL("to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))", word(config), column)
+        part = SQL(
+            "to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))", plain_word(config), column
+        )
         if weights:
-            part = SQL("setweight({}, '{}')", part, word(weights[i]))
+            part = SQL("setweight({}, '{}')", part, plain_word(weights[i]))
         parts.append(part)
-    return join(" || ", parts) if len(parts) == 1 else SQL("({})", join(" || ", parts))
+    return join_sql(" || ", parts) if len(parts) == 1 else SQL("({})", join_sql(" || ", parts))
 
 
 def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
@@ -93,15 +95,15 @@ def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL
 
 
 def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
-    mark = frame.builder.param(node.text.index + frame.offset, None)
-    return SQL(_QUERIES[node.kind], word(node.index.config), mark)
+    mark = frame.builder.bind_param(node.text.index + frame.offset, None)
+    return SQL(_QUERIES[node.kind], plain_word(node.index.config), mark)
 
 
 def _build_fts5_query(frame: Frame, node: SearchNode) -> SQL:
     whole = len(node.columns) == len(node.index.fields)
     columns = [] if whole else [field.column_name for field in node.columns]
     encode = fts5_encoder(node.kind, columns)
-    return frame.builder.param(node.text.index + frame.offset, encode)
+    return frame.builder.bind_param(node.text.index + frame.offset, encode)
 
 
 def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
@@ -110,12 +112,12 @@ def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
         raise NeedsJoin
     builder, meta = frame.builder, frame.meta
     table = quoted_name(index_name(node.index, meta))
-    name, alias = builder.cte_name(), builder.alias()
-    counts = [SQL(", {}.0", number(_COUNTS[letter])) for letter in node.index.weights]
-    best = SQL("-bm25({}{})", table, join("", counts))
+    name, alias = builder.cte_name(), builder.new_alias()
+    counts = [SQL(", {}.0", integer_literal(_COUNTS[letter])) for letter in node.index.weights]
+    best = SQL("-bm25({}{})", table, join_sql("", counts))
     asked = _build_fts5_query(frame, node)
     body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)
-    builder.define(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
+    builder.add_cte_text(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
     own = frame.build_own_column(meta.pk)
     frame.joins.append(SQL("LEFT JOIN {} AS {} ON {}.c0 = {}", name, alias, alias, own))
     return alias

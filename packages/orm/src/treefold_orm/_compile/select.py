@@ -31,7 +31,7 @@ from treefold_orm._compile.rules import (
 )
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._compile.values import converted_value
-from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
 from treefold_orm._expressions.ordering import resolve_order
@@ -101,7 +101,7 @@ def build_subquery(
     """
     if not converts:
         return SQL("({})", nested_select(frame, node, exists=exists, width=width))
-    inner, alias = nested_select(frame, node, named=True), frame.builder.alias()
+    inner, alias = nested_select(frame, node, named=True), frame.builder.new_alias()
     value = SQL("{}.c0", alias)
     for convert in reversed(converts):
         value = converted_value(frame, value, convert)
@@ -132,7 +132,7 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     if state.over_windows:
         return _select_over_windows(frame, state, columns)
     distinct = is_distinct(state)
-    head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join(", ", columns))
+    head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join_sql(", ", columns))
     where = clauses.where_clause(frame, state)
     group = clauses.group_clause(frame, state)
     order = order_terms(frame, _choose_ordering(state))
@@ -188,18 +188,19 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     tests = [build_condition(frame, node, right=frame)[0] for node in state.over_windows]
     ordering = _choose_ordering(state)
     order = [build_expression(frame, term.expr) for term in ordering]
-    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
-    named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
-    named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
+    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
+    named += [SQL("({}) AS k{}", test, integer_literal(i)) for i, test in enumerate(tests)]
+    named += [SQL("{} AS o{}", term, integer_literal(i)) for i, term in enumerate(order)]
     where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
-    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.build_from(), where, group)
-    outer = frame.builder.alias()
-    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
-    kept = join(" AND ", [SQL("{}.k{}", outer, number(i)) for i in range(len(tests))])
+    inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
+    outer = frame.builder.new_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
+    kept = join_sql(" AND ", [SQL("{}.k{}", outer, integer_literal(i)) for i in range(len(tests))])
     terms = [
-        order_term(frame, term, SQL("{}.o{}", outer, number(i))) for i, term in enumerate(ordering)
+        order_term(frame, term, SQL("{}.o{}", outer, integer_literal(i)))
+        for i, term in enumerate(ordering)
     ]
-    by = SQL(" ORDER BY {}", join(", ", terms)) if terms else SQL("")
+    by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
     head = SQL("SELECT DISTINCT {}" if is_distinct(state) else "SELECT {}", picked)
     return SQL(
         "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _build_limit(frame, state)
@@ -215,20 +216,20 @@ def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
         order_term(frame, term, texts.get(term.expr) or build_expression(frame, term.expr))
         for term in _first_order(state)
     ]
-    order = join(", ", terms)
+    order = join_sql(", ", terms)
     where = clauses.where_clause(frame, state)
     if frame.dialect.distinct_on:
-        parts = (join(", ", fields), join(", ", columns), frame.build_from(), where, order)
+        parts = (join_sql(", ", fields), join_sql(", ", columns), frame.build_from(), where, order)
         head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
         return SQL("{}{}", head, _build_limit(frame, state))
-    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
     named.append(
-        SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join(", ", fields), order)
+        SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join_sql(", ", fields), order)
     )
     named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
-    inner = SQL("SELECT {} FROM {}{}", join(", ", named), frame.build_from(), where)
-    outer = frame.builder.alias()
-    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    inner = SQL("SELECT {} FROM {}{}", join_sql(", ", named), frame.build_from(), where)
+    outer = frame.builder.new_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
     tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _build_limit(frame, state))
     return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
 
@@ -249,22 +250,24 @@ def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> S
         order_term(frame, term, build_expression(frame, term.expr))
         for term in (*_choose_ordering(state), *keys)
     ]
-    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
-    order = join(", ", terms)
+    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
+    order = join_sql(", ", terms)
     named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", part, order))
     where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
-    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.build_from(), where, group)
-    outer = frame.builder.alias()
-    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
+    outer = frame.builder.new_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
     place = SQL("{}.r", outer)
     tests: list[SQL] = []
     if state.offset is not None:
-        start = frame.builder.param(state.offset + frame.offset, None)
+        start = frame.builder.bind_param(state.offset + frame.offset, None)
         tests.append(SQL("{} > {}", place, start))
         place = SQL("{} - {}", place, start)
     if state.limit is not None:
-        tests.append(SQL("{} <= {}", place, frame.builder.param(state.limit + frame.offset, None)))
-    parts = picked, inner, outer, join(" AND ", tests), outer
+        tests.append(
+            SQL("{} <= {}", place, frame.builder.bind_param(state.limit + frame.offset, None))
+        )
+    parts = picked, inner, outer, join_sql(" AND ", tests), outer
     return SQL("SELECT {} FROM ({}) AS {} WHERE {} ORDER BY {}.r", *parts)
 
 
@@ -292,9 +295,13 @@ def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
 
 
 def _build_limit(frame: Frame, state: State) -> SQL:
-    limit = None if state.limit is None else frame.builder.param(state.limit + frame.offset, None)
+    limit = (
+        None if state.limit is None else frame.builder.bind_param(state.limit + frame.offset, None)
+    )
     offset = (
-        None if state.offset is None else frame.builder.param(state.offset + frame.offset, None)
+        None
+        if state.offset is None
+        else frame.builder.bind_param(state.offset + frame.offset, None)
     )
     return frame.dialect.limit(limit, offset)
 
@@ -308,7 +315,7 @@ def _name_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
     """The columns as c0, c1 and so on, where `build_select` does not name them itself."""
     if state.over_windows or (state.distinct_on and not frame.dialect.distinct_on):
         return columns
-    return [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    return [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
 
 
 def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
@@ -345,7 +352,7 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
             )
         text = build_select(inner, other, parts, nested=nested)
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
-            text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.alias())
+            text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.new_alias())
         made = SQL(_COMBINE[op], made, text)
     return SQL(
         "{}{}{}",
@@ -369,8 +376,8 @@ def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
     for term in state.order:
         if term.expr not in places:
             raise FieldError("A combined query is ordered by its own columns only")
-        terms.append(order_term(frame, term, number(places[term.expr] + 1)))
-    return SQL(" ORDER BY {}", join(", ", terms))
+        terms.append(order_term(frame, term, integer_literal(places[term.expr] + 1)))
+    return SQL(" ORDER BY {}", join_sql(", ", terms))
 
 
 EXPRESSIONS[SubqueryNode] = build_subquery

@@ -32,7 +32,7 @@ from treefold_orm._compile.rules import (
     build_reached_column,
 )
 from treefold_orm._compile.search import build_rank
-from treefold_orm._dialects.sql import SQL, declared_sql, join
+from treefold_orm._dialects.sql import SQL, declared_sql, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.arithmetic import POINTS
 from treefold_orm._expressions.conversion import kind_of
@@ -44,7 +44,7 @@ def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
     """A placeholder for a parameter, with its type spelled out when `cast` is set."""
     field = node.field
     encode = None if field is None else field.encoder(frame.dialect.name)
-    mark = frame.builder.param(node.index + frame.offset, encode)
+    mark = frame.builder.bind_param(node.index + frame.offset, encode)
     return frame.dialect.cast(mark, field) if cast else mark
 
 
@@ -57,7 +57,9 @@ def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = Tr
         for side in (node.left, node.right)
     ]
     fields = (node.left.field, node.right.field, node.field)
-    return frame.dialect.numbers.arithmetic(node.op, sides[0], sides[1], fields, checked=checked)
+    return frame.dialect.numbers.build_arithmetic(
+        node.op, sides[0], sides[1], fields, checked=checked
+    )
 
 
 def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
@@ -101,12 +103,14 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     if node.name == "json_path":
         column, path = node.args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
-        return dialect.json.path(build_expression(frame, column), keys, frame.builder.const)
+        return dialect.json.build_path_value(
+            build_expression(frame, column), keys, frame.builder.bind_const
+        )
     if node.name == "json_order":
         column, path = cast("nodes.FuncNode", node.args[0]).args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
         document = build_expression(frame, column)
-        return dialect.json.order(node.option, document, keys, frame.builder.const)
+        return dialect.json.build_path_order(node.option, document, keys, frame.builder.bind_const)
     args = [build_expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
     match node.name:
@@ -129,7 +133,7 @@ def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
     ]
     if node.default is not None:
         parts.append(SQL("ELSE {}", build_expression(frame, node.default)))
-    return SQL("CASE {} END", join(" ", parts))
+    return SQL("CASE {} END", join_sql(" ", parts))
 
 
 def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
@@ -148,7 +152,7 @@ def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
             )
     args = [build_expression(frame, arg) for arg in node.args]
     return frame.dialect.typed(
-        declared_sql(node.template.text_for(frame.dialect.name)).filled(args), node.field
+        declared_sql(node.template.text_for(frame.dialect.name)).fill_template(args), node.field
     )
 
 
@@ -177,7 +181,7 @@ EXPRESSIONS.update(
         nodes.RankNode: build_rank,
         nodes.CTENode: lambda frame, node: frame.cte_column(node),
         nodes.ConstNode: lambda frame, node: frame.dialect.cast(
-            frame.builder.const(node.value), node.field
+            frame.builder.bind_const(node.value), node.field
         ),
         nodes.ConvertNode: _build_converted,
         nodes.FuncNode: _build_function,

@@ -19,7 +19,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.aggregates import build_plain_aggregate
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import EXPRESSIONS, build_expression, order_term
-from treefold_orm._dialects.sql import SQL, join
+from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._fields.base import AnyField
 
@@ -62,7 +62,7 @@ def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
     parts: list[SQL] = []
     if node.partition:
         terms = [build_expression(frame, term) for term in node.partition]
-        parts.append(SQL("PARTITION BY {}", join(", ", terms)))
+        parts.append(SQL("PARTITION BY {}", join_sql(", ", terms)))
     if node.order:
         terms = [
             order_term(
@@ -74,9 +74,9 @@ def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
             )
             for term in node.order
         ]
-        parts.append(SQL("ORDER BY {}", join(", ", terms)))
+        parts.append(SQL("ORDER BY {}", join_sql(", ", terms)))
     clause = SQL("") if node.frame is None else _build_window_frame(frame, node.frame)
-    return SQL(" OVER ({}{})", join(" ", parts), clause)
+    return SQL(" OVER ({}{})", join_sql(" ", parts), clause)
 
 
 def _build_order_key(

@@ -38,11 +38,11 @@ from treefold_orm._dialects.sql import (
     Encoder,
     column_name,
     column_type,
-    join,
-    number,
+    integer_literal,
+    join_sql,
     table_name,
 )
-from treefold_orm._dialects.storage import given, read, stored
+from treefold_orm._dialects.storage import convert_param_to_storage, convert_to_storage, read
 from treefold_orm._expressions.nodes import Expr, ParamNode
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
@@ -82,7 +82,10 @@ def insert_plan(
             _build_placeholder(builder, dialect, f, i, encode)
             for i, (f, encode) in enumerate(pairs)
         ]
-        names, values = join(", ", map(column_name, fields)), _build_value_rows(cells, len(fields))
+        names, values = (
+            join_sql(", ", map(column_name, fields)),
+            _build_value_rows(cells, len(fields)),
+        )
         source = SQL("({}) VALUES {}", names, values)
     statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
     return finish_plan(builder, statement, dialect, given=rows * len(fields))
@@ -99,17 +102,19 @@ def unnest_plan(
     """Insert any number of rows on PostgreSQL: one array parameter for each column."""
     builder = Builder()
     marks = [
-        SQL("{}::{}[]", builder.param(i, _array_encoder(field, dialect)), _array_type(field))
+        SQL("{}::{}[]", builder.bind_param(i, _array_encoder(field, dialect)), _array_type(field))
         for i, field in enumerate(fields)
     ]
-    names = [SQL("c{}", number(i)) for i in range(len(fields))]
-    values = [given(dialect, name, f) for name, f in zip(names, fields, strict=True)]
+    names = [SQL("c{}", integer_literal(i)) for i in range(len(fields))]
+    values = [
+        convert_param_to_storage(dialect, name, f) for name, f in zip(names, fields, strict=True)
+    ]
     source = SQL(
         "({}) SELECT {} FROM unnest({}) AS given ({})",
-        join(", ", map(column_name, fields)),
-        join(", ", values),
-        join(", ", marks),
-        join(", ", names),
+        join_sql(", ", map(column_name, fields)),
+        join_sql(", ", values),
+        join_sql(", ", marks),
+        join_sql(", ", names),
     )
     statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
     return finish_plan(builder, statement, dialect, given=len(fields))
@@ -123,17 +128,17 @@ def can_unnest(fields: Fields) -> bool:
 def _build_value_rows(cells: list[SQL], width: int) -> SQL:
     """The rows of a VALUES list."""
     starts = range(0, len(cells), width)
-    return join(", ", [SQL("({})", join(", ", cells[at : at + width])) for at in starts])
+    return join_sql(", ", [SQL("({})", join_sql(", ", cells[at : at + width])) for at in starts])
 
 
 def _build_placeholder(
     builder: Builder, dialect: Dialect, field: AnyField, place: int, encode: Encoder | None
 ) -> SQL:
-    return given(dialect, builder.param(place, encode), field)
+    return convert_param_to_storage(dialect, builder.bind_param(place, encode), field)
 
 
 def _build_returning(dialect: Dialect, fields: Fields) -> SQL:
-    return join(", ", [_returned_column(dialect, field) for field in fields])
+    return join_sql(", ", [_returned_column(dialect, field) for field in fields])
 
 
 def _returned_column(dialect: Dialect, field: AnyField) -> SQL:
@@ -155,14 +160,16 @@ def _build_insert(
 
 def _build_conflict_clause(meta: Meta, conflict: Conflict) -> SQL:
     target = (
-        SQL(" ({})", join(", ", map(column_name, conflict.target))) if conflict.target else SQL("")
+        SQL(" ({})", join_sql(", ", map(column_name, conflict.target)))
+        if conflict.target
+        else SQL("")
     )
     if not conflict.update:
         return SQL(" ON CONFLICT{} DO NOTHING", target)
     sets = [SQL("{} = EXCLUDED.{}", column_name(f), column_name(f)) for f in conflict.update]
     if meta.version is not None and meta.version not in conflict.update:
         sets.append(_next_version(table_name(meta), meta.version))
-    return SQL(" ON CONFLICT{} DO UPDATE SET {}", target, join(", ", sets))
+    return SQL(" ON CONFLICT{} DO UPDATE SET {}", target, join_sql(", ", sets))
 
 
 def _next_version(table: SQL, version: AnyField) -> SQL:
@@ -199,11 +206,14 @@ def update_row_plan(
     ]
     known = meta.keys if guard is None else (*meta.keys, guard)
     tests = [
-        SQL("{} = {}", column_name(f), builder.param(i, f.encoder(dialect.name)))
+        SQL("{} = {}", column_name(f), builder.bind_param(i, f.encoder(dialect.name)))
         for i, f in enumerate(known, len(fields))
     ]
     statement = SQL(
-        "UPDATE {} SET {} WHERE {}", table_name(meta), join(", ", sets), join(" AND ", tests)
+        "UPDATE {} SET {} WHERE {}",
+        table_name(meta),
+        join_sql(", ", sets),
+        join_sql(" AND ", tests),
     )
     return finish_plan(builder, statement, dialect, given=len(fields) + len(known))
 
@@ -213,32 +223,36 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
     model has one, and the values, row by row.
     """
     builder = Builder()
-    alias = builder.alias()
+    alias = builder.new_alias()
     known = meta.keys if meta.version is None else (*meta.keys, meta.version)
     columns = (*known, *fields)
     width = len(columns)
     cells = [
-        dialect.cast(builder.param(i, f.encoder(dialect.name)), f)
+        dialect.cast(builder.bind_param(i, f.encoder(dialect.name)), f)
         for i, f in enumerate(columns * rows)
     ]
     # both databases name the columns of a bare VALUES list column1, column2 and so on
     sets = [
-        SQL("{} = {}", column_name(f), given(dialect, SQL("given.column{}", number(i)), f))
+        SQL(
+            "{} = {}",
+            column_name(f),
+            convert_param_to_storage(dialect, SQL("given.column{}", integer_literal(i)), f),
+        )
         for i, f in enumerate(fields, len(known) + 1)
     ]
     if meta.version is not None:
         sets.append(_next_version(alias, meta.version))
     same = [
-        SQL("{}.{} = given.column{}", alias, column_name(f), number(i))
+        SQL("{}.{} = given.column{}", alias, column_name(f), integer_literal(i))
         for i, f in enumerate(known, 1)
     ]
     statement = SQL(
         "UPDATE {} AS {} SET {} FROM (VALUES {}) AS given WHERE {}",
         table_name(meta),
         alias,
-        join(", ", sets),
+        join_sql(", ", sets),
         _build_value_rows(cells, width),
-        join(" AND ", same),
+        join_sql(" AND ", same),
     )
     return finish_plan(builder, statement, dialect, given=rows * width)
 
@@ -262,7 +276,7 @@ def update_plan(
             "UPDATE {} AS {} SET {}{}",
             table_name(frame.meta),
             frame.alias,
-            join(", ", pairs),
+            join_sql(", ", pairs),
             where(frame),
         )
         if not returning:
@@ -313,6 +327,6 @@ def _over_rows(
 
 def _build_assigned_value(frame: Frame, field: AnyField, node: Expr) -> SQL:
     if isinstance(node, ParamNode):
-        return given(frame.dialect, build_param(frame, node, cast=False), field)
+        return convert_param_to_storage(frame.dialect, build_param(frame, node, cast=False), field)
     value = build_expression(frame, node)
-    return stored(frame.dialect, value, field) if field.storage else value
+    return convert_to_storage(frame.dialect, value, field) if field.storage else value

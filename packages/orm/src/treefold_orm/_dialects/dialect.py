@@ -36,11 +36,11 @@ UNIT_WORDS: dict[str, SQL] = {
 class JSONPaths(Protocol):
     """Values at JSON paths, and tests of them."""
 
-    def path(self, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+    def build_path_value(self, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
         """The JSON value at a path, NULL where there is none; `bind` marks a key's place."""
         ...
 
-    def test(
+    def build_path_test(
         self,
         name: str,
         document: SQL,
@@ -55,13 +55,13 @@ class JSONPaths(Protocol):
         """
         ...
 
-    def order(self, kind: str, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+    def build_path_order(self, kind: str, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
         """What the value at a path is ordered by: a number for its "type", its "number", its
         "text".
         """
         ...
 
-    def encoder(self, test: str) -> Encoder | None:
+    def select_encoder(self, test: str) -> Encoder | None:
         """The encoder of the value of a JSON test: one parameter, or two for a range."""
         ...
 
@@ -69,7 +69,7 @@ class JSONPaths(Protocol):
 class Arithmetic(Protocol):
     """Operators, sums and means of numbers, spans and points in time."""
 
-    def arithmetic(
+    def build_arithmetic(
         self, op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any], *, checked: bool
     ) -> SQL:
         """`left op right`; `fields` are those of left, right and result. Without `checked` the
@@ -77,11 +77,11 @@ class Arithmetic(Protocol):
         """
         ...
 
-    def total(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def build_checked_sum(self, value: SQL, field: Field[Any] | None) -> SQL:
         """A sum as `field`, which is an error where it is too large."""
         ...
 
-    def mean(
+    def build_mean(
         self,
         call: Callable[[str], SQL],
         given: Field[Any] | None,
@@ -197,6 +197,6 @@ class Dialect(ABC):
         """
 
 
-def operator(op: str, left: SQL, right: SQL) -> SQL:
+def build_plain_comparison(op: str, left: SQL, right: SQL) -> SQL:
     """One of the plain comparisons."""
-    return OPERATORS[op].filled([left, right])
+    return OPERATORS[op].fill_template([left, right])

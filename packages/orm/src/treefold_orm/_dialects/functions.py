@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._dialects.sql import SQL, join
+from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
 
@@ -47,7 +47,7 @@ def distinct_value(name: str, value: SQL, *, distinct: bool) -> SQL:
     return SQL("DISTINCT {}", value) if distinct and name not in {"min", "max"} else value
 
 
-def ordered(value: SQL, node: OrderNode, *, spelled: bool = False) -> SQL:
+def build_order_term(value: SQL, node: OrderNode, *, spelled: bool = False) -> SQL:
     """One term of an ORDER BY clause. NULLs come last ascending and first descending; `spelled`
     where the database needs to be told.
     """
@@ -58,13 +58,15 @@ def ordered(value: SQL, node: OrderNode, *, spelled: bool = False) -> SQL:
     return SQL(template, value)
 
 
-def fill(name: str, args: list[SQL], templates: dict[str, SQL], many: dict[str, SQL]) -> SQL:
+def fill_function_template(
+    name: str, args: list[SQL], templates: dict[str, SQL], many: dict[str, SQL]
+) -> SQL:
     """A function by name: from `templates`, or from `many` where it takes any number of
     arguments.
     """
     listed = many.get(name)
     if listed is not None:
-        return listed.filled([join(", ", args)])
+        return listed.fill_template([join_sql(", ", args)])
     template = templates.get(name)
     if template is None:
         if name in FUNCTION_RULES:
@@ -73,4 +75,4 @@ def fill(name: str, args: list[SQL], templates: dict[str, SQL], many: dict[str, 
                 "its output_field"
             )
         raise FieldError(f"{name!r} is not a known function")
-    return template.filled(args)
+    return template.fill_template(args)

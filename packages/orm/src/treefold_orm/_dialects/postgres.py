@@ -12,9 +12,13 @@ from typing import Any, LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects import postgres_arithmetic, postgres_conversion, postgres_json
 from treefold_orm._dialects.dialect import UNIT_WORDS, Dialect
-from treefold_orm._dialects.functions import distinct_value, fill, ordered
+from treefold_orm._dialects.functions import (
+    build_order_term,
+    distinct_value,
+    fill_function_template,
+)
 from treefold_orm._dialects.postgres_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
-from treefold_orm._dialects.sql import SQL, Encoder, column_type, join, number
+from treefold_orm._dialects.sql import SQL, Encoder, column_type, integer_literal, join_sql
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._fields.base import Field
 
@@ -56,7 +60,7 @@ def _item_type(field: Field[Any]) -> SQL:
     return SQL("text") if field.internal == "text" else column_type(field, "postgres")
 
 
-def _escaped(value: SQL) -> SQL:
+def _escape_like_pattern(value: SQL) -> SQL:
     return SQL(r"REPLACE(REPLACE(REPLACE({}, '\', '\\'), '%', '\%'), '_', '\_')", value)
 
 
@@ -74,7 +78,7 @@ class Postgres(Dialect):
     distinct_on = True
 
     def placeholder(self, position: int) -> SQL:
-        return SQL("${}", number(position))
+        return SQL("${}", integer_literal(position))
 
     def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
         if field is None:
@@ -92,11 +96,11 @@ class Postgres(Dialect):
 
     def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
         if source is not None:
-            value = postgres_conversion.converted(value, source, field)
+            value = postgres_conversion.build_conversion(value, source, field)
         return SQL("CAST({} AS {})", value, column_type(field, "postgres"))
 
     def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
-        return postgres_conversion.converted(value, source, target)
+        return postgres_conversion.build_conversion(value, source, target)
 
     def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         return SQL("{} = ANY({}::{}[])", left, param, _item_type(field))
@@ -115,7 +119,7 @@ class Postgres(Dialect):
             SQL("{}::{}[]", bind(column(i, part.encoder("postgres"))), _item_type(part))
             for i, part in enumerate(parts)
         ]
-        return SQL("SELECT * FROM unnest({})", join(", ", marks))
+        return SQL("SELECT * FROM unnest({})", join_sql(", ", marks))
 
     def text(self, op: str, left: SQL, right: SQL) -> SQL:
         right = SQL("({})::text", right)
@@ -130,7 +134,7 @@ class Postgres(Dialect):
                 return SQL("{} = {}", left, right)
             case _:
                 plain = op.removeprefix("i")
-                pattern = SQL(_PATTERNS[plain], _escaped(right))
+                pattern = SQL(_PATTERNS[plain], _escape_like_pattern(right))
                 return SQL(
                     r"{} ILIKE {} ESCAPE '\'" if op != plain else r"{} LIKE {} ESCAPE '\'",
                     left,
@@ -170,18 +174,18 @@ class Postgres(Dialect):
     # -- numbers, functions, clauses --------------------------------------------------------------
 
     def function(self, name: str, args: list[SQL]) -> SQL:
-        return fill(name, args, FUNCTIONS, MANY)
+        return fill_function_template(name, args, FUNCTIONS, MANY)
 
     def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
-        return AGGREGATES[name].filled([distinct_value(name, value, distinct=distinct)])
+        return AGGREGATES[name].fill_template([distinct_value(name, value, distinct=distinct)])
 
     def collect(
         self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
     ) -> SQL:
         value = distinct_value(name, args[0], distinct=distinct)
-        order = join(", ", [ordered(text, term) for text, term in terms])
+        order = join_sql(", ", [build_order_term(text, term) for text, term in terms])
         tail = SQL(" ORDER BY {}", order) if terms else order
-        return COLLECT[name].filled([value, *args[1:], tail])
+        return COLLECT[name].fill_template([value, *args[1:], tail])
 
     def range_key(self, value: SQL, field: Field[Any]) -> SQL:
         # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile

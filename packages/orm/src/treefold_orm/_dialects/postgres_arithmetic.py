@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._dialects.sql import SQL, integer_literal
 from treefold_orm._expressions.arithmetic import POINTS
 from treefold_orm._expressions.conversion import kind_of, places_of
 from treefold_orm._fields.base import AnyField
@@ -29,42 +29,44 @@ _CHECKED: dict[str, LiteralString] = {
 }
 
 
-def arithmetic(
+def build_arithmetic(
     op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any], *, checked: bool
 ) -> SQL:
     """`left op right`; `fields` are those of left, right and result."""
     kinds = tuple("" if field is None else kind_of(field) for field in fields)
     first, second, result = kinds
     if result in POINTS or {first, second} & set(POINTS):
-        moved = _moved(op, left, right, (first, second, result))
+        moved = _build_point_arithmetic(op, left, right, (first, second, result))
         return SQL(_CHECKED[result], moved) if checked and result in _CHECKED else moved
     if result == "duration":
-        return _scaled(op, left, right, (first, second))
+        return _build_span_arithmetic(op, left, right, (first, second))
     if op == "/" and result == "float":
         return SQL("({}::double precision / {})", left, right)
     if op == "/" and result == "decimal":
-        return quotient(left, right, places_of(fields[2]))
+        return build_quotient(left, right, places_of(fields[2]))
     if first == second == "integer":  # the sum or product may need more than 32 bits
         left = SQL("({})::bigint", left)
     return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
 
 
-def quotient(left: SQL, right: SQL, places: int) -> SQL:
+def build_quotient(left: SQL, right: SQL, places: int) -> SQL:
     """A quotient of numbers rounded half away from zero; the server's own has 16 digits at least,
     which may end before the last place.
     """
-    wide = number(places + _GUARD_DIGITS)
-    return SQL("ROUND(ROUND(({})::numeric, {}) / ({}), {})", left, wide, right, number(places))
+    wide = integer_literal(places + _GUARD_DIGITS)
+    return SQL(
+        "ROUND(ROUND(({})::numeric, {}) / ({}), {})", left, wide, right, integer_literal(places)
+    )
 
 
-def total(value: SQL, field: AnyField | None) -> SQL:
+def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
     """A sum as `field`; a span that has no 64 bits of microseconds is an error."""
     if field is None or kind_of(field) != "duration":
         return value
     return SQL(_SPAN, SQL(_MICROSECONDS, value))
 
 
-def mean(
+def build_mean(
     call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
 ) -> SQL:
     """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
@@ -73,18 +75,18 @@ def mean(
         return SQL("({}::double precision / NULLIF({}, 0))", call("sum"), call("count"))
     match "" if field is None else kind_of(field):
         case "decimal" if field is not None:
-            return quotient(call("sum"), call("count"), places_of(field))
+            return build_quotient(call("sum"), call("count"), places_of(field))
         case "duration":
-            return _part(SQL(_MICROSECONDS, call("sum")), call("count"))
+            return _build_span_quotient(SQL(_MICROSECONDS, call("sum")), call("count"))
         case _:
             return SQL("({})::double precision", call("avg"))
 
 
-def _part(microseconds: SQL, divisor: SQL) -> SQL:
-    return SQL(_SPAN, SQL("{}::bigint", quotient(microseconds, divisor, 0)))
+def _build_span_quotient(microseconds: SQL, divisor: SQL) -> SQL:
+    return SQL(_SPAN, SQL("{}::bigint", build_quotient(microseconds, divisor, 0)))
 
 
-def _scaled(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
+def _build_span_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
     # in whole microseconds: the server rounds spans in halves to even, and through doubles
     left, right = (
         SQL(_MICROSECONDS, side) if kind == "duration" else side
@@ -96,11 +98,11 @@ def _scaled(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
         made = SQL("({}::double precision " + _ARITHMETIC[op] + " {})", left, right)
         return SQL(_SPAN, SQL("ROUND({}::text::numeric)::bigint", made))
     if op == "/":
-        return _part(left, right)
+        return _build_span_quotient(left, right)
     return SQL(_SPAN, SQL("({} * {})", left, right))
 
 
-def _moved(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
+def _build_point_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
     plain: LiteralString = "({} " + _ARITHMETIC[op] + " {})"
     if kinds == ("date", "date", "duration"):
         return SQL("(" + plain + " * INTERVAL '1 day')", left, right)

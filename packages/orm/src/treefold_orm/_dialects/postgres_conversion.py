@@ -39,7 +39,7 @@ _CONVERT: dict[tuple[str, str], LiteralString] = {
 }
 
 
-def converted(value: SQL, source: AnyField, target: AnyField) -> SQL:
+def build_conversion(value: SQL, source: AnyField, target: AnyField) -> SQL:
     """`value`, which travels as `source`, as `target` keeps it."""
     pair = kind_of(source), kind_of(target)
     template = _CONVERT.get(pair)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-from treefold_orm._dialects.dialect import OPERATORS, operator
+from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
 from treefold_orm._dialects.sql import SQL, Encoder
 from treefold_orm._fields.structured import json_text
 
@@ -40,29 +40,29 @@ _KEYS: dict[str, LiteralString] = {
 _ODD_PLACE = re.compile(r"[ \t\n\v\f\r]*(?:[+-][0-9]+|0[0-9]+)|[ \t\n\v\f\r]+[0-9]+", re.ASCII)
 
 
-def encoder(test: str) -> Encoder | None:
+def select_encoder(test: str) -> Encoder | None:
     """The encoder from the value of a test to a parameter."""
     kind, _, op = test.partition(":")
     if kind == "number":
-        return _bounds if op == "range" else _number
+        return _encode_bounds if op == "range" else _encode_number
     if kind == "in":
         return lambda items: [json_text(item) for item in items]
     return json_text if kind in _WHOLE else None
 
 
-def path(document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_value(document: SQL, keys: Path, bind: Bind) -> SQL:
     """The value at a path: keys of objects, and places in lists counted from 0."""
     run: list[str] = []
     for key in keys:
         if _ODD_PLACE.fullmatch(key) is None:
             run.append(key)
             continue
-        document = SQL("({} -> ({})::text)", _below(document, run, bind), bind(key))
+        document = SQL("({} -> ({})::text)", _extract_subdocument(document, run, bind), bind(key))
         run = []
-    return _below(document, run, bind)
+    return _extract_subdocument(document, run, bind)
 
 
-def _below(document: SQL, keys: list[str], bind: Bind) -> SQL:
+def _extract_subdocument(document: SQL, keys: list[str], bind: Bind) -> SQL:
     return SQL("({} #> {}::text[])", document, bind(list(keys))) if keys else document
 
 
@@ -75,15 +75,17 @@ _ORDER: dict[str, LiteralString] = {
 """The value is written again and again, for the order of groups may not look at it in a query."""
 
 
-def order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
     """What the value at a path is ordered by: its type, its number or its text, by code point."""
-    return SQL(_ORDER[kind], path(document, keys, bind))
+    return SQL(_ORDER[kind], build_path_value(document, keys, bind))
 
 
-def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
+def build_path_test(
+    name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text
+) -> SQL:
     """A test of the value at a path; `text` writes text lookups."""
     kind, _, op = name.partition(":")
-    value = path(document, keys, bind)
+    value = build_path_value(document, keys, bind)
     if kind in _CONSTANT:
         return SQL(_CONSTANT[kind], value)
     if kind in _WHOLE:
@@ -113,12 +115,14 @@ def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], 
         left = SQL('({} COLLATE "C")', left)  # by code point, as SQLite does
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *given)
-    return operator(op, left, given[0]) if op in OPERATORS else text(op, left, given[0])
+    return (
+        build_plain_comparison(op, left, given[0]) if op in OPERATORS else text(op, left, given[0])
+    )
 
 
-def _number(value: float) -> decimal.Decimal:
+def _encode_number(value: float) -> decimal.Decimal:
     return decimal.Decimal(repr(value))
 
 
-def _bounds(pair: list[Any]) -> list[Any]:
-    return [_number(bound) for bound in pair]
+def _encode_bounds(pair: list[Any]) -> list[Any]:
+    return [_encode_number(bound) for bound in pair]

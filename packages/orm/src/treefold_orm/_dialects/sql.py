@@ -34,9 +34,9 @@ class SQL:
         texts = [part.text for part in parts if _is_sql(part)]
         self.text: str = template.format(*texts) if texts else template
 
-    def filled(self, args: list[SQL]) -> SQL:
+    def fill_template(self, args: list[SQL]) -> SQL:
         """This piece with its `{}` replaced, for pieces that are kept as templates."""
-        return _trusted(self.text.format(*[arg.text for arg in args if _is_sql(arg)]))
+        return _wrap_trusted_text(self.text.format(*[arg.text for arg in args if _is_sql(arg)]))
 
     def __repr__(self) -> str:
         return f"SQL({self.text!r})"
@@ -48,13 +48,13 @@ def _is_sql(part: Any) -> bool:
     return True
 
 
-def _trusted(text: str) -> SQL:
+def _wrap_trusted_text(text: str) -> SQL:
     made = SQL("")
     made.text = text
     return made
 
 
-def join(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
+def join_sql(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
     """Join pieces with a literal separator."""
     made = list(parts)
     joined = SQL("")
@@ -64,7 +64,7 @@ def join(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
 
 def column_name(field: Field[Any]) -> SQL:
     """The quoted column of a field, as quoted when its model was defined."""
-    return _trusted(field.quoted)
+    return _wrap_trusted_text(field.quoted)
 
 
 def column_of(alias: SQL, field: Field[Any]) -> SQL:
@@ -74,45 +74,45 @@ def column_of(alias: SQL, field: Field[Any]) -> SQL:
 
 def table_name(meta: Meta) -> SQL:
     """The quoted table of a model, as quoted when it was defined."""
-    return _trusted(meta.table)
+    return _wrap_trusted_text(meta.table)
 
 
 def column_type(field: Field[Any], dialect: str) -> SQL:
     """The type of a field's values in queries, which is part of its code and no caller's text."""
-    return _trusted(field.query_type(dialect))
+    return _wrap_trusted_text(field.query_type(dialect))
 
 
 def quoted_name(name: str) -> SQL:
     """A name of the schema, quoted here."""
-    return _trusted(quote(name))
+    return _wrap_trusted_text(quote(name))
 
 
 def quoted_text(name: str) -> SQL:
     """A name of the schema as a text."""
     quote(name)  # refuses names that could end the text in any other way
-    return _trusted("'" + name.replace("'", "''") + "'")
+    return _wrap_trusted_text("'" + name.replace("'", "''") + "'")
 
 
-def word(text: str) -> SQL:
+def plain_word(text: str) -> SQL:
     """A plain word that was checked where it was declared, for between single quotes."""
     if _WORD.fullmatch(text) is None:
         raise TypeError(f"{text!r} cannot become part of a statement: only a plain word can")
-    return _trusted(text)
+    return _wrap_trusted_text(text)
 
 
 def declared_sql(text: str) -> SQL:
     """SQL that an application declared in its code, after `Template` has checked it."""
-    return _trusted(text)
+    return _wrap_trusted_text(text)
 
 
 def schema_text(text: str, columns: Iterable[Field[Any]]) -> SQL:
     """SQL of a schema with `{}` for columns, after `SchemaSQL` has checked it."""
-    return _trusted(text.format(*[column.quoted for column in columns]))
+    return _wrap_trusted_text(text.format(*[column.quoted for column in columns]))
 
 
-def number(value: int) -> SQL:
+def integer_literal(value: int) -> SQL:
     """An integer that this package made."""
-    return _trusted(str(int(value)))
+    return _wrap_trusted_text(str(int(value)))
 
 
 class Placeholders(Protocol):
@@ -126,9 +126,9 @@ class Placeholders(Protocol):
 class Builder:
     """One statement in the making: its parameters and its aliases.
 
-    Parameters are marked by number first and get their placeholders in `finish`, in the order in
-    which they stand in the finished text; a piece may therefore be built early, used twice, or not
-    at all.
+    Parameters are marked by number first and get their placeholders in `finish_statement`, in the
+    order in which they stand in the finished text; a piece may therefore be built early, used
+    twice, or not at all.
     """
 
     def __init__(self) -> None:
@@ -143,38 +143,38 @@ class Builder:
         self._recursive = False
         self._ctes = 0
 
-    def param(self, index: int, encode: Encoder | None) -> SQL:
+    def bind_param(self, index: int, encode: Encoder | None) -> SQL:
         """A mark for the query's parameter at `index`, to be encoded by `encode`."""
         # one mark for each way a parameter travels: what is written twice is then the same text
         slot = self._known.setdefault((index, encode), len(self._slots))
         if slot == len(self._slots):
             self._slots.append((index, encode))
-        return _trusted(f"\0{slot}\0")
+        return _wrap_trusted_text(f"\0{slot}\0")
 
-    def const(self, value: Any) -> SQL:
+    def bind_const(self, value: Any) -> SQL:
         """A mark for a value that belongs to the statement's shape; the same for the same value."""
         for place, known in enumerate(self.consts, start=1):
             if known.__class__ is value.__class__ and known == value:
-                return self.param(-place, None)
+                return self.bind_param(-place, None)
         self.consts.append(value)
-        return self.param(-len(self.consts), None)
+        return self.bind_param(-len(self.consts), None)
 
-    def alias(self) -> SQL:
+    def new_alias(self) -> SQL:
         """A new alias: t0, t1 and so on."""
         self._aliases += 1
-        return _trusted(f"t{self._aliases - 1}")
+        return _wrap_trusted_text(f"t{self._aliases - 1}")
 
     def cte_name(self) -> SQL:
         """A new name for a CTE: w0, w1 and so on."""
         self._ctes += 1
-        return _trusted(f"w{self._ctes - 1}")
+        return _wrap_trusted_text(f"w{self._ctes - 1}")
 
-    def define(self, text: SQL, *, recursive: bool = False) -> None:
+    def add_cte_text(self, text: SQL, *, recursive: bool = False) -> None:
         """Add the text of a CTE, after those it needs."""
         self._with.append(text)
         self._recursive = self._recursive or recursive
 
-    def finish(
+    def finish_statement(
         self, statement: SQL, dialect: Placeholders
     ) -> tuple[str, list[tuple[int, Encoder | None]]]:
         """Return the text with the dialect's placeholders, and for each the parameter it stands
@@ -185,7 +185,7 @@ class Builder:
         """
         if self._with:
             template: LiteralString = "WITH RECURSIVE {} {}" if self._recursive else "WITH {} {}"
-            statement = SQL(template, join(", ", self._with), statement)
+            statement = SQL(template, join_sql(", ", self._with), statement)
         pieces = statement.text.split(
             "\0"
         )  # no name, literal or number contains NUL: every other piece is a mark

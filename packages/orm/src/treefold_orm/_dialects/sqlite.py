@@ -19,8 +19,8 @@ from treefold_orm._dialects import (
     sqlite_windows,
 )
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.functions import distinct_value, fill
-from treefold_orm._dialects.sql import SQL, Encoder, join, number, word
+from treefold_orm._dialects.functions import distinct_value, fill_function_template
+from treefold_orm._dialects.sql import SQL, Encoder, integer_literal, join_sql, plain_word
 from treefold_orm._dialects.sqlite_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._fields.base import Field
@@ -51,10 +51,10 @@ class SQLite(Dialect):
     def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
         if source is None:
             raise FieldError("Cast must be given an expression whose type is known")
-        return sqlite_conversion.converted(value, source, field, "assign")
+        return sqlite_conversion.build_conversion(value, source, field, "assign")
 
     def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
-        return sqlite_conversion.converted(value, source, target, mode)
+        return sqlite_conversion.build_conversion(value, source, target, mode)
 
     def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         if field.internal == "binary":  # JSON holds no bytes
@@ -80,8 +80,8 @@ class SQLite(Dialect):
                 ]
             )
 
-        cells = [SQL("json_extract(value, '$[{}]')", number(i)) for i in range(len(parts))]
-        return SQL("SELECT {} FROM json_each({})", join(", ", cells), bind(encoded))
+        cells = [SQL("json_extract(value, '$[{}]')", integer_literal(i)) for i in range(len(parts))]
+        return SQL("SELECT {} FROM json_each({})", join_sql(", ", cells), bind(encoded))
 
     def text(self, op: str, left: SQL, right: SQL) -> SQL:
         if op in {"regex", "iregex"}:
@@ -106,10 +106,10 @@ class SQLite(Dialect):
     def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
         if part == "length":
             return SQL("length({})", value)
-        return sqlite_dates.extract(part, value, field.internal)
+        return sqlite_dates.extract_part(part, value, field.internal)
 
     def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
-        return sqlite_dates.trunc(kind, value, field.internal, zone)
+        return sqlite_dates.truncate_to_unit(kind, value, field.internal, zone)
 
     # -- JSON -------------------------------------------------------------------------------------
 
@@ -123,13 +123,13 @@ class SQLite(Dialect):
 
     def function(self, name: str, args: list[SQL]) -> SQL:
         if name == "concat":
-            return SQL("({})", join(" || ", [SQL("COALESCE({}, '')", arg) for arg in args]))
+            return SQL("({})", join_sql(" || ", [SQL("COALESCE({}, '')", arg) for arg in args]))
         if name == "key_text":
-            return SQL("({})", join(" || ',' || ", [SQL("quote({})", arg) for arg in args]))
-        return fill(name, args, FUNCTIONS, MANY)
+            return SQL("({})", join_sql(" || ',' || ", [SQL("quote({})", arg) for arg in args]))
+        return fill_function_template(name, args, FUNCTIONS, MANY)
 
     def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
-        return AGGREGATES[name].filled([distinct_value(name, value, distinct=distinct)])
+        return AGGREGATES[name].fill_template([distinct_value(name, value, distinct=distinct)])
 
     def collect(
         self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
@@ -140,15 +140,17 @@ class SQLite(Dialect):
             first = (term.nulls or ("first" if term.descending else "last")) == "first"
             plan += ("d" if term.descending else "a") + ("f" if first else "l")
         keys = [SQL(", {}", text) for text, _ in terms]
-        return COLLECT[name].filled([word(plan), *args, join("", keys)])
+        return COLLECT[name].fill_template([plain_word(plan), *args, join_sql("", keys)])
 
     def windowed(
         self, name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
     ) -> SQL | None:
-        return sqlite_windows.windowed(name, args, where=where, over=over, empty=empty)
+        return sqlite_windows.build_window_aggregate(
+            name, args, where=where, over=over, empty=empty
+        )
 
     def range_key(self, value: SQL, field: Field[Any]) -> SQL:
-        return sqlite_arithmetic.microseconds(value, field)
+        return sqlite_arithmetic.convert_to_microseconds(value, field)
 
     def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
         if limit is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import LiteralString
 
-from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._dialects.sql import SQL, integer_literal
 from treefold_orm._expressions.arithmetic import POINTS
 from treefold_orm._expressions.conversion import kind_of, places_of
 from treefold_orm._fields.base import AnyField
@@ -36,7 +36,7 @@ _MICROSECONDS: dict[str, LiteralString] = {
 }
 
 
-def arithmetic(
+def build_arithmetic(
     op: str,
     left: SQL,
     right: SQL,
@@ -49,27 +49,30 @@ def arithmetic(
     kind = "" if result is None else kind_of(result)
     points = [f is not None and f.internal in POINTS for f in (first, second)]
     if any(points):
-        sides = [microseconds(s, f) for s, f in zip((left, right), (first, second), strict=True)]
+        sides = [
+            convert_to_microseconds(s, f)
+            for s, f in zip((left, right), (first, second), strict=True)
+        ]
         moved = SQL("({} " + ARITHMETIC[op] + " {})", *sides)
         return SQL(_POINTS[kind], moved) if kind in POINTS else moved
     if kind == "duration":
-        return _span(op, left, right, (first, second))
+        return _build_span_arithmetic(op, left, right, (first, second))
     if op == "/":
-        return _divided(left, right, fields)
+        return _build_quotient(left, right, fields)
     if op == "%":
         places = [places_of(f) if f is not None else 0 for f in (first, second)]
-        return SQL("treefold_rest({}, {}, {}, {})", left, right, *map(number, places))
+        return SQL("treefold_rest({}, {}, {}, {})", left, right, *map(integer_literal, places))
     plain = SQL("({} " + ARITHMETIC[op] + " {})", left, right)
-    return total(plain, result) if checked else plain
+    return build_checked_sum(plain, result) if checked else plain
 
 
-def total(value: SQL, field: AnyField | None) -> SQL:
+def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
     """A computed number, which is an error of the row where it is outside of its type."""
     template = None if field is None else _CHECKS.get(kind_of(field))
     return value if template is None else SQL(template, SQL("({})", value))
 
 
-def mean(
+def build_mean(
     call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
 ) -> SQL:
     """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
@@ -80,7 +83,7 @@ def mean(
         return SQL("treefold_mean({}, {}, {})", call("sum_high"), call("sum_low"), call("count"))
     match "" if field is None else kind_of(field):
         case "decimal" if field is not None and given is not None:
-            shift = number(places_of(field) - places_of(given))
+            shift = integer_literal(places_of(field) - places_of(given))
             return SQL("treefold_quotient({}, {}, {})", call("sum"), call("count"), shift)
         case "duration":
             return SQL("treefold_part({}, {})", call("sum"), call("count"))
@@ -88,12 +91,14 @@ def mean(
             return call("avg")
 
 
-def _span(op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None]) -> SQL:
+def _build_span_arithmetic(
+    op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None]
+) -> SQL:
     by_float = "float" in {kind_of(f) for f in fields if f is not None}
     if op == "/" and not by_float:
         return SQL("treefold_part({}, {})", left, right)
     if op in {"*", "/"} and by_float:
-        low, high = number(-(2**63)), number(2**63 - 1)
+        low, high = integer_literal(-(2**63)), integer_literal(2**63 - 1)
         template: LiteralString = (
             "treefold_ratio({}, {})" if op == "/" else "(CAST({} AS REAL) * {})"
         )
@@ -101,7 +106,7 @@ def _span(op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyFiel
     return SQL("treefold_whole({} " + ARITHMETIC[op] + " {})", left, right)
 
 
-def _divided(
+def _build_quotient(
     left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None, AnyField | None]
 ) -> SQL:
     first, second, result = fields
@@ -109,10 +114,10 @@ def _divided(
         return SQL("treefold_ratio({}, {})", left, right)
     places = [places_of(f) if f is not None else 0 for f in (result, second, first)]
     shift = places[0] + places[1] - places[2]
-    return SQL("treefold_quotient({}, {}, {})", left, right, number(shift))
+    return SQL("treefold_quotient({}, {}, {})", left, right, integer_literal(shift))
 
 
-def microseconds(value: SQL, field: AnyField | None) -> SQL:
+def convert_to_microseconds(value: SQL, field: AnyField | None) -> SQL:
     """A point in time as microseconds since 1970; any other value as it is."""
     template = None if field is None else _MICROSECONDS.get(field.internal)
     return value if template is None else SQL(template, value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._dialects.sql import SQL, integer_literal
 from treefold_orm._expressions.conversion import carrier_of, count_bits, kind_of, places_of
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.numbers import DecimalField
@@ -28,15 +28,15 @@ _PLAIN: dict[tuple[str, str], LiteralString] = {
 }
 
 
-def converted(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
+def build_conversion(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
     """`value`, which travels as `source`, as `target` keeps it."""
     pair = kind_of(source), kind_of(target)
     if pair == ("decimal", "float"):
-        return _float(value, source)
+        return _convert_to_float(value, source)
     if pair[1] == "decimal":
-        return _decimal(value, source, target, mode)
+        return _convert_to_decimal(value, source, target, mode)
     if pair[1] == "integer":
-        return _integer(value, source, target)
+        return _convert_to_integer(value, source, target)
     if pair[0] == pair[1]:
         return value
     template = _PLAIN.get(pair)
@@ -45,29 +45,37 @@ def converted(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
     return SQL(template, value)
 
 
-def _float(value: SQL, source: AnyField) -> SQL:
+def _convert_to_float(value: SQL, source: AnyField) -> SQL:
     source = carrier_of(source)
     if isinstance(source, DecimalField) and source.max_digits <= _EXACT_DIGITS:
-        return SQL("({} / {}.0)", value, number(10**source.decimal_places))
-    return SQL("treefold_real({}, {})", value, number(places_of(source)))
+        return SQL("({} / {}.0)", value, integer_literal(10**source.decimal_places))
+    return SQL("treefold_real({}, {})", value, integer_literal(places_of(source)))
 
 
-def _decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
+def _convert_to_decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
     target = carrier_of(target)
     digits = target.max_digits if isinstance(target, DecimalField) and mode == "assign" else 18
-    most = number(10 ** min(digits, 18) - 1)
+    most = integer_literal(10 ** min(digits, 18) - 1)
     if kind_of(source) in {"float", "number"}:
-        return SQL("treefold_scaled({}, {}, -{}, {})", value, number(places_of(target)), most, most)
+        return SQL(
+            "treefold_scaled({}, {}, -{}, {})",
+            value,
+            integer_literal(places_of(target)),
+            most,
+            most,
+        )
     shift = places_of(target) - places_of(source)
     if mode == "assign":
-        return SQL("treefold_fit({}, {}, -{}, {})", value, number(shift), most, most)
-    scaled = SQL("({} * {})", value, number(10**shift))
+        return SQL("treefold_fit({}, {}, -{}, {})", value, integer_literal(shift), most, most)
+    scaled = SQL("({} * {})", value, integer_literal(10**shift))
     return scaled if mode == "operand" else SQL("treefold_exact({})", scaled)
 
 
-def _integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
+def _convert_to_integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
     half = 2 ** (count_bits(target) - 1)
-    limits = number(-half), number(half - 1)
+    limits = integer_literal(-half), integer_literal(half - 1)
     if kind_of(source) in {"integer", "decimal"}:
-        return SQL("treefold_fit({}, {}, {}, {})", value, number(-places_of(source)), *limits)
+        return SQL(
+            "treefold_fit({}, {}, {}, {})", value, integer_literal(-places_of(source)), *limits
+        )
     return SQL("treefold_rounded({}, {}, {})", value, *limits)

@@ -56,7 +56,7 @@ _TRUNC_CLOCK: dict[str, LiteralString] = {
 }
 
 
-def extract(part: str, value: SQL, kind: str) -> SQL:
+def extract_part(part: str, value: SQL, kind: str) -> SQL:
     """A part of a date, a time or a datetime."""
     template = _PARTS.get(kind, {}).get(part)
     if template is None:
@@ -64,7 +64,7 @@ def extract(part: str, value: SQL, kind: str) -> SQL:
     return SQL(template, value)
 
 
-def trunc(unit: str, value: SQL, kind: str, zone: SQL | None = None) -> SQL:
+def truncate_to_unit(unit: str, value: SQL, kind: str, zone: SQL | None = None) -> SQL:
     """A date or datetime cut down to a unit, in a zone where one is given."""
     if zone is not None:
         return SQL("treefold_trunc('{}', {}, {})", UNIT_WORDS[unit], value, zone)

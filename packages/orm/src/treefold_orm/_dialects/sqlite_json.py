@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-from treefold_orm._dialects.dialect import OPERATORS, operator
-from treefold_orm._dialects.sql import SQL, Encoder, join, number
+from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
+from treefold_orm._dialects.sql import SQL, Encoder, integer_literal, join_sql
 from treefold_orm._fields.structured import json_text
 
 Path = tuple[str, ...]
@@ -42,17 +42,17 @@ _KEYS: dict[str, LiteralString] = {
 }
 
 
-def encoder(test: str) -> Encoder | None:
+def select_encoder(test: str) -> Encoder | None:
     """The encoder from the value of a test to a parameter."""
     kind, _, op = test.partition(":")
     if kind == "number":
-        return _bounds if op == "range" else _number
+        return _encode_bounds if op == "range" else _encode_number
     if kind in {"text", "item", "has_key"}:
         return None
     return json_text
 
 
-def path(document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_value(document: SQL, keys: Path, bind: Bind) -> SQL:
     """The value at a path as JSON text, exactly as it was written."""
     return SQL("treefold_json_at({}, {})", document, bind(json.dumps(keys)))
 
@@ -65,20 +65,24 @@ _ORDER: dict[str, LiteralString] = {
 }
 
 
-def order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
     """What the value at a path is ordered by: its type, its number or its text."""
-    return _walk(document, keys, bind, lambda type_, value: SQL(_ORDER[kind], type_, value))
+    return _build_path_select(
+        document, keys, bind, lambda type_, value: SQL(_ORDER[kind], type_, value)
+    )
 
 
-def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
+def build_path_test(
+    name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text
+) -> SQL:
     """A test of the value at a path; `text` writes text lookups."""
     kind, _, op = name.partition(":")
 
-    def at(wanted: Callable[[SQL, SQL], SQL]) -> SQL:
-        return _walk(document, keys, bind, wanted)
+    def select_at_path(wanted: Callable[[SQL, SQL], SQL]) -> SQL:
+        return _build_path_select(document, keys, bind, wanted)
 
     if kind in _CONSTANT:
-        return SQL(_CONSTANT[kind], at(lambda type_, _: type_))
+        return SQL(_CONSTANT[kind], select_at_path(lambda type_, _: type_))
     if kind in {"contains", "contained_by"}:
         called: LiteralString = (
             "treefold_json_contains(treefold_json_at({}, {}), {})"
@@ -88,13 +92,13 @@ def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], 
         return SQL(called, document, bind(json.dumps(keys)), right[0])
     if kind in _KEYS:
         wanted: LiteralString = "CASE WHEN {0} = 'object' THEN " + _KEYS[kind] + " ELSE 0 END"
-        return at(lambda type_, value: SQL(wanted, type_, value, right[0]))
+        return select_at_path(lambda type_, value: SQL(wanted, type_, value, right[0]))
     if kind == "item":
-        return at(lambda type_, value: _item(type_, value, right[0], text))
+        return select_at_path(lambda type_, value: _build_item_test(type_, value, right[0], text))
     if kind == "same":
         return SQL(
             "{} = treefold_json_plain({})",
-            at(
+            select_at_path(
                 lambda type_, value: SQL(
                     "CASE WHEN {} IN ('object', 'array') THEN treefold_json_plain({}) END",
                     type_,
@@ -106,41 +110,47 @@ def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], 
     if kind == "in":
         return SQL(
             "{} IN (SELECT {} FROM json_each({}) AS i)",
-            at(_comparable),
-            _comparable(SQL("i.type"), SQL("i.value")),
+            select_at_path(_build_comparable),
+            _build_comparable(SQL("i.type"), SQL("i.value")),
             right[0],
         )
     types: LiteralString = "'text'" if kind == "text" else "'integer', 'real'"
     template: LiteralString = "CASE WHEN {} IN (" + types + ") THEN {} END"
-    left = at(lambda type_, value: SQL(template, type_, value))
+    left = select_at_path(lambda type_, value: SQL(template, type_, value))
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *right)
-    return operator(op, left, right[0]) if op in OPERATORS else text(op, left, right[0])
+    return (
+        build_plain_comparison(op, left, right[0]) if op in OPERATORS else text(op, left, right[0])
+    )
 
 
-def _walk(document: SQL, keys: Path, bind: Bind, wanted: Callable[[SQL, SQL], SQL]) -> SQL:
+def _build_path_select(
+    document: SQL, keys: Path, bind: Bind, wanted: Callable[[SQL, SQL], SQL]
+) -> SQL:
     if not keys:
         return wanted(SQL("json_type({})", document), SQL("json_extract({}, '$')", document))
     sources: list[SQL] = []
     tests: list[SQL] = []
     inner = document
     for depth, key in enumerate(keys):
-        name = SQL("j{}", number(depth))
+        name = SQL("j{}", integer_literal(depth))
         sources.append(SQL("json_each({}) AS {}", inner, name))
         tests.append(SQL("CAST({}.key AS TEXT) = {}", name, bind(key)))
         inner = SQL(
             "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
         )
-    last = SQL("j{}", number(len(keys) - 1))
+    last = SQL("j{}", integer_literal(len(keys) - 1))
     picked = wanted(SQL("{}.type", last), SQL("{}.value", last))
-    return SQL("(SELECT {} FROM {} WHERE {})", picked, join(", ", sources), join(" AND ", tests))
+    return SQL(
+        "(SELECT {} FROM {} WHERE {})", picked, join_sql(", ", sources), join_sql(" AND ", tests)
+    )
 
 
-def _comparable(type_: SQL, value: SQL) -> SQL:
+def _build_comparable(type_: SQL, value: SQL) -> SQL:
     return SQL(_COMPARABLE, type_, value, value, value, value, value, type_)
 
 
-def _item(type_: SQL, value: SQL, right: SQL, text: Text) -> SQL:
+def _build_item_test(type_: SQL, value: SQL, right: SQL, text: Text) -> SQL:
     return SQL(
         "CASE {} WHEN 'text' THEN {} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each({}) AS e "
         "WHERE e.type = 'text' AND e.value = {}) ELSE 0 END",
@@ -151,10 +161,10 @@ def _item(type_: SQL, value: SQL, right: SQL, text: Text) -> SQL:
     )
 
 
-def _number(value: float) -> float:
+def _encode_number(value: float) -> float:
     # a whole number that SQLite does not keep whole is kept by it as the nearest float
     return float(value) if abs(value) > _BIGGEST and isinstance(value, int) else value
 
 
-def _bounds(pair: list[Any]) -> list[Any]:
-    return [_number(bound) for bound in pair]
+def _encode_bounds(pair: list[Any]) -> list[Any]:
+    return [_encode_number(bound) for bound in pair]

@@ -22,7 +22,7 @@ _CALLS: dict[str, tuple[LiteralString, LiteralString]] = {
 }
 
 
-def windowed(
+def build_window_aggregate(
     name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
 ) -> SQL | None:
     """An aggregate over a window, None for one that the database has."""

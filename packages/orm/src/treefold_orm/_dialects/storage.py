@@ -10,27 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, number, quoted_text
+from treefold_orm._dialects.sql import SQL, integer_literal, quoted_text
 from treefold_orm._expressions.conversion import places_of
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import FLOAT
 
 
-def loaded(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     """A column's own value as it travels inside of queries."""
-    places, sqlite = number(places_of(field)), dialect.name == "sqlite"
+    places, sqlite = integer_literal(places_of(field)), dialect.name == "sqlite"
     if field.storage == "naive":
         if sqlite:
-            return SQL("treefold_load_moment({}, {})", value, _name(field))
+            return SQL("treefold_load_moment({}, {})", value, _quote_field_name(field))
         return SQL("({} AT TIME ZONE 'UTC')", value)
     if sqlite:
-        return SQL("treefold_load_decimal({}, {}, {})", value, places, _name(field))
+        return SQL("treefold_load_decimal({}, {}, {})", value, places, _quote_field_name(field))
     return SQL("ROUND(({})::numeric, {})", value, places)
 
 
-def stored(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_to_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     """A value of a query as the column keeps it."""
-    places, sqlite = number(places_of(field)), dialect.name == "sqlite"
+    places, sqlite = integer_literal(places_of(field)), dialect.name == "sqlite"
     if field.storage == "naive":
         template = "treefold_store_moment({})" if sqlite else "({} AT TIME ZONE 'UTC')"
         return SQL(template, value)
@@ -41,15 +41,15 @@ def stored(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     return SQL("ROUND(({})::numeric, {})::text", value, places)
 
 
-def given(dialect: Dialect, mark: SQL, field: Field[Any]) -> SQL:
+def convert_param_to_storage(dialect: Dialect, mark: SQL, field: Field[Any]) -> SQL:
     """A parameter that is written into the column of `field`."""
-    return stored(dialect, dialect.cast(mark, field), field) if field.storage else mark
+    return convert_to_storage(dialect, dialect.cast(mark, field), field) if field.storage else mark
 
 
 def read(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
-    """A column that is read, `loaded` where another tool's form needs it."""
-    return loaded(dialect, value, field) if field.storage else value
+    """A column that is read, `convert_from_storage` where another tool's form needs it."""
+    return convert_from_storage(dialect, value, field) if field.storage else value
 
 
-def _name(field: Field[Any]) -> SQL:
+def _quote_field_name(field: Field[Any]) -> SQL:
     return quoted_text(f"{field.meta.name}.{field.name}"[:63])

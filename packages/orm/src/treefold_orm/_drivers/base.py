@@ -42,11 +42,11 @@ class Session(ABC):
         """Run an operation."""
 
     @abstractmethod
-    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
         """Yield chunks of rows from a cursor, blocking this thread."""
 
     @abstractmethod
-    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
         """Return a cursor; the statement runs when it is first read."""
 
 
@@ -58,14 +58,14 @@ class Cursor(ABC):
     """
 
     @abstractmethod
-    async def fetch(self, size: int) -> Sequence[Any]:
+    async def fetch_rows(self, size: int) -> Sequence[Any]:
         """Return the next rows, none at the end."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close what would outlive the transaction."""
 
-    def abandon(self) -> bool:
+    def close_without_waiting(self) -> bool:
         """Close, end the transaction and return the connection, all without waiting; False where
         one has to wait for it.
         """
@@ -89,7 +89,7 @@ class Database(ABC):
         self.plans = PlanCache()
 
     @property
-    def address(self) -> str:
+    def database_address(self) -> str:
         """Text that two aliases of one database have in common; empty where that is not known."""
         return ""
 
@@ -105,13 +105,13 @@ class Database(ABC):
         """Run an operation outside of a transaction."""
 
     @abstractmethod
-    def apart(self) -> Database:
+    def with_own_connections(self) -> Database:
         """Return the same database with connections of its own and no limit on statements; itself
         where there can be one connection only.
         """
 
     @abstractmethod
-    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine that uses the connection of a session, blocking this thread."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Database(ABC):
         """Return a connection to the pool."""
 
     @abstractmethod
-    def begin(self, *, write: bool, isolation: str | None) -> str:
+    def begin_sql(self, *, write: bool, isolation: str | None) -> str:
         """The statement that starts a transaction."""
 
     @property
@@ -151,7 +151,7 @@ class Database(ABC):
         """Close the connections of this event loop, which is about to end."""
 
     @abstractmethod
-    def forget(self) -> None:
+    def forget_connections(self) -> None:
         """Drop every connection without touching it: it belongs to the process this one was forked
         from.
         """
@@ -179,7 +179,7 @@ async def finish_anyway(work: Awaitable[T]) -> T:
     return task.result()
 
 
-def one(sql: str) -> Operation[None]:
+def single_statement(sql: str) -> Operation[None]:
     """The operation of a single statement without arguments."""
     yield Statement("script", sql)
 

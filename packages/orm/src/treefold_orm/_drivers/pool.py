@@ -30,7 +30,7 @@ class Waiter(Generic[T]):
         self.item: T | None = None
         self.taken = False
 
-    def give(self, item: T) -> bool:
+    def offer_item(self, item: T) -> bool:
         """Hand over `item`; False if the waiter gave up in the meantime."""
         with self._lock:
             if self.taken:
@@ -41,7 +41,7 @@ class Waiter(Generic[T]):
             self._event.set()
         elif self._future is not None:
             try:
-                self._future.get_loop().call_soon_threadsafe(_wake, self._future)
+                self._future.get_loop().call_soon_threadsafe(_resolve_future, self._future)
             except RuntimeError:  # its loop is closed: no task will ever take the item
                 return False
         return True
@@ -54,11 +54,11 @@ class Waiter(Generic[T]):
             self.taken = True
             return True
 
-    def block(self, timeout: float) -> bool:
+    def wait_for_item(self, timeout: float) -> bool:
         return self._event is not None and self._event.wait(timeout)
 
 
-def _wake(future: asyncio.Future[None]) -> None:
+def _resolve_future(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
@@ -78,12 +78,12 @@ class Pool(Generic[T]):
         self.line: Any = None  # the jobs of the loop that waited last
 
     @property
-    def items(self) -> list[T]:
+    def all_items(self) -> list[T]:
         """All items made so far."""
         return list(self._items)
 
     @property
-    def idle(self) -> int:
+    def idle_count(self) -> int:
         """The number of items that are not in use."""
         return len(self._idle)
 
@@ -92,9 +92,9 @@ class Pool(Generic[T]):
         try:
             return self._idle.pop()
         except IndexError:
-            return self._grow()
+            return self._create_item()
 
-    def take(self) -> T:
+    def take_item(self) -> T:
         """Take an item, blocking this thread until one is free; `PoolTimeout` after the waiting
         time.
         """
@@ -103,11 +103,11 @@ class Pool(Generic[T]):
             return item
         waiter: Waiter[T] = Waiter(None)
         self.stand_in_line(waiter)
-        if waiter.block(self._timeout) or not waiter.give_up():
-            return self._received(waiter)
+        if waiter.wait_for_item(self._timeout) or not waiter.give_up():
+            return self._read_item(waiter)
         raise self.timed_out()
 
-    async def atake(self) -> T:
+    async def atake_item(self) -> T:
         """Take an item, suspending this task until one is free; `PoolTimeout` after the waiting
         time.
         """
@@ -125,15 +125,15 @@ class Pool(Generic[T]):
                 raise self.timed_out() from None
         except BaseException:
             if not waiter.give_up():
-                self.give(self._received(waiter))
+                self.return_item(self._read_item(waiter))
             raise
-        return self._received(waiter)
+        return self._read_item(waiter)
 
-    def give(self, item: T) -> None:
+    def return_item(self, item: T) -> None:
         """Return an item to the pool."""
         self._idle.append(item)
         if self._waiting:
-            self._serve()
+            self._serve_waiters()
 
     def next_of(self, kind: type[W]) -> W | None:
         """Take the waiter at the head of the line if it is of this kind; it gets no item."""
@@ -144,7 +144,7 @@ class Pool(Generic[T]):
                     return cast("W", waiter)
         return None
 
-    def _grow(self) -> T | None:
+    def _create_item(self) -> T | None:
         if len(self._items) >= self._size:
             return None
         with self._lock:
@@ -158,17 +158,17 @@ class Pool(Generic[T]):
         """Add a waiter at the end of the line."""
         with self._lock:
             self._waiting.append(waiter)
-        self._serve()  # an item may have come back between the last look and the place in line
+        self._serve_waiters()  # an item may have come back before the place in line was taken
 
-    def _serve(self) -> None:
+    def _serve_waiters(self) -> None:
         with self._lock:
             while self._waiting and self._idle:
                 waiter = self._waiting.popleft()
                 item = self._idle.pop()
-                if not waiter.give(item):
+                if not waiter.offer_item(item):
                     self._idle.append(item)
 
-    def _received(self, waiter: Waiter[T]) -> T:
+    def _read_item(self, waiter: Waiter[T]) -> T:
         item: Any = waiter.item
         return item
 

@@ -26,10 +26,14 @@ from treefold_orm._drivers.base import (
     Database,
     Session,
     finish_anyway,
-    one,
     refused_write,
+    single_statement,
 )
-from treefold_orm._drivers.postgres_execution import DeclaredCursor, execute, execute_atomic
+from treefold_orm._drivers.postgres_execution import (
+    DeclaredCursor,
+    execute_atomic,
+    execute_operation,
+)
 from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
 from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
 
@@ -62,10 +66,10 @@ class PostgresSession(Session):
         return bool(self.connection.raw.is_closed())
 
     def run(self, operation: Operation[T]) -> T:
-        return self.database.block_on(execute(self.connection, operation), self.loop)
+        return self.database.block_on(execute_operation(self.connection, operation), self.loop)
 
     async def arun(self, operation: Operation[T]) -> T:
-        return await self.at_home(execute(self.connection, operation))
+        return await self.at_home(execute_operation(self.connection, operation))
 
     async def at_home(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop of the connection."""
@@ -73,39 +77,39 @@ class PostgresSession(Session):
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
-    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
-        cursor = self.database.block_on(self.opened(sql, args), self.loop)
-        while chunk := self.database.block_on(self.chunk(cursor, size), self.loop):
+    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+        cursor = self.database.block_on(self.open_cursor(sql, args), self.loop)
+        while chunk := self.database.block_on(self.fetch_chunk(cursor, size), self.loop):
             yield chunk
 
-    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
         return PostgresCursor(self, sql, args)
 
-    async def opened(self, sql: str, args: Sequence[Any]) -> Any:
+    async def open_cursor(self, sql: str, args: Sequence[Any]) -> Any:
         """Run a statement; return the cursor of the driver."""
         try:
             if holds_extreme(args):
                 sql, args = await spelled_out(self.connection.raw, sql, args)
             self.connection.opening = ()
             if self.database.pooled:
-                return await DeclaredCursor.opened(self.connection.raw, sql, args)
+                return await DeclaredCursor.declare_cursor(self.connection.raw, sql, args)
             return await self.connection.raw.cursor(sql, *args)
         except postgres_errors.FOREIGN as error:
-            failure = await self.connection.failed(error)
+            failure = await self.connection.handle_driver_error(error)
         raise failure
 
     async def end_reading(self) -> None:
         """End a transaction that only read, and return this connection."""
         with suppress(ORMError):  # the next caller that takes a broken connection notices
-            await self.arun(one("ROLLBACK"))
+            await self.arun(single_statement("ROLLBACK"))
         await self.database.acheckin(self)
 
-    async def chunk(self, cursor: Any, size: int) -> list[Any]:
+    async def fetch_chunk(self, cursor: Any, size: int) -> list[Any]:
         """Return the next rows of a cursor of the driver."""
         try:
             return await cursor.fetch(size)
         except postgres_errors.FOREIGN as error:
-            failure = await self.connection.failed(error)
+            failure = await self.connection.handle_driver_error(error)
         raise failure
 
 
@@ -120,22 +124,22 @@ class PostgresCursor(Cursor):
         self.args = args
         self.opened: Any = None
 
-    async def fetch(self, size: int) -> Sequence[Any]:
-        return await self.session.at_home(self._fetch(size))
+    async def fetch_rows(self, size: int) -> Sequence[Any]:
+        return await self.session.at_home(self._open_and_fetch(size))
 
-    async def _fetch(self, size: int) -> list[Any]:
+    async def _open_and_fetch(self, size: int) -> list[Any]:
         if self.opened is None:
-            self.opened = await self.session.opened(self.sql, self.args)
-        return await self.session.chunk(self.opened, size)
+            self.opened = await self.session.open_cursor(self.sql, self.args)
+        return await self.session.fetch_chunk(self.opened, size)
 
     async def close(self) -> None:
         self.opened = None
 
-    def abandon(self) -> bool:
+    def close_without_waiting(self) -> bool:
         session = self.session
         if interpreter.running_loop() is not session.loop:
             return False
-        session.pool.finish(session.end_reading())
+        session.pool.run_in_background(session.end_reading())
         return True
 
 
@@ -199,7 +203,7 @@ class PostgresDatabase(Database):
         return database_of(self._connect) or "of_the_user"
 
     @property
-    def address(self) -> str:
+    def database_address(self) -> str:
         """The server, the database and its schema, as they are given."""
         settings: Any = self._connect.get("server_settings") or {}
         options = urlsplit(str(self._connect.get("dsn") or "")).query
@@ -210,7 +214,7 @@ class PostgresDatabase(Database):
         """The arguments for a connection of the driver outside of any pool here."""
         return dict(self._connect)
 
-    def at(self, name: str) -> PostgresDatabase:
+    def with_database(self, name: str) -> PostgresDatabase:
         """Return another database of the same server under the same alias, login and options."""
         connect = {k: v for k, v in self._connect.items() if k not in ("database", "timeout")}
         if "dsn" in connect:
@@ -221,9 +225,9 @@ class PostgresDatabase(Database):
             ).geturl()
         else:
             connect["database"] = name
-        return self._like(connect, self._size, self._statement_timeout)
+        return self._copy_with_options(connect, self._size, self._statement_timeout)
 
-    def _like(
+    def _copy_with_options(
         self, connect: dict[str, Any], size: int, statement_timeout: float
     ) -> PostgresDatabase:
         return PostgresDatabase(
@@ -239,14 +243,14 @@ class PostgresDatabase(Database):
 
     # -- pools and loops --------------------------------------------------------------------------
 
-    def _pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
+    def _pool_for_loop(self, loop: Loop, *, read_only: bool) -> LoopPool:
         pool = self._pools.get((loop, read_only))
         return pool if pool is not None else self._new_pool(loop, read_only=read_only)
 
     def _new_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
         with self._lock:
             for key in [key for key in self._pools if key[0].is_closed()]:
-                self._pools.pop(key).abandon()
+                self._pools.pop(key).abandon_connections()
             made = LoopPool(
                 loop,
                 connect=self._connect,
@@ -300,37 +304,37 @@ class PostgresDatabase(Database):
             raise refused_write()
         loop = asyncio.get_running_loop()
         pool = self._pools.get((loop, read_only)) or self._new_pool(loop, read_only=read_only)
-        connection = pool.take_now() or await pool.take()
+        connection = pool.take_now() or await pool.take_connection()
         try:
             if read_only and self.pooled:  # elsewhere the connection itself is read-only
                 outcome = await execute_atomic(connection, operation, begin="BEGIN READ ONLY")
             else:
-                outcome = await execute(connection, operation)
+                outcome = await execute_operation(connection, operation)
         except Exception:
-            await pool.give(connection)
+            await pool.return_connection(connection)
             raise
         except (
             BaseException
         ):  # cancelled in the middle: no caller reads what the server still sends
             # A COMMIT may be on its way: what comes next is not to meet the time before it.
-            await finish_anyway(asyncio.wait([pool.discard(connection)]))
+            await finish_anyway(asyncio.wait([pool.discard_connection(connection)]))
             raise
         if connection.tainted or pool.waiting:
-            await pool.give(connection)
+            await pool.return_connection(connection)
         else:
             pool.idle.append(connection)
         return outcome
 
-    def apart(self) -> PostgresDatabase:
+    def with_own_connections(self) -> PostgresDatabase:
         connect: dict[str, Any] = {k: v for k, v in self._connect.items() if k != "timeout"}
         settings = {**connect.pop("server_settings", {}), "statement_timeout": "0"}
         if not self.pooled:
             connect["server_settings"] = settings
         # a schema change makes prepared statements invalid, which a transaction does not survive
         connect["statement_cache_size"] = 0
-        return self._like(connect, 2, 0)
+        return self._copy_with_options(connect, 2, 0)
 
-    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
         assert isinstance(session, PostgresSession)  # noqa: S101 - it is one of this database
         return self.block_on(work, session.loop)
 
@@ -338,8 +342,8 @@ class PostgresDatabase(Database):
         return self.block_on(self.acheckout(write=write), self._loop_for_blocking())
 
     async def acheckout(self, *, write: bool) -> PostgresSession:
-        pool = self._pool(asyncio.get_running_loop(), read_only=False)
-        return PostgresSession(self, pool, pool.take_now() or await pool.take())
+        pool = self._pool_for_loop(asyncio.get_running_loop(), read_only=False)
+        return PostgresSession(self, pool, pool.take_now() or await pool.take_connection())
 
     def checkin(self, session: Session) -> None:
         if isinstance(session, PostgresSession):
@@ -353,9 +357,9 @@ class PostgresDatabase(Database):
                 asyncio.run_coroutine_threadsafe(self.acheckin(session), session.loop)
             )
         else:  # one that is closed, or whose transaction did not reach its end, is not used again
-            await session.pool.give(session.connection)
+            await session.pool.return_connection(session.connection)
 
-    def begin(self, *, write: bool, isolation: str | None) -> str:
+    def begin_sql(self, *, write: bool, isolation: str | None) -> str:
         level = _LEVELS[isolation]
         return f"BEGIN{level}" if write else f"BEGIN{level} READ ONLY"
 
@@ -369,10 +373,10 @@ class PostgresDatabase(Database):
         pools, self._pools = self._pools, {}
         for pool in pools.values():
             if pool.loop.is_closed():
-                pool.abandon()
+                pool.abandon_connections()
             elif pool.loop.is_running():
                 if interpreter.running_loop() is pool.loop:
-                    pool.abandon()
+                    pool.abandon_connections()
                 else:
                     asyncio.run_coroutine_threadsafe(pool.close(), pool.loop).result(10)
             elif interpreter.running_loop() is None:
@@ -400,7 +404,7 @@ class PostgresDatabase(Database):
             loop.close()
             self._private_loops.remove(loop)
 
-    def forget(self) -> None:
+    def forget_connections(self) -> None:
         # kept alive and never touched: closing them would reach into the parent's event loops
         _inherited.append((self._pools, self._private_loops))
         self._pools = {}

@@ -45,7 +45,9 @@ FOREIGN: tuple[type[Exception], ...] = (
 )
 
 
-def translate(error: BaseException, place: str = "", *, of_schema: bool = False) -> errors.ORMError:
+def translate_error(
+    error: BaseException, place: str = "", *, of_schema: bool = False
+) -> errors.ORMError:
     """Return the error to raise; it names models, columns and constraints, never values.
 
     `place` is the server and the database, for connections that fail. `of_schema` is True for a
@@ -54,14 +56,14 @@ def translate(error: BaseException, place: str = "", *, of_schema: bool = False)
     code: str | None = getattr(error, "sqlstate", None)
     if not isinstance(error, _driver.PostgresError):
         if isinstance(error, (ValueError, OverflowError)):
-            return _unfit(error)
+            return _translate_value_error(error)
         if isinstance(error, _driver.InterfaceError) and "connection" not in str(error):
             return errors.DatabaseError("The driver refused the call")
-        return _failed(place, connection_reason(error))
+        return _build_connection_error(place, connection_reason(error))
     if code is None:
         return errors.DatabaseError("PostgreSQL refused the statement")
     if code.startswith("23"):
-        return _integrity(error, code)
+        return _translate_integrity_error(error, code)
     if isinstance(error, OUTDATED):
         return errors.TransactionConflict(
             "A table of this statement was changed, as by a migration, since the statement was "
@@ -72,7 +74,9 @@ def translate(error: BaseException, place: str = "", *, of_schema: bool = False)
         kind, text = _ANSWERS[code]
         return kind(text, code=code)
     if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
-        return _failed(place, _CONNECTION.get(code, "the server has ended it"), code)
+        return _build_connection_error(
+            place, _CONNECTION.get(code, "the server has ended it"), code
+        )
     if code == "22000" and (found := _ZONE_MISMATCH.search(str(error))):  # of the driver itself
         return errors.ZoneMismatch(int(found[1]))
     if code.startswith("22") or code in BY_SQLSTATE:
@@ -84,7 +88,7 @@ def translate(error: BaseException, place: str = "", *, of_schema: bool = False)
         )
     if code.startswith("42"):  # names and syntax only; these messages carry no values
         return errors.DatabaseError(
-            f"PostgreSQL refused the statement: {_headline(error)}", code=code
+            f"PostgreSQL refused the statement: {_read_first_line(error)}", code=code
         )
     return errors.DatabaseError(f"PostgreSQL refused the statement ({code})", code=code)
 
@@ -101,10 +105,10 @@ def _is_raised_inside(error: Any) -> bool:
 def _whole_reason(error: Any) -> str:
     parts = [error.detail, error.hint]
     rest = "; ".join(line.rstrip(".") for part in parts if part for line in part.splitlines())
-    return f"{_headline(error)} ({rest})" if rest else _headline(error)
+    return f"{_read_first_line(error)} ({rest})" if rest else _read_first_line(error)
 
 
-def _unfit(error: BaseException) -> errors.ORMError:
+def _translate_value_error(error: BaseException) -> errors.ORMError:
     if isinstance(error, _driver.InterfaceError):  # the driver could not encode an argument
         return errors.DatabaseError("An argument has a type the statement does not take")
     return errors.DataError(
@@ -146,7 +150,9 @@ _CONNECTION = {
 }
 
 
-def _failed(place: str, reason: str, code: str | None = None) -> errors.ConnectionFailed:
+def _build_connection_error(
+    place: str, reason: str, code: str | None = None
+) -> errors.ConnectionFailed:
     where = f" at {place}" if place else ""
     shown = f" ({code})" if code else ""
     return errors.ConnectionFailed(
@@ -171,14 +177,14 @@ def connection_reason(error: BaseException) -> str:
     return "it was closed"
 
 
-def _headline(error: Any) -> str:
+def _read_first_line(error: Any) -> str:
     message = str(getattr(error, "message", ""))
     return message.splitlines()[0] if message else type(error).__name__
 
 
-def _integrity(error: Any, code: str) -> errors.IntegrityError:
+def _translate_integrity_error(error: Any, code: str) -> errors.IntegrityError:
     constraint: str | None = error.constraint_name
-    model, fields = _named(error.table_name, constraint, error.column_name)
+    model, fields = _find_violated_fields(error.table_name, constraint, error.column_name)
     where = f"{model}.{', '.join(fields)}" if model and fields else model or "a row"
     facts: Any = {"model": model, "fields": fields, "constraint": constraint, "code": code}
     called = f" {constraint!r}" if constraint else ""
@@ -201,7 +207,7 @@ def _integrity(error: Any, code: str) -> errors.IntegrityError:
             return errors.IntegrityError("A constraint is not met", **facts)
 
 
-def _named(
+def _find_violated_fields(
     table: str | None, constraint: str | None, column: str | None
 ) -> tuple[str | None, tuple[str, ...]]:
     found: tuple[str | None, tuple[str, ...]] = None, ()

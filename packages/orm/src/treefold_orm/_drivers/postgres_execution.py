@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from treefold_orm._base.errors import ConnectionFailed, ORMError, unanswered
-from treefold_orm._base.journal import Journal, recorded
+from treefold_orm._base.errors import ConnectionFailed, ORMError, unanswered_commit_error
+from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Kind, Operation
 from treefold_orm._drivers import postgres_errors
-from treefold_orm._drivers.base import one
+from treefold_orm._drivers.base import single_statement
 from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
 from treefold_orm._drivers.postgres_pool import PostgresConnection
 
@@ -27,7 +27,7 @@ class DeclaredCursor:
         self._name = name
 
     @classmethod
-    async def opened(cls, raw: Any, sql: str, args: Sequence[Any]) -> DeclaredCursor:
+    async def declare_cursor(cls, raw: Any, sql: str, args: Sequence[Any]) -> DeclaredCursor:
         """Declare the cursor for a query."""
         name = f"treefold_{next(_numbers)}"
         await raw.fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", *args)
@@ -38,7 +38,7 @@ class DeclaredCursor:
         return await self._raw.fetch(f"FETCH FORWARD {int(size)} FROM {self._name}")
 
 
-async def execute(connection: PostgresConnection, operation: Operation[T]) -> T:
+async def execute_operation(connection: PostgresConnection, operation: Operation[T]) -> T:
     """Run an operation to its end on a connection."""
     raw = connection.raw
     connection.started = connection.clock()
@@ -54,12 +54,14 @@ async def execute(connection: PostgresConnection, operation: Operation[T]) -> T:
                 if statement.kind == "rows":
                     outcome: Any = await raw.fetch(sql, *args)
                 elif args and statement.kind == "count":
-                    outcome = _count(await raw.execute(sql, *args))
+                    outcome = _parse_row_count(await raw.execute(sql, *args))
                 else:
                     outcome = await _execute_other(connection, statement.kind, sql, args)
             except postgres_errors.FOREIGN as error:
                 opening = connection.opening
-                failure = await connection.failed(error, of_schema=statement.kind == "script")
+                failure = await connection.handle_driver_error(
+                    error, of_schema=statement.kind == "script"
+                )
                 if opening and isinstance(error, postgres_errors.OUTDATED):
                     failure = await _failure_to_open_again(connection, opening)
                     if failure is None:
@@ -90,7 +92,7 @@ async def _failure_to_open_again(
         for sql in ("ROLLBACK", *opening):
             await connection.raw.execute(sql)
     except postgres_errors.FOREIGN as error:
-        return await connection.failed(error)
+        return await connection.handle_driver_error(error)
     return None
 
 
@@ -113,10 +115,10 @@ async def _execute_other(
     # without arguments execute() would use the many-statement protocol
     prepared = await raw.prepare(sql, name="")
     await prepared.fetch()
-    return _count(prepared.get_statusmsg())
+    return _parse_row_count(prepared.get_statusmsg())
 
 
-def _count(status: str) -> int:
+def _parse_row_count(status: str) -> int:
     last = status.rpartition(" ")[2]
     return int(last) if last.isdigit() else 0
 
@@ -127,17 +129,19 @@ async def execute_atomic(
     """Run an operation inside a transaction of its own."""
     journal, committing = Journal(), False
     try:
-        await execute(connection, one(begin))
-        outcome = await execute(connection, recorded(operation, journal, atomic=True))
+        await execute_operation(connection, single_statement(begin))
+        outcome = await execute_operation(
+            connection, record_changes(operation, journal, atomic=True)
+        )
         committing = not connection.raw.is_closed()
-        await execute(connection, one("COMMIT"))
+        await execute_operation(connection, single_statement("COMMIT"))
     except BaseException as error:
         no_answer = isinstance(error, ConnectionFailed) or not isinstance(error, Exception)
-        journal.undo(in_doubt=committing and no_answer)
+        journal.undo_changes(in_doubt=committing and no_answer)
         if isinstance(error, Exception) and not connection.raw.is_closed():
             with contextlib.suppress(ORMError):  # report the error that led here
-                await execute(connection, one("ROLLBACK"))
+                await execute_operation(connection, single_statement("ROLLBACK"))
         if committing and isinstance(error, ConnectionFailed):
-            raise unanswered(error) from None
+            raise unanswered_commit_error(error) from None
         raise
     return outcome

@@ -57,15 +57,16 @@ async def spelled_out(raw: Any, sql: str, args: Sequence[Any]) -> tuple[str, lis
     types = [parameter.name for parameter in prepared.get_parameters()]
     dated = [_is_dated(kind) for kind in types]
 
-    def spelled(found: re.Match[str]) -> str:
+    def cast_placeholder(found: re.Match[str]) -> str:
         if found[1] is None or not dated[int(found[1]) - 1]:
             return found[0]
         kind = types[int(found[1]) - 1]
         text = "text[]" if kind.endswith("[]") else "text"
         return f"CAST(CAST({found[0]} AS {text}) AS {kind})"
 
-    return _TOKENS.sub(spelled, sql), [
-        _text(value) if is_dated else value for value, is_dated in zip(args, dated, strict=True)
+    return _TOKENS.sub(cast_placeholder, sql), [
+        _convert_to_iso_text(value) if is_dated else value
+        for value, is_dated in zip(args, dated, strict=True)
     ]
 
 
@@ -73,9 +74,9 @@ def _is_dated(kind: str) -> bool:
     return kind.removesuffix("[]") in _TYPES
 
 
-def _text(value: Any) -> Any:
+def _convert_to_iso_text(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_text(item) for item in cast("Sequence[Any]", value)]
+        return [_convert_to_iso_text(item) for item in cast("Sequence[Any]", value)]
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         value = value.astimezone(dt.UTC)
     return None if value is None else value.isoformat()

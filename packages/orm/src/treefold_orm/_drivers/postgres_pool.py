@@ -17,7 +17,13 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type infor
 
 from treefold_orm._base.errors import ConnectionFailed, ORMError, PoolTimeout
 from treefold_orm._drivers.base import finish_anyway
-from treefold_orm._drivers.postgres_errors import CONFUSED, FOREIGN, OUTDATED, POSTGRES, translate
+from treefold_orm._drivers.postgres_errors import (
+    CONFUSED,
+    FOREIGN,
+    OUTDATED,
+    POSTGRES,
+    translate_error,
+)
 
 _connect: Any = cast("Any", asyncpg).connect
 # seconds the server has to stop a statement by itself before the connection is given up
@@ -41,14 +47,16 @@ class PostgresConnection:
         # BEGIN and the savepoints, as long as nothing else has run in the transaction
         self.opening: tuple[str, ...] = ()
 
-    async def failed(self, error: BaseException, *, of_schema: bool = False) -> ORMError:
+    async def handle_driver_error(
+        self, error: BaseException, *, of_schema: bool = False
+    ) -> ORMError:
         """Return the error to raise for one of the driver's, after acting on it."""
         self.opening = ()
         if isinstance(error, CONFUSED):
             self.raw.terminate()
         elif isinstance(error, OUTDATED):
             await self.pool.prepare_anew()
-        return translate(error, self.place, of_schema=of_schema)
+        return translate_error(error, self.place, of_schema=of_schema)
 
 
 class LoopPool:
@@ -81,12 +89,12 @@ class LoopPool:
         self._probe: asyncio.Task[None] | None = None
         self._probed = 0.0
         self._shared = pooler == "transaction"
-        self._arguments = _arguments(
+        self._arguments = _build_connect_arguments(
             connect, statement_timeout=statement_timeout, read_only=read_only, pooler=pooler
         )
 
     @property
-    def size(self) -> int:
+    def connection_count(self) -> int:
         """How many connections are open or being opened."""
         return len(self._all) + len(self._opening)
 
@@ -99,20 +107,20 @@ class LoopPool:
             self._all.discard(connection)
         return None
 
-    async def take(self) -> PostgresConnection:
+    async def take_connection(self) -> PostgresConnection:
         """Take a connection, opening or waiting for one; `PoolTimeout` after the waiting time."""
         deadline = self.loop.time() + self._timeout
         while True:
             connection = self.take_now()
             if connection is not None:
                 return connection
-            if self.size < self._size:
+            if self.connection_count < self._size:
                 return await self._open()
-            given = await self._wait(deadline)
+            given = await self._wait_for_connection(deadline)
             if given is not None:
                 return given
 
-    async def _wait(self, deadline: float) -> PostgresConnection | None:
+    async def _wait_for_connection(self, deadline: float) -> PostgresConnection | None:
         future: asyncio.Future[PostgresConnection | None] = self.loop.create_future()
         self.waiting.append(future)
         try:
@@ -136,7 +144,7 @@ class LoopPool:
         elif future.done() and not future.cancelled():
             connection = future.result()
             if connection is None:
-                self._wake(None)
+                self._wake_waiter(None)
             else:
                 self._pass_on(connection)
 
@@ -144,24 +152,26 @@ class LoopPool:
         # A task of its own, and of no caller's context: a connection that no caller waits for any
         # more is opened all the same and left to the others, for one that is cancelled halfway
         # leaves futures of the driver behind, and a login for nothing.
-        opening = self.loop.create_task(self._connected(), context=contextvars.Context())
+        opening = self.loop.create_task(self._connect_to_server(), context=contextvars.Context())
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled() and not _is_cancelled():
-                raise self._failed("the pool was closed while it was opened") from None
+                raise self._build_connection_error(
+                    "the pool was closed while it was opened"
+                ) from None
             opening.add_done_callback(self._left_over)
             raise
 
-    async def _connected(self) -> PostgresConnection:
+    async def _connect_to_server(self) -> PostgresConnection:
         try:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
-            failure = translate(error, self.place)
+            failure = translate_error(error, self.place)
         except BaseException:
-            self.loop.call_soon(self._wake, None)
+            self.loop.call_soon(self._wake_waiter, None)
             raise
         else:
             connection = PostgresConnection(raw, self)
@@ -171,20 +181,20 @@ class LoopPool:
                 await anext(self._end_of_loop)
             self._keep_watch()
             return connection
-        self.loop.call_soon(self._wake, None)  # once this one does not count any more
+        self.loop.call_soon(self._wake_waiter, None)  # once this one does not count any more
         raise failure
 
     def _left_over(self, opening: asyncio.Task[PostgresConnection]) -> None:
         if not opening.cancelled() and opening.exception() is None:
             self._pass_on(opening.result())
 
-    def _failed(self, reason: str) -> ORMError:
+    def _build_connection_error(self, reason: str) -> ORMError:
         return ConnectionFailed(f"The connection to PostgreSQL at {self.place} failed: {reason}")
 
-    async def give(self, connection: PostgresConnection) -> None:
+    async def return_connection(self, connection: PostgresConnection) -> None:
         """Return a connection to the pool; reset it if SQL of the caller's own ran on it."""
         if connection.raw.is_closed() or connection.raw.is_in_transaction():
-            self.discard(connection)
+            self.discard_connection(connection)
             return
         if connection.tainted and self._shared:
             connection.tainted = False  # a reset would reach a server connection of another client
@@ -193,7 +203,7 @@ class LoopPool:
             try:
                 await finish_anyway(connection.raw.reset())
             except FOREIGN:
-                self.discard(connection)
+                self.discard_connection(connection)
                 return
             except BaseException:  # cancelled, and the reset is complete all the same
                 self._pass_on(connection)
@@ -201,10 +211,10 @@ class LoopPool:
         self._pass_on(connection)
 
     def _pass_on(self, connection: PostgresConnection) -> None:
-        if not self._wake(connection):
+        if not self._wake_waiter(connection):
             self.idle.append(connection)
 
-    def _wake(self, connection: PostgresConnection | None) -> bool:
+    def _wake_waiter(self, connection: PostgresConnection | None) -> bool:
         while self.waiting:
             future = self.waiting.popleft()
             if not future.done():
@@ -212,17 +222,17 @@ class LoopPool:
                 return True
         return False
 
-    def discard(self, connection: PostgresConnection) -> asyncio.Task[None]:
+    def discard_connection(self, connection: PostgresConnection) -> asyncio.Task[None]:
         """Close a connection that may be in the middle of something; its place is free at once.
 
         The task is done when the server is through with what it was asked.
         """
         self._all.discard(connection)
-        task = self.finish(_close(connection.raw))
-        self._wake(None)
+        task = self.run_in_background(_close(connection.raw))
+        self._wake_waiter(None)
         return task
 
-    def finish(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work that no caller waits for, and that a loop which ends waits for."""
         task = self.loop.create_task(work)
         self._closing.add(task)
@@ -244,7 +254,7 @@ class LoopPool:
         for connection in self._all:
             await connection.raw.reload_schema_state()
 
-    def abandon(self) -> None:
+    def abandon_connections(self) -> None:
         """Drop all connections without waiting: their loop has ended or cannot be waited for."""
         self._stop_watch()
         for connection in self._all:
@@ -274,7 +284,7 @@ class LoopPool:
 
     def _keep_watch(self) -> None:
         if self._watch is None:
-            self._watch = self.loop.call_later(1.0, self._look)
+            self._watch = self.loop.call_later(1.0, self._watch_connections)
 
     def _stop_watch(self) -> None:
         if self._watch is not None and not self.loop.is_closed():
@@ -283,27 +293,31 @@ class LoopPool:
         if self._probe is not None and not self.loop.is_closed():
             self._probe.cancel()
 
-    def _look(self) -> None:
+    def _watch_connections(self) -> None:
         self._watch = None
         now = self.loop.time()
         limit = now - self._statement_timeout - GRACE if self._statement_timeout > 0 else 0.0
-        for connection in self._silent(limit):
+        for connection in self._find_silent_connections(limit):
             connection.raw.terminate()
-        if now - self._probed > SILENCE and self._silent(now - SILENCE) and self._probe is None:
+        if (
+            now - self._probed > SILENCE
+            and self._find_silent_connections(now - SILENCE)
+            and self._probe is None
+        ):
             self._probe = self.loop.create_task(self._look_for_server())
         if self._all:
             self._keep_watch()
 
-    def _silent(self, since: float) -> list[PostgresConnection]:
+    def _find_silent_connections(self, since: float) -> list[PostgresConnection]:
         return [c for c in self._all if 0.0 < c.started < since]
 
     async def _look_for_server(self) -> None:
-        suspects = self._silent(self.loop.time() - SILENCE)
+        suspects = self._find_silent_connections(self.loop.time() - SILENCE)
         try:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
             if not isinstance(error, POSTGRES):  # that would have been an answer
-                self._give_up({*suspects, *self.idle}, translate(error, self.place))
+                self._give_up({*suspects, *self.idle}, translate_error(error, self.place))
         else:
             await _close(raw)
         finally:
@@ -319,7 +333,7 @@ class LoopPool:
                 future.set_exception(failure)
 
 
-def _arguments(
+def _build_connect_arguments(
     connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {

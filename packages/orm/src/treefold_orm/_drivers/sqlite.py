@@ -49,17 +49,17 @@ class SQLiteSession(Session):
         self.running = Running()
 
     @property
-    def opened(self) -> sqlite3.Connection | None:
+    def connection_if_open(self) -> sqlite3.Connection | None:
         """The connection if it is open."""
         return self._raw
 
-    def raw(self) -> Connection:
+    def ensure_connection(self) -> Connection:
         """The standard library's connection, opened at first use."""
         if self._raw is None:
             try:
                 self._raw = self._connect()
             except sqlite3.Error as error:
-                failure = sqlite_errors.translate(error, self._file)
+                failure = sqlite_errors.translate_error(error, self._file)
             else:
                 return self._raw
             raise failure
@@ -74,27 +74,27 @@ class SQLiteSession(Session):
         return self._raw is None
 
     def run(self, operation: Operation[T]) -> T:
-        return execution.execute(self._raw or self.raw(), operation)
+        return execution.execute_operation(self._raw or self.ensure_connection(), operation)
 
     async def arun(self, operation: Operation[T]) -> T:
         outcome: list[T] = []  # the worker keeps what it returned until it is asked again
-        await self.call(execution.execute_into, operation, outcome)
+        await self.run_on_worker(execution.execute_into, operation, outcome)
         return outcome.pop()
 
-    async def call(self, function: Callable[..., T], *args: Any) -> T:
+    async def run_on_worker(self, function: Callable[..., T], *args: Any) -> T:
         """Run `function(connection, *args)` on the worker; if cancelled, stop it and wait until it
         has stopped.
         """
-        worker = self._worker or await self._start()
+        worker = self._worker or await self._start_worker()
         try:
-            return await worker.execute(function, self._raw, *args)
+            return await worker.run_function(function, self._raw, *args)
         except asyncio.CancelledError:
-            self.raw().interrupt()
-            await finish_anyway(self._stopped(worker))
+            self.ensure_connection().interrupt()
+            await finish_anyway(self._wait_until_stopped(worker))
             raise
 
-    async def _stopped(self, worker: Worker) -> None:
-        settled = asyncio.ensure_future(worker.execute(execution.settle))
+    async def _wait_until_stopped(self, worker: Worker) -> None:
+        settled = asyncio.ensure_future(worker.run_function(execution.pass_barrier))
         while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
             self.interrupt_again()
         await settled
@@ -113,11 +113,11 @@ class SQLiteSession(Session):
         self._job = job
         worker = self._worker
         if worker is not None:
-            worker.put(self._run_line)
+            worker.queue_call(self._run_line)
             return
-        worker = Worker(self.raw)
-        worker.start()
-        worker.put(partial(self._open_and_run, worker))
+        worker = Worker(self.ensure_connection)
+        worker.start_thread()
+        worker.queue_call(partial(self._open_and_run, worker))
 
     def _take_job(self) -> Job:
         job, self._job = cast("Job", self._job), None
@@ -127,28 +127,28 @@ class SQLiteSession(Session):
         try:
             self._open(worker)
         except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
-            self._take_job().finish(None, error)
-            self._back()
+            self._take_job().report_outcome(None, error)
+            self._return_to_pool()
             return END
         self._run_line()
         return None
 
     def _open(self, worker: Worker) -> None:
-        worker.hold(self.raw())
+        worker.hold_connection(self.ensure_connection())
         self._worker = worker
 
     def _run_line(self) -> None:
         try:
-            run_line(self, execution.execute, self._take_job())
+            run_line(self, execution.execute_operation, self._take_job())
         finally:
-            self._back()
+            self._return_to_pool()
 
-    def abandon(self, cursors: list[sqlite3.Cursor]) -> bool:
+    def abandon_cursors(self, cursors: list[sqlite3.Cursor]) -> bool:
         """Close cursors on the worker, end their transaction and return this connection."""
         worker = self._worker
         if worker is None:
             return False
-        worker.put(partial(self._end_reading, cursors))
+        worker.queue_call(partial(self._end_reading, cursors))
         return True
 
     def _end_reading(self, cursors: list[sqlite3.Cursor]) -> None:
@@ -159,30 +159,30 @@ class SQLiteSession(Session):
                     execution.close_cursors(raw, cursors)
                     raw.rollback()
         finally:
-            self._back()
+            self._return_to_pool()
 
-    def _back(self) -> None:
+    def _return_to_pool(self) -> None:
         if self.pool is not None:
-            self.pool.give(self)
+            self.pool.return_item(self)
 
-    async def _start(self) -> Worker:
-        worker = Worker(self.raw)
+    async def _start_worker(self) -> Worker:
+        worker = Worker(self.ensure_connection)
         try:
             await worker.open(partial(self._open, worker))
         except Exception:
-            worker.stop(POOL_TIMEOUT)
+            worker.stop_thread(POOL_TIMEOUT)
             raise
         return worker
 
-    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
-        cursor = execution.open_cursor(self.raw(), sql, args)
+    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+        cursor = execution.open_cursor(self.ensure_connection(), sql, args)
         try:
-            while chunk := execution.fetch_chunk(self.raw(), cursor, size):
+            while chunk := execution.fetch_chunk(self.ensure_connection(), cursor, size):
                 yield chunk
         finally:
             cursor.close()
 
-    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
         return SQLiteCursor(self, sql, args)
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class SQLiteSession(Session):
         worker, self._worker = self._worker, None
         raw, self._raw = self._raw, None
         if worker is not None:
-            worker.stop(POOL_TIMEOUT)
+            worker.stop_thread(POOL_TIMEOUT)
         elif raw is not None:
             raw.close()
 
@@ -203,10 +203,12 @@ class SQLiteSession(Session):
         self._raw = None
         await worker.close()
 
-    def forget(self) -> None:
+    def forget_connection(self) -> None:
         """Leave everything to the parent process."""
         if self._worker is not None:
-            self._worker.hold(None)  # its finaliser would warn about a connection that is not ours
+            self._worker.hold_connection(
+                None
+            )  # its finaliser would warn about a connection that is not ours
         # kept alive: SQLite must not close it here, and Python 3.13 would warn that nothing did
         _inherited.append(self._raw)
         self._worker = self._raw = None
@@ -244,17 +246,17 @@ class SQLiteCursor(Cursor):
         # go on reading
         self.opened: list[sqlite3.Cursor] = []
 
-    async def fetch(self, size: int) -> Sequence[Any]:
-        call = self.session.call
+    async def fetch_rows(self, size: int) -> Sequence[Any]:
+        call = self.session.run_on_worker
         if not self.opened:
             await call(execution.open_cursor_into, self.opened, self.sql, self.args)
         return await call(execution.fetch_chunk, self.opened[0], size)
 
     async def close(self) -> None:
-        await self.session.call(execution.close_cursors, self.opened)
+        await self.session.run_on_worker(execution.close_cursors, self.opened)
 
-    def abandon(self) -> bool:
-        return self.session.abandon(self.opened)
+    def close_without_waiting(self) -> bool:
+        return self.session.abandon_cursors(self.opened)
 
 
 class SQLiteDatabase(Database):
@@ -280,14 +282,14 @@ class SQLiteDatabase(Database):
         self.single = database == ":memory:"
         self._readers_wanted = readers
         self.synchronous = synchronous
-        self._fill()
+        self._create_pools()
 
     @property
-    def address(self) -> str:
+    def database_address(self) -> str:
         """The file; empty for one in memory, which is another one for each alias."""
         return "" if self.single else os.path.realpath(self.database)
 
-    def at(self, path: str, *, readers: int | None = None) -> SQLiteDatabase:
+    def with_database(self, path: str, *, readers: int | None = None) -> SQLiteDatabase:
         """Return another file under the same alias and options."""
         return SQLiteDatabase(
             self.alias,
@@ -298,7 +300,7 @@ class SQLiteDatabase(Database):
             synchronous=self.synchronous,
         )
 
-    def _fill(self) -> None:
+    def _create_pools(self) -> None:
         self._writer = Pool(self._new_writer, size=1, name="SQLite writer", timeout=self._timeout)
         self._readers = (
             self._writer
@@ -312,7 +314,7 @@ class SQLiteDatabase(Database):
         )
 
     def _new_writer(self) -> SQLiteSession:
-        return self._in_pool(SQLiteSession(self._connect, self.database), writer=True)
+        return self._in_pool(SQLiteSession(self._open_connection, self.database), writer=True)
 
     def _new_reader(self) -> SQLiteSession:
         return self._in_pool(SQLiteSession(self._connect_reader, self.database), writer=False)
@@ -321,7 +323,7 @@ class SQLiteDatabase(Database):
         session.pool = self._writer if writer else self._readers
         return session
 
-    def _connect(self) -> Connection:
+    def _open_connection(self) -> Connection:
         raw = sqlite3.connect(
             self.database,
             factory=Connection,
@@ -339,11 +341,11 @@ class SQLiteDatabase(Database):
             _use_wal(raw)
             full = self.synchronous == "full"
             raw.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = NORMAL")
-        sqlite_functions.register(raw)
+        sqlite_functions.register_functions(raw)
         return raw
 
     def _connect_reader(self) -> Connection:
-        raw = self._connect()
+        raw = self._open_connection()
         raw.execute("PRAGMA query_only = ON")
         raw.set_authorizer(sqlite_functions.readers_only)
         return raw
@@ -352,12 +354,12 @@ class SQLiteDatabase(Database):
         if write and read_only:
             raise refused_write()
         pool = self._writer if write else self._readers
-        session = pool.take_now() or pool.take()
+        session = pool.take_now() or pool.take_item()
         try:
-            raw = session._raw or session.raw()
-            return execution.execute(raw, operation)
+            raw = session._raw or session.ensure_connection()
+            return execution.execute_operation(raw, operation)
         finally:
-            pool.give(session)
+            pool.return_item(session)
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         if write and read_only:
@@ -369,19 +371,19 @@ class SQLiteDatabase(Database):
         try:
             return await session.arun(operation)
         finally:
-            pool.give(session)
+            pool.return_item(session)
 
-    def apart(self) -> SQLiteDatabase:
-        return self if self.single else self.at(self.database, readers=1)
+    def with_own_connections(self) -> SQLiteDatabase:
+        return self if self.single else self.with_database(self.database, readers=1)
 
-    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)  # the worker of a connection serves any loop
 
     def checkout(self, *, write: bool) -> SQLiteSession:
-        return (self._writer if write else self._readers).take()
+        return (self._writer if write else self._readers).take_item()
 
     async def acheckout(self, *, write: bool) -> SQLiteSession:
-        return await (self._writer if write else self._readers).atake()
+        return await (self._writer if write else self._readers).atake_item()
 
     def checkin(self, session: Session) -> None:
         if isinstance(session, SQLiteSession) and session.pool is not None:
@@ -391,34 +393,34 @@ class SQLiteDatabase(Database):
                     raw.rollback()  # the end of the transaction was not reached
                 except sqlite3.Error:
                     session.close()  # the next one in line gets a connection that works
-            session.pool.give(session)
+            session.pool.return_item(session)
 
     async def acheckin(self, session: Session) -> None:
         self.checkin(session)
 
-    def begin(self, *, write: bool, isolation: str | None) -> str:
+    def begin_sql(self, *, write: bool, isolation: str | None) -> str:
         return "BEGIN IMMEDIATE" if write else "BEGIN DEFERRED"
 
     @property
     def in_use(self) -> bool:
-        return bool(self._writer.items or self._readers.items)
+        return bool(self._writer.all_items or self._readers.all_items)
 
-    def _drain(self) -> list[SQLiteSession]:
+    def _detach_sessions(self) -> list[SQLiteSession]:
         sessions = [
-            *self._writer.items,
-            *(self._readers.items if self._readers is not self._writer else []),
+            *self._writer.all_items,
+            *(self._readers.all_items if self._readers is not self._writer else []),
         ]
-        self._fill()
+        self._create_pools()
         return sessions
 
     def close(self) -> None:
-        for session in self._drain():
+        for session in self._detach_sessions():
             session.close()
 
     async def aclose(self) -> None:
-        for session in self._drain():
+        for session in self._detach_sessions():
             await session.aclose()
 
-    def forget(self) -> None:
-        for session in self._drain():
-            session.forget()
+    def forget_connections(self) -> None:
+        for session in self._detach_sessions():
+            session.forget_connection()

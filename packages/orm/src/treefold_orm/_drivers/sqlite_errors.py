@@ -19,7 +19,7 @@ _NAME = re.compile(
 )
 
 
-def _refused(text: str, code: str | None) -> errors.DataError | None:
+def _translate_refusal(text: str, code: str | None) -> errors.DataError | None:
     reason = take_refusal()
     if reason is not None and text.startswith("user-defined "):
         return errors.DataError(reason, code=code)
@@ -28,7 +28,7 @@ def _refused(text: str, code: str | None) -> errors.DataError | None:
     return None
 
 
-def translate(error: BaseException, file: str = "") -> errors.ORMError:
+def translate_error(error: BaseException, file: str = "") -> errors.ORMError:
     """Return the error to raise; it names tables and columns, never values.
 
     `file` is the database that could not be opened.
@@ -38,7 +38,7 @@ def translate(error: BaseException, file: str = "") -> errors.ORMError:
     if isinstance(error, OverflowError):
         return errors.DataError("An integer does not fit into 64 bits", code=code)
     if isinstance(error, sqlite3.IntegrityError):
-        return _too_long(text, code) or _integrity(text, code)
+        return _too_long(text, code) or _translate_integrity_error(text, code)
     if code is not None and code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return errors.DatabaseLocked("The database stayed locked by another connection", code=code)
     if code == "SQLITE_INTERRUPT":
@@ -58,7 +58,7 @@ def translate(error: BaseException, file: str = "") -> errors.ORMError:
             "other; run the inner queries first, and give their keys as a list",
             code=code,
         )
-    return _refused(text, code) or errors.DatabaseError(
+    return _translate_refusal(text, code) or errors.DatabaseError(
         f"SQLite refused the statement: {text}", code=code
     )
 
@@ -77,8 +77,8 @@ def _too_long(text: str, code: str | None) -> errors.DataError | None:
     return None
 
 
-def _integrity(text: str, code: str | None) -> errors.IntegrityError:
-    model, fields, constraint = _named(text)
+def _translate_integrity_error(text: str, code: str | None) -> errors.IntegrityError:
+    model, fields, constraint = _find_violated_fields(text)
     where = f"{model}.{', '.join(fields)}" if model else "a constraint"
     facts: dict[str, Any] = {"model": model, "fields": fields, "constraint": constraint}
     if (
@@ -105,7 +105,7 @@ def _integrity(text: str, code: str | None) -> errors.IntegrityError:
             return errors.IntegrityError("A constraint is not met", code=code)
 
 
-def _named(text: str) -> tuple[str | None, tuple[str, ...], str | None]:
+def _find_violated_fields(text: str) -> tuple[str | None, tuple[str, ...], str | None]:
     """The model, the fields and the constraint that an error of SQLite speaks of."""
     by_name = _NAME.fullmatch(text)
     if by_name is not None:

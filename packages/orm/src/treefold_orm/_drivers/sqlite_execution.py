@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from treefold_orm._base.journal import Journal, recorded
+from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers import sqlite_errors
-from treefold_orm._drivers.base import one
+from treefold_orm._drivers.base import single_statement
 from treefold_orm._sqlite.clock import Connection
 
 T = TypeVar("T")
 
 
-def execute(raw: Connection, operation: Operation[T]) -> T:
+def execute_operation(raw: Connection, operation: Operation[T]) -> T:
     """Run an operation to its end on an open connection."""
     send, clock = raw.execute, raw.clock
     try:
@@ -33,7 +33,7 @@ def execute(raw: Connection, operation: Operation[T]) -> T:
                     else _execute_other(statement, cursor)
                 )
             except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
-                failure = sqlite_errors.translate(error)
+                failure = sqlite_errors.translate_error(error)
             else:
                 statement = operation.send(outcome)
                 continue
@@ -46,7 +46,7 @@ def execute(raw: Connection, operation: Operation[T]) -> T:
 
 
 def execute_into(raw: Connection, operation: Operation[T], outcome: list[T]) -> None:
-    outcome.append(execute(raw, operation))
+    outcome.append(execute_operation(raw, operation))
 
 
 def _execute_other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
@@ -63,21 +63,21 @@ def _execute_other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
 def execute_atomic(raw: Connection, operation: Operation[T]) -> T:
     """Run an operation inside a transaction of its own."""
     journal = Journal()
-    execute(raw, one("BEGIN IMMEDIATE"))
+    execute_operation(raw, single_statement("BEGIN IMMEDIATE"))
     try:
-        outcome = execute(raw, recorded(operation, journal, atomic=True))
-        execute(raw, one("COMMIT"))
+        outcome = execute_operation(raw, record_changes(operation, journal, atomic=True))
+        execute_operation(raw, single_statement("COMMIT"))
     except BaseException:
         try:
             if raw.in_transaction:
                 raw.rollback()
         finally:
-            journal.undo()
+            journal.undo_changes()
         raise
     return outcome
 
 
-def settle() -> None:
+def pass_barrier() -> None:
     return None  # in line behind the interrupted call: when this has run, that one has stopped
 
 
@@ -86,7 +86,7 @@ def open_cursor(raw: Connection, sql: str, args: Sequence[Any]) -> sqlite3.Curso
     try:
         return raw.execute(sql, args)
     except sqlite3.Error as error:
-        failure = sqlite_errors.translate(error)
+        failure = sqlite_errors.translate_error(error)
     raise failure
 
 
@@ -100,7 +100,7 @@ def fetch_chunk(raw: Connection, cursor: sqlite3.Cursor, size: int) -> list[Any]
     try:
         return cursor.fetchmany(size)
     except sqlite3.Error as error:
-        failure = sqlite_errors.translate(error)
+        failure = sqlite_errors.translate_error(error)
     raise failure
 
 

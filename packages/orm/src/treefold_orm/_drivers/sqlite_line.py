@@ -32,12 +32,12 @@ class Running:
         self._lock = threading.Lock()
         self._job: Job | None = None
 
-    def set(self, job: Job | None) -> None:
+    def set_job(self, job: Job | None) -> None:
         """Note the statement that runs from now on."""
         with self._lock:
             self._job = job
 
-    def interrupt(self, job: Job, interrupt: Callable[[], None]) -> None:
+    def interrupt_job(self, job: Job, interrupt: Callable[[], None]) -> None:
         """Interrupt the connection if it runs this job."""
         with self._lock:
             if self._job is job:
@@ -61,20 +61,20 @@ class Line:
         self._ended: deque[tuple[Job, Any, BaseException | None]] = deque()
         self._woken = False
 
-    def add(self, job: Job, timeout: float) -> None:
+    def add_job(self, job: Job, timeout: float) -> None:
         """Put a job at the end; `PoolTimeout` for it after `timeout` seconds."""
         job.deadline = self.loop.time() + timeout
         self._waiting.append(job)
         if self._timer is None or self._timer.when() > job.deadline:
-            self._arm(job.deadline)
+            self._arm_timer(job.deadline)
         self.pool.stand_in_line(job)
 
-    def _arm(self, when: float) -> None:
+    def _arm_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_at(when, self._expire)
+        self._timer = self.loop.call_at(when, self._expire_jobs)
 
-    def _expire(self) -> None:
+    def _expire_jobs(self) -> None:
         self._timer = None
         now = self.loop.time()
         for job in self._waiting:
@@ -82,21 +82,21 @@ class Line:
                 job.outcome.set_exception(self.pool.timed_out())
         self._waiting = deque(job for job in self._waiting if not job.taken)
         if self._waiting:
-            self._arm(min(job.deadline for job in self._waiting))
+            self._arm_timer(min(job.deadline for job in self._waiting))
 
-    def settle(self, job: Job, result: Any, error: BaseException | None) -> None:
+    def settle_job(self, job: Job, result: Any, error: BaseException | None) -> None:
         """Settle a job on its loop, from any thread."""
         self._ended.append((job, result, error))
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed: the caller is gone
-                self.loop.call_soon_threadsafe(self._settle)
+                self.loop.call_soon_threadsafe(self._settle_jobs)
 
-    def _settle(self) -> None:
+    def _settle_jobs(self) -> None:
         self._woken = False  # before the look: what is added behind it wakes the loop again
         while self._ended:
             job, result, error = self._ended.popleft()
-            job.settle(result, error)
+            job.set_outcome(result, error)
         while self._waiting and self._waiting[0].taken:
             self._waiting.popleft()
         if not self._waiting and self._timer is not None:
@@ -136,17 +136,17 @@ class Job(Waiter[Any]):
         self.ended = False
         self._stopped: asyncio.Future[None] | None = None
 
-    def give(self, item: Any) -> bool:
+    def offer_item(self, item: Any) -> bool:
         if self.loop.is_closed() or not self.give_up():
             return False
         self.start(item, self)
         return True
 
-    def finish(self, result: Any, error: BaseException | None) -> None:
+    def report_outcome(self, result: Any, error: BaseException | None) -> None:
         """Hand the outcome to the caller, from any thread."""
-        self.line.settle(self, result, error)
+        self.line.settle_job(self, result, error)
 
-    def settle(self, result: Any, error: BaseException | None) -> None:
+    def set_outcome(self, result: Any, error: BaseException | None) -> None:
         """Note the outcome, on the loop of the caller."""
         self.ended = True
         if self._stopped is not None:
@@ -158,14 +158,14 @@ class Job(Waiter[Any]):
         else:
             self.outcome.set_exception(error)
 
-    async def stopped(self) -> None:
+    async def wait_until_stopped(self) -> None:
         """Wait until the worker is through with this job."""
         if self.ended:
             return
         self._stopped = self.loop.create_future()
         while not (await asyncio.wait([self._stopped], timeout=AGAIN))[0]:
             if self.session is not None:
-                self.session.running.interrupt(self, self.session.interrupt_again)
+                self.session.running.interrupt_job(self, self.session.interrupt_again)
 
 
 async def wait_in_line(
@@ -177,15 +177,15 @@ async def wait_in_line(
     if line is None or line.loop is not loop:
         line = pool.line = Line(loop, pool)
     job = Job(operation, start, line)
-    line.add(job, timeout)
+    line.add_job(job, timeout)
     try:
         return await job.outcome
     except asyncio.CancelledError:
         if not job.give_up():  # it runs, or is about to
             session = job.session
-            if session is not None and session.opened is not None:
-                session.running.interrupt(job, session.opened.interrupt)
-            await finish_anyway(job.stopped())
+            if session is not None and session.connection_if_open is not None:
+                session.running.interrupt_job(job, session.connection_if_open.interrupt)
+            await finish_anyway(job.wait_until_stopped())
         raise
     finally:
         del job  # it holds the error whose traceback holds this frame
@@ -195,14 +195,14 @@ def run_line(session: Any, execute: Execute, job: Job | None) -> None:
     """Run a job and those in line behind it, on the worker of `session`."""
     while job is not None:
         job.session = session
-        session.running.set(job)
+        session.running.set_job(job)
         result, error = None, None
         try:
             if not job.outcome.cancelled():
-                result = execute(session.raw(), job.operation)
+                result = execute(session.ensure_connection(), job.operation)
         except BaseException as failure:  # noqa: BLE001, RUF100 - handed to the caller as it is
             error = failure
-        session.running.set(None)
-        job.finish(result, error)
+        session.running.set_job(None)
+        job.report_outcome(result, error)
         result = error = None  # the traceback of an error holds this frame
         job = session.pool.next_of(Job)

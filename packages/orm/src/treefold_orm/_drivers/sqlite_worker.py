@@ -30,19 +30,19 @@ class Worker:
         # a forgotten connection must not keep the interpreter from exiting
         self._worker._thread.daemon = True
 
-    def start(self) -> None:
+    def start_thread(self) -> None:
         """Start the thread."""
         self._worker._thread.start()
 
-    def put(self, function: Callable[[], object], outcome: Any = None) -> None:
+    def queue_call(self, function: Callable[[], object], outcome: Any = None) -> None:
         """Call a function on the thread, and settle the future `outcome` if there is one."""
         self._worker._tx.put_nowait((outcome, function))
 
-    def execute(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
+    def run_function(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
         """Call a function on the thread; return an awaitable."""
         return self._worker._execute(function, *args)
 
-    def hold(self, connection: Any) -> None:
+    def hold_connection(self, connection: Any) -> None:
         """Note the open connection that the thread closes at its end; None for none."""
         self._worker._connection = connection
 
@@ -50,24 +50,24 @@ class Worker:
         """Start the thread and wait until `function` has opened the connection on it."""
         # not a task: a loop that ends cancels its tasks, and the worker would answer a closed loop
         opened = asyncio.get_running_loop().create_future()
-        self.start()
-        self.put(function, opened)
+        self.start_thread()
+        self.queue_call(function, opened)
         await finish_anyway(opened)
 
-    def stop(self, timeout: float) -> None:
+    def stop_thread(self, timeout: float) -> None:
         """End the thread from outside of any loop, closing its connection there."""
         worker = self._worker
         if worker._thread.ident is None:
             return  # it was never started
 
-        def last() -> object:
+        def close_connection() -> object:
             connection, worker._connection = worker._connection, None
             if connection is not None:
                 connection.close()
             return END
 
         worker._running = False
-        self.put(last)
+        self.queue_call(close_connection)
         worker._thread.join(timeout)
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._expressions import conversion
 from treefold_orm._expressions.arithmetic import QUOTIENT_PLACES
 from treefold_orm._expressions.nodes import AggregateNode
@@ -46,7 +46,7 @@ def build_aggregate_node(node: AggregateNode) -> AggregateNode:
             f"{name} cannot take {conversion.name_type(given)}: use Cast() for a type that it takes"
         )
     taken = arg if arg is None else conversion.convert_node(arg, takes, "operand")
-    return replaced(node, field=gives, arg=taken)
+    return replace_parts(node, field=gives, arg=taken)
 
 
 Rule = Callable[[AnyField | None], tuple[AnyField | None, AnyField | None]]

@@ -183,7 +183,9 @@ def _at_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
             f"{lookup.name}__{lookup.op} leads to many rows and takes plain values there: use "
             "Exists() with OuterRef()"
         )
-    return build_comparison(LookupValue(lookup).node(), lookup.op, resolve_value(value, scope))
+    return build_comparison(
+        LookupValue(lookup).build_node(), lookup.op, resolve_value(value, scope)
+    )
 
 
 def _find_annotation(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:

@@ -255,7 +255,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
     left over.
     """
     check_untainted(path)
-    meta.registry.settle()
+    meta.registry.settle_targets()
     parts = path.split("__")
     hops: list[Relation] = []
     here = meta

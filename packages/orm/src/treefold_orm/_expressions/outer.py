@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import Record, record, replaced
+from treefold_orm._base.records import Record, record, replace_parts
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.aggregate_types import build_aggregate_node
 from treefold_orm._expressions.arithmetic import combine_operands
@@ -55,7 +55,7 @@ class _Entry(Record):
     fields_of: Callable[[Key], Fields]
 
     def further_in(self) -> _Entry:
-        return replaced(self, level=self.level + 1)
+        return replace_parts(self, level=self.level + 1)
 
 
 def _typed_key(key: Key, entry: _Entry) -> Key:
@@ -76,7 +76,7 @@ def _add_type(node: nodes.Node, entry: _Entry) -> nodes.Node:
             return node
         key = _typed_key(node.key, entry.further_in())
         fields = entry.fields_of(key)
-        return replaced(node, key=key, field=fields[0] if fields else None)
+        return replace_parts(node, key=key, field=fields[0] if fields else None)
     made = nodes.rebuild_node(node, lambda child: _add_type(child, entry))
     return node if made is node else _reapply_rules(made)
 
@@ -94,14 +94,14 @@ def _resolve_outer_node(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     path = node.path
     known = scope.annotations.get(path)
     if isinstance(known, nodes.CTENode):
-        return replaced(node, field=known.field)
+        return replace_parts(node, field=known.field)
     if known is not None:
-        return replaced(node, field=known.field, known=_take_annotation(node, known))
+        return replace_parts(node, field=known.field, known=_take_annotation(node, known))
     _, column, rest = walk_path(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
         raise FieldError(f"{node.shown_call} must name a column or an annotation")
-    return replaced(node, field=part_of(node, column))
+    return replace_parts(node, field=part_of(node, column))
 
 
 def _take_annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
@@ -141,7 +141,7 @@ def _reapply_rules(node: nodes.Node) -> nodes.Node:
             return cast_to(node.arg, node.field)
         case nodes.AggregateNode():
             arg = None if node.arg is None else strip_conversion(node.arg)
-            return build_aggregate_node(replaced(node, field=None, arg=arg))
+            return build_aggregate_node(replace_parts(node, field=None, arg=arg))
         case nodes.RowNode():
             return nodes.RowNode(node.node.field, node.node)
         case nodes.CustomNode():

@@ -168,7 +168,7 @@ def resolve_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
         lookup = lookup_for(scope.meta, path, typed=typed)
         if lookup.op != "exact":
             raise FieldError(f"{scope.meta.name}: {path!r} is a comparison, not a value")
-        return LookupValue(lookup).node()
+        return LookupValue(lookup).build_node()
     return node
 
 
@@ -178,7 +178,7 @@ class LookupValue(Record):
 
     lookup: Lookup
 
-    def node(self) -> nodes.Expr:
+    def build_node(self) -> nodes.Expr:
         """The node tree."""
         lookup = self.lookup
         node: nodes.Expr = nodes.ColumnNode(lookup.column, lookup.hops, lookup.column)

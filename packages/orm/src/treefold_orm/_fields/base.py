@@ -221,7 +221,9 @@ class Field(Generic[T]):
         self.meta: Owner = MISSING
         self.column: Any = None
 
-    def _init(self, null: bool, options: Options) -> None:  # the overloads of subclasses fix null
+    def _init_field(
+        self, null: bool, options: Options
+    ) -> None:  # the overloads of subclasses fix null
         base: Any = Field
         base.__init__(self, null=null, **options)
 

@@ -30,7 +30,7 @@ class LazyBatch:
         self.columns: dict[Field[Any], dict[Any, Any]] = {}
         self.related: dict[str, dict[Any, Any]] = {}
 
-    def values(self, field: Field[Any], decode: Callable[[Any], Any] | None) -> set[Any]:
+    def distinct_values(self, field: Field[Any], decode: Callable[[Any], Any] | None) -> set[Any]:
         """Return the distinct values of a column that was loaded with the rows or later."""
         if field in self.fields:
             place = self.start + self.fields.index(field)
@@ -40,7 +40,7 @@ class LazyBatch:
         found.discard(None)
         return found if decode is None else set(map(decode, found))
 
-    def keys(
+    def distinct_keys(
         self, parts: Sequence[Field[Any]], decoders: Sequence[Callable[[Any], Any] | None]
     ) -> set[tuple[Any, ...]]:
         """Return the distinct keys of several columns, which always come with the rows."""

@@ -23,7 +23,7 @@ class ChoicesType(enum.EnumType):
         """Pairs of value and label, for a field's `choices`; `__empty__` is the label of None."""
         empty: str | None = cls.__dict__.get("__empty__")
         pairs = [] if empty is None else [(None, empty)]
-        return [*pairs, *((member.value, member.label) for member in cls._list())]
+        return [*pairs, *((member.value, member.label) for member in cls._list_members())]
 
     @property
     def values(cls) -> list[Any]:
@@ -38,13 +38,13 @@ class ChoicesType(enum.EnumType):
     @property
     def names(cls) -> list[str]:
         """The names of the members, in order of definition."""
-        return [member.name for member in cls._list()]
+        return [member.name for member in cls._list_members()]
 
-    def _list(cls) -> list[Any]:
+    def _list_members(cls) -> list[Any]:
         return list(cls)
 
     def __contains__(cls, value: object) -> bool:
-        return any(value == member for member in cls._list())
+        return any(value == member for member in cls._list_members())
 
 
 class TextChoices(str, enum.ReprEnum, metaclass=ChoicesType):
@@ -77,7 +77,7 @@ class TextChoices(str, enum.ReprEnum, metaclass=ChoicesType):
     @property
     def label(self) -> str:
         """The label: as given, else the name in words."""
-        return _words(self.name) if self._label is None else self._label
+        return _label_from_name(self.name) if self._label is None else self._label
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> str:
@@ -106,8 +106,8 @@ class IntegerChoices(int, enum.ReprEnum, metaclass=ChoicesType):
     @property
     def label(self) -> str:
         """The label: as given, else the name in words."""
-        return _words(self.name) if self._label is None else self._label
+        return _label_from_name(self.name) if self._label is None else self._label
 
 
-def _words(name: str) -> str:
+def _label_from_name(name: str) -> str:
     return name.replace("_", " ").title()

@@ -83,7 +83,7 @@ class Instance:
         @classmethod
         def _attach_reverse(cls, relation: Relation) -> None: ...
         @classmethod
-        def _detach(cls, relation: Relation) -> None: ...
+        def _detach_reverse(cls, relation: Relation) -> None: ...
         @classmethod
         def _has_attribute(cls, name: str) -> bool: ...
 
@@ -184,7 +184,7 @@ class Meta:
                 f"{self.name}.{relation.name} cannot lead to {relation.target.name}: {self.name} "
                 "has another attribute of that name; give the relation a related_name"
             )
-        if known is not None and _distinct(known, relation):
+        if known is not None and _has_other_target(known, relation):
             raise ModelError(
                 f"{relation.name!r} on {self.name} would mean both {known.target.name} and "
                 f"{relation.target.name}: "
@@ -202,7 +202,7 @@ class Meta:
         """Forget a relation whose text turned out to mean another model."""
         if self.relations.get(relation.name) is relation:
             del self.relations[relation.name]
-            self.model._detach(relation)
+            self.model._detach_reverse(relation)
 
     def forget_paths(self) -> None:
         """Drop what lookups and orderings led to: one may mean another model by now."""
@@ -228,7 +228,7 @@ class Meta:
 
     def unknown(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
-        self.registry.settle()
+        self.registry.settle_targets()
         import difflib
 
         names = sorted({*self.fields, *self.by_attname, *self.relations, "pk"})
@@ -245,9 +245,9 @@ def owner_of(field: Field[Any]) -> Meta:
     return cast("Meta", field.meta)
 
 
-def _distinct(known: Relation, new: Relation) -> bool:
+def _has_other_target(known: Relation, new: Relation) -> bool:
     one, other = known.target.model, new.target.model
-    if not known.target.registry.has(known.target):
+    if not known.target.registry.has_model(known.target):
         return False  # its module was imported again, and it moved
     if one is other:
         return known.target_field is not new.target_field

@@ -79,10 +79,10 @@ class GenericIPAddressField(TextField[T]):
                 value = value.ipv4_mapped
         if value.version not in _VERSIONS[self.protocol]:
             raise self.wrong(f"not an {self.protocol} address")
-        return _written(value)
+        return _format_address(value)
 
 
-def _written(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+def _format_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     """Return the text of RFC 5952, section 5: Python writes `::ffff:192.0.2.1` only from 3.13."""
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return f"::ffff:{address.ipv4_mapped}"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._fields.base import Codec, Field, Options, Reading, T, refuse_storage
-from treefold_orm._fields.storage import rounded, scaled
+from treefold_orm._fields.storage import round_to_decimal, scale_to_integer
 
 _ONE_INT = {int}
 _ONE_FLOAT = {float}
@@ -79,7 +79,7 @@ class SmallIntegerField(IntegerField[T]):
         self: SmallIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
     ) -> None: ...
     def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
 
 
 class BigIntegerField(IntegerField[T]):
@@ -99,7 +99,7 @@ class BigIntegerField(IntegerField[T]):
         self: BigIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
     ) -> None: ...
     def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
 
 
 class PositiveSmallIntegerField(SmallIntegerField[T]):
@@ -122,7 +122,7 @@ class PositiveSmallIntegerField(SmallIntegerField[T]):
         **options: Unpack[Options],
     ) -> None: ...
     def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
 
 
 class PositiveIntegerField(IntegerField[T]):
@@ -139,7 +139,7 @@ class PositiveIntegerField(IntegerField[T]):
         self: PositiveIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
     ) -> None: ...
     def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
 
 
 class PositiveBigIntegerField(BigIntegerField[T]):
@@ -162,7 +162,7 @@ class PositiveBigIntegerField(BigIntegerField[T]):
         **options: Unpack[Options],
     ) -> None: ...
     def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
 
 
 class AutoField(IntegerField[int]):
@@ -172,7 +172,7 @@ class AutoField(IntegerField[int]):
         if "db_default" in options:
             raise ModelError(f"{type(self).__name__} has a default of its own: drop db_default")
         options["primary_key"] = True
-        self._init(False, options)
+        self._init_field(False, options)
 
     @property
     def generated(self) -> bool:
@@ -384,8 +384,8 @@ class DecimalField(Field[T]):
     def restored(self, raw: Any, dialect: str) -> Any:
         try:
             if dialect == "sqlite":
-                return scaled(raw, self.decimal_places)
-            return rounded(raw, self.decimal_places)
+                return scale_to_integer(raw, self.decimal_places)
+            return round_to_decimal(raw, self.decimal_places)
         except ValueError:
             error = self.unreadable(raw)
         raise error

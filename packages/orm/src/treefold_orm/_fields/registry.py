@@ -40,16 +40,16 @@ class Registry:
         self._lock = threading.RLock()  # a reload defines models in a thread beside the requests
         self._unsure = False  # a model came that a settled text could mean as well
 
-    def add(self, meta: Meta) -> None:
+    def add_model(self, meta: Meta) -> None:
         """Register a model; the same module and qualified name again replaces the old one (reload).
 
         Models that named the old one then point to the new one.
         """
         with self._lock:
-            self._replace(meta)
+            self._store_model(meta)
 
-    def _replace(self, meta: Meta) -> None:
-        key = _key(meta)
+    def _store_model(self, meta: Meta) -> None:
+        key = _registry_key(meta)
         old = self._models.get(key) or self._gone.pop(key, None)
         self._models[key] = meta
         if old is None:
@@ -61,7 +61,7 @@ class Registry:
                 named.target = meta
                 named.action(meta)
 
-    def forget(
+    def forget_modules(
         self, root: str | os.PathLike[str], modules: Collection[str]
     ) -> Callable[[Collection[str]], None]:
         """Take out the models of modules that are about to be imported again, or are deleted.
@@ -82,25 +82,27 @@ class Registry:
             self._gone = dict(former)
             for key in former:
                 del self._models[key]
-            own = [named for named in self._named_targets if _key(named.source) in former]
+            own = [named for named in self._named_targets if _registry_key(named.source) in former]
             self._named_targets = [named for named in self._named_targets if named not in own]
 
-        def back(names: Collection[str]) -> None:
+        def restore_modules(names: Collection[str]) -> None:
             kept = {key: meta for key, meta in former.items() if key[1] in names}
             with self._lock:
-                self._named_targets += [named for named in own if _key(named.source) in kept]
+                self._named_targets += [
+                    named for named in own if _registry_key(named.source) in kept
+                ]
                 for meta in kept.values():
-                    self._replace(meta)
+                    self._store_model(meta)
                 for named in own:
                     self._point_to_successor(named)
 
-        return back
+        return restore_modules
 
     def _point_to_successor(self, named: _TextTarget) -> None:
         """Point a model that was put back to the model that took its target's place."""
         target = named.target
-        new = self._models.get(_key(target)) if target is not None else None
-        if self.has(named.source) and new is not None and new is not target:
+        new = self._models.get(_registry_key(target)) if target is not None else None
+        if self.has_model(named.source) and new is not None and new is not target:
             named.target = new
             named.action(new)
 
@@ -112,21 +114,21 @@ class Registry:
             steps = [step for meta in self._models.values() for step in meta.relations.values()]
         for step in steps:
             if step.source.space == space == step.target.space:
-                ends = {_module(step.source), _module(step.target)}
+                ends = {_module_name(step.source), _module_name(step.target)}
                 joined = ends.union(*(groups.get(end, ()) for end in ends))
                 groups.update(dict.fromkeys(joined, joined))
         return list({id(group): frozenset(group) for group in groups.values()}.values())
 
-    def has(self, meta: Meta) -> bool:
+    def has_model(self, meta: Meta) -> bool:
         """Return True while a model is registered."""
-        return self._models.get(_key(meta)) is meta
+        return self._models.get(_registry_key(meta)) is meta
 
     def __iter__(self) -> Iterator[Meta]:
-        self.settle()
+        self.settle_targets()
         with self._lock:
             return iter(list(self._models.values()))
 
-    def enter(self, root: str | os.PathLike[str]) -> None:
+    def enter_space(self, root: str | os.PathLike[str]) -> None:
         """Make a folder a space, before its models are imported, and the space of this context."""
         folder = os.path.join(os.path.realpath(root), "")
         if folder not in self._roots:
@@ -140,7 +142,7 @@ class Registry:
         path = os.path.realpath(file) if file and self._roots else ""
         return next((root for root in self._roots if path.startswith(root)), "")
 
-    def entered(self) -> list[Meta]:
+    def list_space_models(self) -> list[Meta]:
         """Return the models of the space of this context and those of none; else all of them."""
         space = _entered.get()
         return [meta for meta in self if not space or meta.space in ("", space)]
@@ -161,7 +163,7 @@ class Registry:
         else:
             action(target._meta)
 
-    def settle(self) -> None:
+    def settle_targets(self) -> None:
         """Resolve string targets whose models exist by now.
 
         A bare name means the model of its own module, also one that is defined later than another
@@ -169,12 +171,12 @@ class Registry:
         whichever came first; where its own module is being imported, once that is done.
         """
         with self._lock:
-            self._settle()
+            self._settle_targets()
 
-    def _settle(self) -> None:
+    def _settle_targets(self) -> None:
         gone = self._gone.values()
         lost = [n for n in self._named_targets if n.target in gone and n.source not in gone]
-        misled = self._misled()
+        misled = self._find_misled_targets()
         for named in misled:
             named.undo()
         for meta in self._models.values() if misled else ():
@@ -186,7 +188,7 @@ class Registry:
             tried.add(named)
             self._resolve(named)
 
-    def _misled(self) -> list[_TextTarget]:
+    def _find_misled_targets(self) -> list[_TextTarget]:
         """The texts that were taken for another model than the one that they mean by now."""
         unsure, self._unsure = self._unsure, False
         found: list[_TextTarget] = []
@@ -194,7 +196,7 @@ class Registry:
             target = cast("Meta", named.target)
             try:
                 bare = named.text == target.name
-                if bare and self._meant(named.source, named.text) is not target:
+                if bare and self._find_target(named.source, named.text) is not target:
                     found.append(named)
             except ModelError:
                 self._unsure = True
@@ -204,7 +206,7 @@ class Registry:
 
     def _resolve(self, named: _TextTarget) -> None:
         try:
-            target = self._meant(named.source, named.text)
+            target = self._find_target(named.source, named.text)
             if target is None:
                 return
             self._waiting.remove(named)
@@ -227,7 +229,7 @@ class Registry:
             for meta in self._models.values()
         )
 
-    def _meant(self, source: Meta, text: str) -> Meta | None:
+    def _find_target(self, source: Meta, text: str) -> Meta | None:
         if text == "self":
             return source
         module, _, name = text.rpartition(".")
@@ -242,7 +244,7 @@ class Registry:
             near = [m for m in found if m.model.__module__ == source.model.__module__]
             found = near[-1:] or [m for m in found if m.space == source.space] or found
         if len(found) > 1:
-            raise _ambiguous(source, text, found)
+            raise _ambiguous_target_error(source, text, found)
         return found[0] if found else None
 
 
@@ -261,7 +263,7 @@ class _TextTarget:
         self.target: Meta | None = None
 
 
-def _ambiguous(source: Meta, text: str, found: list[Meta]) -> ModelError:
+def _ambiguous_target_error(source: Meta, text: str, found: list[Meta]) -> ModelError:
     names = sorted(f"{meta.model.__module__}.{meta.name}" for meta in found)
     return ModelError(
         f"{source.name} points to {text!r}, which could be {' or '.join(names)}: write the whole "
@@ -269,11 +271,11 @@ def _ambiguous(source: Meta, text: str, found: list[Meta]) -> ModelError:
     )
 
 
-def _key(meta: Meta) -> tuple[str, str, str]:
-    return meta.space, _module(meta), meta.model.__qualname__
+def _registry_key(meta: Meta) -> tuple[str, str, str]:
+    return meta.space, _module_name(meta), meta.model.__qualname__
 
 
-def _module(meta: Meta) -> str:
+def _module_name(meta: Meta) -> str:
     return meta.model.__module__
 
 

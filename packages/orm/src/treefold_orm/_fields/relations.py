@@ -176,7 +176,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     @property
     def is_in_use(self) -> bool:
         """True while its model is registered: a reload puts another one in its place."""
-        return owner_of(self).registry.has(owner_of(self))
+        return owner_of(self).registry.has_model(owner_of(self))
 
     def reverse_name(self) -> str | None:
         """Name of the way back, or None where `related_name` ends with `+` and there is none."""
@@ -189,7 +189,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     def known_target(self) -> Meta:
         """The target's meta, or `FieldError` while no class has the name."""
         if self.target is None:
-            owner_of(self).registry.settle()
+            owner_of(self).registry.settle_targets()
         if self.target is None:
             raise FieldError(
                 f"{self.meta.name}.{self.name} points to {self.to!r}, which is not defined"

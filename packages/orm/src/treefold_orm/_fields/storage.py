@@ -15,7 +15,7 @@ _WIDE = decimal.Context(prec=2000)
 _MOST = 10**18
 
 
-def rounded(value: Any, places: int) -> decimal.Decimal:
+def round_to_decimal(value: Any, places: int) -> decimal.Decimal:
     """A stored number as a decimal of so many places: a float by its 15 significant digits, as
     PostgreSQL takes it, rounded half away from zero.
     """
@@ -30,9 +30,9 @@ def rounded(value: Any, places: int) -> decimal.Decimal:
     return number.quantize(unit, rounding=decimal.ROUND_HALF_UP, context=_WIDE)
 
 
-def scaled(value: Any, places: int) -> int:
+def scale_to_integer(value: Any, places: int) -> int:
     """A stored number as the integer that a decimal is on SQLite."""
-    number = int(rounded(value, places).scaleb(places, _WIDE))
+    number = int(round_to_decimal(value, places).scaleb(places, _WIDE))
     if not -_MOST < number < _MOST:
         raise ValueError
     return number

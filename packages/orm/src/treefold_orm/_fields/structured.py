@@ -262,13 +262,13 @@ def check_json(field: Field[Any], value: Any) -> None:
         text.encode()
     except (TypeError, ValueError, RecursionError):
         raise field.wrong("takes plain JSON: dict, list, text, finite number, bool, None") from None
-    if "\\u0000" in text and "\0" in "".join(_texts(value)):
+    if "\\u0000" in text and "\0" in "".join(_collect_texts(value)):
         raise field.wrong("contains a NUL character")
     if not _keys_are_text(value):
         raise field.wrong("takes text keys only")
 
 
-def _texts(value: Any) -> list[str]:
+def _collect_texts(value: Any) -> list[str]:
     found: list[str] = []
     stack = [value]
     while stack:
@@ -306,7 +306,7 @@ class ListField(ArrayField[list[Any]]):
 
     def __init__(self, base: AnyField) -> None:
         # an ArrayField refuses items that no column has, but a result may have
-        self._init(True, {})
+        self._init_field(True, {})
         self.base = base
 
     def coerce(self, value: Any) -> list[Any]:

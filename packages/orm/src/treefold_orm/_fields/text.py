@@ -48,7 +48,7 @@ class TextField(Field[T]):
         self._init_text(null, max_length, options)
 
     def _init_text(self, null: bool, max_length: int | None, options: Options) -> None:
-        self._init(null, options)
+        self._init_field(null, options)
         if max_length is not None and max_length < 1:
             raise ModelError(f"max_length={max_length!r} leaves no room for text")
         self.max_length = max_length

@@ -21,7 +21,7 @@ def _utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def _microseconds(value: dt.timedelta) -> int:
+def _to_microseconds(value: dt.timedelta) -> int:
     return value // _MICROSECOND
 
 
@@ -216,7 +216,7 @@ class DurationField(Field[T]):
 
     types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "interval"}
     internal = "duration"
-    on_sqlite = (_microseconds, _from_microseconds)
+    on_sqlite = (_to_microseconds, _from_microseconds)
 
     @overload
     def __init__(

@@ -1,6 +1,6 @@
 """Time zones in queries: how a zone travels to each database, and how SQLite cuts in one.
 
-PostgreSQL knows zones itself; SQLite does not and calls `truncated`. No SQL is built here.
+PostgreSQL knows zones itself; SQLite does not and calls `truncate_in_zone`. No SQL is built here.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ ZONE: AnyField = ZoneField()
 
 
 @functools.lru_cache(maxsize=256)
-def zoned(zone: dt.tzinfo) -> ZonedField:
+def field_in_zone(zone: dt.tzinfo) -> ZonedField:
     """The field of datetimes in a zone: one for each, since plans are kept by it."""
     return ZonedField(zone)
 
 
-def truncated(unit: str, text: str | None, name: str) -> str | None:
+def truncate_in_zone(unit: str, text: str | None, name: str) -> str | None:
     """Cut a datetime, as SQLite keeps it, down to a unit in a zone."""
     if text is None:
         return None

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from treefold_orm._base import errors
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
 from treefold_orm._jobs.process import LogContext, here, name_queue
-from treefold_orm._runtime.addresses import check_address, masked
+from treefold_orm._runtime.addresses import check_address, mask_address
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
 from treefold_orm._runtime.recorder import Recorder
 from treefold_orm._runtime.sandbox import Sandbox
-from treefold_orm._runtime.spans import SpanFactory, observe
+from treefold_orm._runtime.spans import SpanFactory, add_span_factory
 
 if TYPE_CHECKING:
     from treefold_orm._framework.readiness import Check
@@ -80,11 +80,11 @@ class Databases:
 
     def __init__(self) -> None:
         self.refusals = {
-            errors.InvalidParameter: _invalid,
-            errors.FieldValueError: _unfit,
+            errors.InvalidParameter: _refuse_parameter,
+            errors.FieldValueError: _refuse_field_value,
             errors.ValidationError: _not_valid,
-            errors.UniqueViolation: _taken,
-            **dict.fromkeys(_BUSY, _busy),
+            errors.UniqueViolation: _refuse_duplicate,
+            **dict.fromkeys(_BUSY, _refuse_unavailable_database),
         }
         self._root = Path()
         self._addresses: Mapping[str, str] = {}
@@ -103,7 +103,7 @@ class Databases:
             from treefold_orm._framework.own_databases import name_for_tests
 
             name_for_tests(getattr(app.settings, "test_databases", {}))
-        self._configure()
+        self._configure_databases()
 
     def use_log(self, log: LogContext) -> None:
         """Keep the request log, for the ids and the lines of jobs."""
@@ -117,7 +117,7 @@ class Databases:
         Raises:
             ConfigurationError: the project uses jobs, and its database cannot keep them.
         """
-        self._configure()
+        self._configure_databases()
         here.loop = asyncio.get_running_loop()
         if "treefold_orm.jobs" in sys.modules:
             from treefold_orm._jobs.enqueueing import check_boot
@@ -166,7 +166,7 @@ class Databases:
         """Create the missing tables of all models, each on the database where it lives."""
         from treefold_orm._framework.own_databases import create_tables
 
-        registry.enter(self._root)
+        registry.enter_space(self._root)
         create_tables(_databases)
 
     def session_store(self) -> SessionRows | None:
@@ -179,11 +179,11 @@ class Databases:
 
     def observe(self, span_factory: SpanFactory) -> Callable[[], None]:
         """Open a span around every statement of every database; return a function that stops it."""
-        return observe(span_factory)
+        return add_span_factory(span_factory)
 
     def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
         """Forget the models of modules that change; the answer takes back what did not."""
-        return registry.forget(self._root, modules)
+        return registry.forget_modules(self._root, modules)
 
     def related(self) -> Collection[Collection[str]]:
         """Return the groups of modules whose models are connected by relations."""
@@ -196,10 +196,10 @@ class Databases:
             Ends it: warns of repeated queries, and says how many there were and how long they took.
         """
         recorder = Recorder(repeats=REPEATS)
-        token = current.set(replaced(current.get() or EMPTY, recorder=recorder))
-        return lambda: self._report(recorder, token)
+        token = current.set(replace_parts(current.get() or EMPTY, recorder=recorder))
+        return lambda: self._report_queries(recorder, token)
 
-    def _report(self, recorder: Recorder, token: Token[Context | None]) -> str:
+    def _report_queries(self, recorder: Recorder, token: Token[Context | None]) -> str:
         current.reset(token)
         for (sql, source), count in recorder.repeated().items():
             log.warning(
@@ -214,8 +214,8 @@ class Databases:
         counted = "1 query" if len(recorder) == 1 else f"{len(recorder)} queries"
         return f"{counted} in {recorder.duration * 1000:.2f}ms"
 
-    def _configure(self) -> None:
-        registry.enter(self._root)
+    def _configure_databases(self) -> None:
+        registry.enter_space(self._root)
         for alias, address in self._addresses.items():
             check_address(alias, address)
             self._configure_one(alias, address)
@@ -243,7 +243,9 @@ class Databases:
         try:
             configure(database=address, alias=alias)
         except errors.ConfigurationError as error:
-            failure = errors.ConfigurationError(f"Database {alias!r} ({masked(address)}): {error}")
+            failure = errors.ConfigurationError(
+                f"Database {alias!r} ({mask_address(address)}): {error}"
+            )
         else:
             _configured[alias] = _Configured(place, _databases[alias])
             if not is_diverted():
@@ -279,24 +281,24 @@ _BUSY = (
 )
 
 
-def _busy(error: Exception) -> Refusal:
+def _refuse_unavailable_database(error: Exception) -> Refusal:
     log.error("%s: %s", type(error).__name__, error)
     return 503, "The database cannot answer now", None
 
 
-def _invalid(error: errors.InvalidParameter) -> Refusal:
+def _refuse_parameter(error: errors.InvalidParameter) -> Refusal:
     entry = {"loc": ["query", error.field], "msg": str(error), "type": "value_error"}
     return 422, "A parameter is not valid", [entry]
 
 
-def _unfit(error: errors.FieldValueError) -> Refusal:
+def _refuse_field_value(error: errors.FieldValueError) -> Refusal:
     entry: dict[str, Any] = {"loc": [error.field], "msg": error.reason, "type": "value_error"}
     if error.limits:
         entry["ctx"] = dict(error.limits)
     return 422, f"{error.field}: {error.reason}", [entry]
 
 
-def _taken(error: errors.UniqueViolation) -> Refusal:
+def _refuse_duplicate(error: errors.UniqueViolation) -> Refusal:
     if not error.fields:
         return 409, "There is such an entry already", None
     entries = [{"loc": [name], "msg": "exists already", "type": "unique"} for name in error.fields]

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from treefold_orm._base.errors import ConfigurationError, DatabaseError, ORMError
 from treefold_orm._base.names import quote
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._drivers.base import Database, one
+from treefold_orm._drivers.base import Database, single_statement
 from treefold_orm._drivers.sqlite import SQLiteDatabase
 from treefold_orm._fields.meta import registry
-from treefold_orm._runtime.connections import _databases, diverted, made_for
+from treefold_orm._runtime.connections import _databases, divert_databases, made_for
 from treefold_orm._runtime.sandbox import Sandbox
 from treefold_orm._schema.create import create_all
 
@@ -77,12 +77,12 @@ class OwnDatabases:
         """Put databases of this run in the place of those that are or get configured."""
         with ExitStack() as stack:
             if not _active:
-                stack.enter_context(diverted(self._divert))
+                stack.enter_context(divert_databases(self._divert_database))
             _active.append(self)
             stack.callback(_active.pop)
             for alias, database in list(_databases.items()):
                 if not isinstance(database, Sandbox) and database not in self._made:
-                    _databases[alias] = self._divert(database)
+                    _databases[alias] = self._divert_database(database)
                     database.close()
             yield
 
@@ -93,7 +93,7 @@ class OwnDatabases:
             root: where the project is; its migrations make the tables, if it has any.
         """
         if not self.prepared and len(list(registry)) != self._tables_of:
-            if not _migrated(root):
+            if not _apply_migrations(root):
                 create_tables(_databases)
             self._tables_of = len(list(registry))
 
@@ -107,12 +107,12 @@ class OwnDatabases:
         while self._servers:
             self._servers.popitem()[1].close()
 
-    def _divert(self, database: Database) -> Database:
-        made = self._elsewhere(database)
+    def _divert_database(self, database: Database) -> Database:
+        made = self._build_replacement(database)
         self._made.append(made)
         return made
 
-    def _elsewhere(self, database: Database) -> Database:
+    def _build_replacement(self, database: Database) -> Database:
         alias = database.alias
         if alias in self.named:
             made = made_for(alias, self.named[alias])
@@ -120,7 +120,9 @@ class OwnDatabases:
             return made
         if isinstance(database, SQLiteDatabase):
             # one in memory would lose its tables when an application closes its connections
-            return database.at(self._file(alias if database.single else database.database))
+            return database.with_database(
+                self._assign_file(alias if database.single else database.database)
+            )
         from treefold_orm._drivers.postgres import PostgresDatabase
 
         assert isinstance(database, PostgresDatabase)  # noqa: S101 - there are two kinds
@@ -128,9 +130,9 @@ class OwnDatabases:
         if server is None:
             server = _TestDatabase(database, self._worker, reuse=self._reuse)
             self._servers[database.place] = server
-        return database.at(server.name)
+        return database.with_database(server.name)
 
-    def _file(self, path: str) -> str:
+    def _assign_file(self, path: str) -> str:
         name = f"{len(self._files)}-{Path(path).name}"
         return self._files.setdefault(path, str(self._folder / name))
 
@@ -168,7 +170,7 @@ class _Project:
         return {}
 
 
-def _migrated(root: Path) -> bool:
+def _apply_migrations(root: Path) -> bool:
     """Apply the migrations of the project through the installed extensions; return False without
     any.
     """
@@ -195,12 +197,12 @@ class _TestDatabase:
             target=self._loop.run_forever, name="treefold-test-database", daemon=True
         )
         self._thread.start()
-        self._maintenance = real.at("postgres")
+        self._maintenance = real.with_database("postgres")
         self._session: Any = None
         try:
-            self.name = self._wait(self._make(_test_name(real.database, worker)))
+            self.name = self._run_on_loop(self._create_database(_test_name(real.database, worker)))
         except ORMError as error:
-            self._end()
+            self._stop_loop()
             failure = _cannot_make(_test_name(real.database, worker), error)
         else:
             return
@@ -210,14 +212,16 @@ class _TestDatabase:
         """Drop the database, unless it is kept, and end the lock."""
         try:
             if not self._reuse:
-                self._wait(self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)"))
+                self._run_on_loop(
+                    self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)")
+                )
         finally:
-            self._end()
+            self._stop_loop()
 
-    async def _make(self, wanted: str) -> str:
+    async def _create_database(self, wanted: str) -> str:
         self._session = await self._maintenance.acheckout(write=True)
         for number in range(1, TRIES + 1):
-            name = wanted if number == 1 else _short(f"{wanted}_{number}")
+            name = wanted if number == 1 else _shorten_name(f"{wanted}_{number}")
             if await self._session.arun(_is_true(_LOCK, name)):
                 if self._reuse and await self._session.arun(_is_true(_EXISTS, name)):
                     return name
@@ -227,18 +231,18 @@ class _TestDatabase:
         raise DatabaseError(f"{TRIES} test runs use databases of this name now")
 
     async def _run(self, sql: str) -> None:
-        await self._session.arun(one(sql))
+        await self._session.arun(single_statement(sql))
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def _end(self) -> None:
-        self._wait(self._leave())
+    def _stop_loop(self) -> None:
+        self._run_on_loop(self._release_connections())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _leave(self) -> None:
+    async def _release_connections(self) -> None:
         if self._session is not None:
             await self._maintenance.acheckin(self._session)
         await self._maintenance.aclose()
@@ -254,10 +258,10 @@ def _is_true(question: str, name: str) -> Operation[bool]:
 
 
 def _test_name(name: str, worker: str) -> str:
-    return _short(f"test_{name}" + (f"_{worker}" if worker else ""))
+    return _shorten_name(f"test_{name}" + (f"_{worker}" if worker else ""))
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     if len(name.encode()) <= LONGEST_NAME:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import Database, one
+from treefold_orm._drivers.base import Database, single_statement
 from treefold_orm._runtime.addresses import sqlite_options
-from treefold_orm._runtime.login import refusal
+from treefold_orm._runtime.login import try_login
 
 PATIENCE = 2.0
 """Seconds until a database that does not answer counts as unreachable."""
@@ -55,7 +55,7 @@ async def check_running(alias: str, database: Database) -> Check:
     kind = "postgresql" if database.name == "postgres" else database.name
     try:
         async with asyncio.timeout(PATIENCE):
-            await database.arun(one("SELECT 1"), write=False, read_only=True)
+            await database.arun(single_statement("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         return Check(alias, f"{kind}: does not answer within {PATIENCE:g} s")
     except ORMError as error:
@@ -109,13 +109,13 @@ async def _check_postgres(alias: str, address: str) -> Check:
         advice = "pip install 'treefold-orm[postgres]'"
         return Check(alias, "postgresql: the driver asyncpg is not installed", advice=advice)
     deadline = asyncio.get_running_loop().time() + PATIENCE
-    found = f"postgresql at {await _connect(_split(address), deadline)}"
+    found = f"postgresql at {await _probe_server(_split_address(address), deadline)}"
     left = max(0.1, deadline - asyncio.get_running_loop().time())
-    text, advice = await refusal(address, patience=left)
+    text, advice = await try_login(address, patience=left)
     return Check(alias, f"{found} {text}" if text else found, ok=not text, advice=advice)
 
 
-async def _connect(parts: SplitResult, deadline: float) -> str:
+async def _probe_server(parts: SplitResult, deadline: float) -> str:
     """Open a connection and close it; return the address of the server."""
     host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
     try:
@@ -132,17 +132,17 @@ async def _connect(parts: SplitResult, deadline: float) -> str:
     except TimeoutError:
         raise _Unfit(f"{where} does not answer within {PATIENCE:g} s") from None
     except (OSError, UnicodeError, OverflowError) as error:
-        raise _Unfit(f"{where} cannot be reached ({_reason(error)})") from None
+        raise _Unfit(f"{where} cannot be reached ({_describe_error(error)})") from None
     return where
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     number = getattr(error, "errno", None)
     plain = os.strerror(number) if isinstance(number, int) and number > 0 else ""
     return plain or getattr(error, "strerror", None) or str(error)
 
 
-def _split(address: str) -> SplitResult:
+def _split_address(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:

@@ -55,45 +55,45 @@ class SessionRows:
 
     async def get(self, key: str) -> bytes | None:
         """Return the value of a key, or None if there is none or it has expired."""
-        rows = (await self._rows()).filter(key=_checked(key), expires_at__gt=_now())
+        rows = (await self._query_sessions()).filter(key=_check_key(key), expires_at__gt=_utc_now())
         return await rows.values_list("value", flat=True).afirst()
 
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value of a key, which expires after `seconds`."""
-        row = TreefoldSession(key=_checked(key), value=value, expires_at=_end(seconds))
-        rows = await self._rows()
+        row = TreefoldSession(key=_check_key(key), value=value, expires_at=_compute_expiry(seconds))
+        rows = await self._query_sessions()
         await rows.abulk_create(
             [row], update_conflicts=["value", "expires_at"], unique_fields=["key"]
         )
-        if _now() - self._swept > SWEEP_EVERY:
-            await self.sweep()
+        if _utc_now() - self._swept > SWEEP_EVERY:
+            await self.delete_expired()
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value of a key that has one; return False if there is none or it has expired.
 
         One statement: a save cannot bring a session back that another request has deleted.
         """
-        rows = (await self._rows()).filter(key=_checked(key), expires_at__gt=_now())
-        return bool(await rows.aupdate(value=value, expires_at=_end(seconds)))
+        rows = (await self._query_sessions()).filter(key=_check_key(key), expires_at__gt=_utc_now())
+        return bool(await rows.aupdate(value=value, expires_at=_compute_expiry(seconds)))
 
     async def delete(self, key: str) -> bool:
         """Remove the value of a key; return True if there was one that had not expired."""
-        rows = (await self._rows()).filter(key=_checked(key))
-        alive = await rows.filter(expires_at__gt=_now()).adelete()
+        rows = (await self._query_sessions()).filter(key=_check_key(key))
+        alive = await rows.filter(expires_at__gt=_utc_now()).adelete()
         await rows.adelete()
         return bool(alive)
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry of a value to `seconds` from now; return False if there is none."""
-        rows = (await self._rows()).filter(key=_checked(key), expires_at__gt=_now())
-        return bool(await rows.aupdate(expires_at=_end(seconds)))
+        rows = (await self._query_sessions()).filter(key=_check_key(key), expires_at__gt=_utc_now())
+        return bool(await rows.aupdate(expires_at=_compute_expiry(seconds)))
 
-    async def sweep(self) -> int:
+    async def delete_expired(self) -> int:
         """Remove expired rows; return how many there were."""
-        self._swept = _now()
-        return await (await self._rows()).filter(expires_at__lte=_now()).adelete()
+        self._swept = _utc_now()
+        return await (await self._query_sessions()).filter(expires_at__lte=_utc_now()).adelete()
 
-    async def _rows(self) -> QuerySet[TreefoldSession]:
+    async def _query_sessions(self) -> QuerySet[TreefoldSession]:
         database = database_for(self._alias)
         if self._made_in is not database:
             await acreate_all(TreefoldSession, using=self._alias)
@@ -101,7 +101,7 @@ class SessionRows:
         return TreefoldSession.objects.using(self._alias)
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     if not 0 < len(key) <= LONGEST_KEY or "\0" in key:
         raise ValueError(
             f"A session key must have 1 to {LONGEST_KEY} characters without NUL, got {len(key)};"
@@ -110,14 +110,14 @@ def _checked(key: str) -> str:
     return key
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _end(seconds: float) -> datetime:
+def _compute_expiry(seconds: float) -> datetime:
     if not (math.isfinite(seconds) and 0 < seconds <= LONGEST_LIFE):
         raise ValueError(
             f"seconds must be a number from 0 to {LONGEST_LIFE}, got {seconds!r}; use delete() to"
             " end a session now"
         )
-    return _now() + timedelta(seconds=seconds)
+    return _utc_now() + timedelta(seconds=seconds)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.aggregate_types import build_aggregate_node
 from treefold_orm._expressions.conditions import resolve_condition
@@ -94,7 +94,7 @@ class Aggregate(Resolvable):
         return made
 
     def resolve(self, scope: Scope) -> nodes.Expr:
-        hops, arg = self._argument(scope)
+        hops, arg = self._resolve_argument(scope)
         arg = self.argument(arg)
         where: nodes.Node | None = None
         if self.filter is not None and not self.filter.empty:
@@ -116,7 +116,7 @@ class Aggregate(Resolvable):
         """Return the node with the options of the aggregate beside its argument."""
         return node
 
-    def _argument(self, scope: Scope) -> tuple[tuple[Any, ...], nodes.Expr | None]:
+    def _resolve_argument(self, scope: Scope) -> tuple[tuple[Any, ...], nodes.Expr | None]:
         if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
             return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
@@ -125,7 +125,7 @@ class Aggregate(Resolvable):
                 return hops, resolve_path(scope, self.expression, typed=False)
             refuse_sensitive(scope.meta, column, self.expression)
             if isinstance(column, KeyColumns):
-                return hops, self._counted(column, hops)
+                return hops, self._build_key_argument(column, hops)
             return hops, nodes.ColumnNode(column, hops, column)
         node = resolve(as_expression(self.expression), scope)
         if nodes.contains_window(node) and not scope.over_rows:
@@ -134,7 +134,7 @@ class Aggregate(Resolvable):
             )
         return _way_of(node), node
 
-    def _counted(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
+    def _build_key_argument(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
         if self.name != "count":
             raise FieldError(
                 f"{self.expression!r} is a key of several columns, which can only be counted"
@@ -144,7 +144,7 @@ class Aggregate(Resolvable):
         return nodes.FuncNode(TEXT, "key_text", parts) if self.distinct else parts[0]
 
 
-def named(
+def name_aggregates(
     aggregates: Iterable[Any], expressions: Mapping[str, Any]
 ) -> dict[str, Expression | Condition]:
     """Return all aggregates by name, those with a default name before those with a given one."""
@@ -172,9 +172,9 @@ def _way_of(node: nodes.Expr) -> tuple[Any, ...]:
     while stack:
         item = stack.pop()
         if isinstance(item, nodes.ColumnNode):
-            ways.append(_many(item.hops))
+            ways.append(_trim_to_many(item.hops))
         elif isinstance(item, nodes.Compare):
-            ways.append(_many(item.lookup.hops))
+            ways.append(_trim_to_many(item.lookup.hops))
         if not isinstance(item, _OF_THE_ROW):
             stack.extend(nodes.children_of(item))
     longest = max(ways, key=len, default=())
@@ -185,7 +185,7 @@ def _way_of(node: nodes.Expr) -> tuple[Any, ...]:
     return longest
 
 
-def _many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
+def _trim_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
     """The part of a way that ends with its last to-many relation."""
     return hops[: max((i for i, hop in enumerate(hops, 1) if hop.to_many), default=0)]
 
@@ -265,7 +265,7 @@ class _Statistic(Aggregate):
         self.sample = bool(sample)
 
     def complete(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
-        return replaced(node, name=self.names[self.sample])
+        return replace_parts(node, name=self.names[self.sample])
 
 
 class StdDev(_Statistic, name="stddev"):

@@ -48,10 +48,10 @@ class Function(Resolvable):
         super().__init_subclass__(**kwargs)
         cls.names = tuple(names.split()) or cls.names
         cls.output = output or cls.output
-        FUNCTION_RULES.update(dict.fromkeys(cls.names, cls._again))
+        FUNCTION_RULES.update(dict.fromkeys(cls.names, cls._rebuild_node))
 
     @classmethod
-    def _again(cls, args: tuple[Expr, ...], option: str) -> Expr:
+    def _rebuild_node(cls, args: tuple[Expr, ...], option: str) -> Expr:
         return cls.node(args[: cls.arity], option)
 
     def resolve(self, scope: Scope) -> Expr:

@@ -48,7 +48,7 @@ class Cast(Resolvable):
 
     def __init__(self, expression: Any, output_field: AnyField | type[Any]) -> None:
         self.expression = expression
-        self.output_field = _target(output_field)
+        self.output_field = _find_target_field(output_field)
 
     def resolve(self, scope: Scope) -> Expr:
         return cast_to(
@@ -56,7 +56,7 @@ class Cast(Resolvable):
         )
 
 
-def _target(given: Any) -> AnyField:
+def _find_target_field(given: Any) -> AnyField:
     """The one field that stands for all that cast alike: plans are kept by it."""
     if isinstance(given, type):
         if given in _TYPES:
@@ -67,7 +67,7 @@ def _target(given: Any) -> AnyField:
         raise FieldError(f"Cast must be given a field or a type, got {given!r}")
     field = carrier_of(cast("AnyField", given))
     if isinstance(field, DecimalField):
-        return shared_decimal(_unbound(field))
+        return shared_decimal(_copy_unbound(field))
     if isinstance(field, EnumField):
         raise FieldError(
             f"Cast must be given the type of the values of an EnumField, got {field!r}; use "
@@ -80,6 +80,6 @@ def _target(given: Any) -> AnyField:
     return _TARGETS.get(field.internal, field)
 
 
-def _unbound(field: DecimalField[Any]) -> AnyField:
+def _copy_unbound(field: DecimalField[Any]) -> AnyField:
     made: AnyField = DecimalField(max_digits=field.max_digits, decimal_places=field.decimal_places)
     return made

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._expressions.casts import text_of
 from treefold_orm._expressions.conditions import resolve_lookup
 from treefold_orm._expressions.nodes import AggregateNode, And, Expr, OrderNode
@@ -37,7 +37,7 @@ class _Collecting(Aggregate):
                 )
             # in whichever order they come, they come in the same one on both databases
             order = order or (OrderNode(node.arg, descending=False),)
-        return replaced(node, order=order)
+        return replace_parts(node, order=order)
 
 
 class StringAgg(_Collecting, name="string_agg"):
@@ -74,7 +74,7 @@ class StringAgg(_Collecting, name="string_agg"):
 
     def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         made = super().complete(node, scope)
-        return replaced(made, args=(resolve(Value(self.delimiter), scope),))
+        return replace_parts(made, args=(resolve(Value(self.delimiter), scope),))
 
 
 class ArrayAgg(_Collecting, name="array_agg"):
@@ -99,4 +99,4 @@ class ArrayAgg(_Collecting, name="array_agg"):
         way = node.hops[: max(i for i, hop in enumerate(node.hops, 1) if hop.to_many)]
         exists = resolve_lookup(scope, "__".join((*(hop.name for hop in way), "isnull")), False)
         tests = () if node.where is None else (node.where,)
-        return replaced(made, where=And((*tests, exists)))
+        return replace_parts(made, where=And((*tests, exists)))

@@ -12,7 +12,7 @@ from treefold_orm._expressions.operands import FUNCTION_RULES
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.carriers import DATE, DATETIME, INTEGER, TIME
-from treefold_orm._fields.zones import ZONE, zoned
+from treefold_orm._fields.zones import ZONE, field_in_zone
 from treefold_orm._functions.base import Function
 from treefold_orm._terms.values import as_expression
 
@@ -67,7 +67,7 @@ class Extract(Resolvable):
             zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
             # the time on the clocks of the zone, as if it were one in UTC
             node = FuncNode(DATETIME, "clock_in_zone", (node, zone))
-        return _extracted((node,), self.part)
+        return _build_extract((node,), self.part)
 
 
 def _check_zoned(name: str, node: Expr) -> None:
@@ -76,7 +76,7 @@ def _check_zoned(name: str, node: Expr) -> None:
         raise FieldError(f"{name} with a tzinfo must be given a datetime, got {given}")
 
 
-def _extracted(args: tuple[Expr, ...], part: str) -> Expr:
+def _build_extract(args: tuple[Expr, ...], part: str) -> Expr:
     given = args[0].field
     if given is not None:
         kind = kind_of(given)
@@ -107,13 +107,13 @@ class Trunc(Resolvable):
     def resolve(self, scope: Scope) -> Expr:
         node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is None:
-            return _truncated((node,), self.unit)
+            return _build_trunc((node,), self.unit)
         _check_zoned("Trunc", node)
         zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
-        return FuncNode(zoned(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
+        return FuncNode(field_in_zone(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
 
 
-def _truncated(args: tuple[Expr, ...], unit: str) -> Expr:
+def _build_trunc(args: tuple[Expr, ...], unit: str) -> Expr:
     given = args[0].field
     if given is None:
         return FuncNode(None, "trunc", args, unit)
@@ -125,4 +125,4 @@ def _truncated(args: tuple[Expr, ...], unit: str) -> Expr:
     return FuncNode(DATE if kind == "date" else moment_of(given), "trunc", args, unit)
 
 
-FUNCTION_RULES.update(extract=_extracted, trunc=_truncated)
+FUNCTION_RULES.update(extract=_build_extract, trunc=_build_trunc)

@@ -34,7 +34,7 @@ class SchemaSQL(ResolvableCondition, Resolvable):
 
     def __init__(self, text: str, *fields: str) -> None:
         check_untainted(text)
-        wanted = _checked(text)
+        wanted = _count_placeholders(text)
         if wanted != len(fields):
             raise ModelError(
                 f"SchemaSQL({text!r}) takes {wanted} names of fields, got {len(fields)}"
@@ -50,7 +50,7 @@ class SchemaSQL(ResolvableCondition, Resolvable):
         return self.resolve(scope)
 
 
-def _checked(text: str) -> int:
+def _count_placeholders(text: str) -> int:
     try:
         names = [name for _, name, *_ in string.Formatter().parse(text)]
     except ValueError:

@@ -60,10 +60,13 @@ class WindowFrame:
 
     def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
         """Return the node of the frame in a window with this ordering."""
-        start, end = self._bound(scope, self.start, order), self._bound(scope, self.end, order)
+        start, end = (
+            self._resolve_bound(scope, self.start, order),
+            self._resolve_bound(scope, self.end, order),
+        )
         return nodes.FrameNode(self.kind, start, end, self.exclude)
 
-    def _bound(
+    def _resolve_bound(
         self, scope: Scope, bound: Any, order: tuple[nodes.OrderNode, ...]
     ) -> nodes.FrameBound | None:
         if bound is None:
@@ -318,8 +321,8 @@ class Window(Resolvable):
                 "or GroupRange"
             )
         self.expression = expression
-        self.partition_by = _terms(partition_by)
-        self.order_by = _terms(order_by)
+        self.partition_by = _as_terms(partition_by)
+        self.order_by = _as_terms(order_by)
         self.frame = frame if isinstance(frame, WindowFrame) else _NAMED[frame]
 
     def resolve(self, scope: Scope) -> nodes.Expr:
@@ -336,16 +339,16 @@ class Window(Resolvable):
                 return nodes.ConvertNode(node.field, over(node.arg), node.mode)
             if isinstance(node, nodes.FuncNode) and node.name == "coalesce":
                 return nodes.FuncNode(node.field, node.name, (over(node.args[0]), *node.args[1:]))
-            return _checked(nodes.WindowNode(node.field, node, partition, order, frame))
+            return _check_window(nodes.WindowNode(node.field, node, partition, order, frame))
 
         return over(function)
 
 
-def _terms(given: Sequence[Any] | Expression | OrderBy) -> Sequence[Any]:
+def _as_terms(given: Sequence[Any] | Expression | OrderBy) -> Sequence[Any]:
     return (given,) if isinstance(given, (str, Expression, OrderBy)) else given
 
 
-def _checked(node: nodes.WindowNode) -> nodes.WindowNode:
+def _check_window(node: nodes.WindowNode) -> nodes.WindowNode:
     function = node.function
     if isinstance(function, nodes.AggregateNode):
         if any(hop.to_many for hop in function.hops):

@@ -97,7 +97,7 @@ def function_name(fn: Callable[..., Any]) -> str:
     """
     shown: str = getattr(fn, "__qualname__", None) or repr(fn)
     if not isinstance(fn, FunctionType):
-        raise TypeError(f"A job must be a function of a module, got {_kind(fn)} {shown!r}")
+        raise TypeError(f"A job must be a function of a module, got {_describe_kind(fn)} {shown!r}")
     module, name = fn.__module__, fn.__qualname__
     if "<lambda>" in name:
         raise TypeError("A job must be a function of a module, got a lambda; give it a name there")
@@ -122,7 +122,7 @@ def function_name(fn: Callable[..., Any]) -> str:
     return f"{module}:{name}"
 
 
-def _kind(fn: Any) -> str:
+def _describe_kind(fn: Any) -> str:
     if inspect.ismethod(fn):
         return "the method"
     return "the class" if isinstance(fn, type) else type(fn).__name__
@@ -151,15 +151,15 @@ def _not_json(value: Any, place: str, depth: int) -> str:
         return f"more than {MAX_DEPTH} levels in {place.partition('[')[0]!r}"
     if kind is list:
         items = enumerate(cast("list[Any]", value))
-        return _first(_not_json(item, f"{place}[{n}]", depth + 1) for n, item in items)
+        return _first_nonempty(_not_json(item, f"{place}[{n}]", depth + 1) for n, item in items)
     if kind is dict:
         pairs = cast("dict[Any, Any]", value)
         if wrong := next((key for key in pairs if type(key) is not str), None):
             return f"a key of type {type(wrong).__name__} in {place!r}"
         found = (_not_json(item, f"{place}[{key!r}]", depth + 1) for key, item in pairs.items())
-        return _first(found)
+        return _first_nonempty(found)
     return f"{kind.__name__} in {place!r}"
 
 
-def _first(found: Iterator[str]) -> str:
+def _first_nonempty(found: Iterator[str]) -> str:
     return next(filter(None, found), "")

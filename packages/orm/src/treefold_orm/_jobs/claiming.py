@@ -40,7 +40,7 @@ class Claims(Queries):
     held: set[int]
     _free: asyncio.Event
 
-    def prepare(self, away: tuple[type[BaseException], ...], stopping: asyncio.Event) -> None:
+    def init_state(self, away: tuple[type[BaseException], ...], stopping: asyncio.Event) -> None:
         """Set what the constructor of PgQueuer does not take."""
         self.away = away
         self.stopping = stopping
@@ -65,18 +65,18 @@ class Claims(Queries):
             batch_size, entrypoints, queue_manager_id, global_concurrency_limit, heartbeat_timeout
         )
         new = [job for job in jobs if job.id not in self.held]
-        suspect = next((job for job in new if Starts.of(job).is_suspect), None)
+        suspect = next((job for job in new if Starts.of_job(job).is_suspect), None)
         if suspect is None:
             return new
         self._free.clear()
-        await self._release(job for job in new if job is not suspect)
+        await self._release_jobs(job for job in new if job is not suspect)
         return [suspect]
 
     def end_suspicion(self) -> None:
         """Claim jobs again: the suspect has ended."""
         self._free.set()
 
-    async def _release(self, jobs: Iterable[Job]) -> None:
+    async def _release_jobs(self, jobs: Iterable[Job]) -> None:
         ids = [job.id for job in jobs]
         if ids:
             await self.driver.execute(

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from treefold_orm._base.errors import ORMError
 from treefold_orm._jobs import engine
 from treefold_orm._jobs.process import here
-from treefold_orm._jobs.running import shown
+from treefold_orm._jobs.running import format_arguments
 from treefold_orm._jobs.schedules import load_schedules
 from treefold_orm._runtime.connections import aclose_all
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 FAILURE = 1
 
 
-def _command(function: Callable[P, int]) -> Callable[P, int]:
+def _project_command(function: Callable[P, int]) -> Callable[P, int]:
     """Make a function a command that needs the project, and whose errors are one line each."""
 
     @functools.wraps(function)
@@ -45,7 +45,7 @@ def _command(function: Callable[P, int]) -> Callable[P, int]:
     return run
 
 
-@_command
+@_project_command
 def worker(
     *,
     concurrency: int = 10,
@@ -84,7 +84,7 @@ def worker(
     schedules = load_schedules()
     share_log()
 
-    async def work() -> None:
+    async def run_worker() -> None:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(concurrency, "treefold-job"))
         here.loop = loop
@@ -94,11 +94,11 @@ def worker(
             logging.shutdown()
             os._exit(FAILURE)
 
-    asyncio.run(work())
+    asyncio.run(run_worker())
     return 0
 
 
-@_command
+@_project_command
 def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     """Show how many jobs wait, run and have failed, and the failed ones with their errors.
 
@@ -109,7 +109,7 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     """
 
     async def read() -> list[str]:
-        counts = await engine.waiting()
+        counts = await engine.count_by_state()
         names = {"waiting": "queued", "running": "picked", "failed": "failed"}
         lines = [", ".join(f"{counts.get(state, 0)} {name}" for name, state in names.items())]
         elsewhere = (await engine.waiting_elsewhere()).items()
@@ -118,7 +118,7 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
             call = engine.call_in(job)
             error = await engine.last_error(job.id)
             error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
-            lines.append(f"{job.id} {call.function}{shown(call)} {error}")
+            lines.append(f"{job.id} {call.function}{format_arguments(call)} {error}")
         return lines
 
     for line in _run(read()):
@@ -126,7 +126,7 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     return 0
 
 
-@_command
+@_project_command
 def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
     """Put failed jobs back into the queue, with all attempts.
 
@@ -138,7 +138,7 @@ def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
 
     async def put_back() -> list[int]:
         failed = {int(job.id) for job in await engine.failed_jobs(100_000)}
-        await engine.requeue(sorted(failed.intersection(ids)))
+        await engine.requeue_jobs(sorted(failed.intersection(ids)))
         return [one for one in ids if one not in failed]
 
     unknown = _run(put_back())

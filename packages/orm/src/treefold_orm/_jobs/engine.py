@@ -57,7 +57,7 @@ class _Connection:
     """
 
     async def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
-        return await arun(ALIAS, _rows(query, args), write=True)
+        return await arun(ALIAS, _fetch_rows(query, args), write=True)
 
     async def execute(self, query: str, *args: object) -> str:
         await self.fetch(query, *args)
@@ -87,10 +87,10 @@ class _BlockingConnection:
     """The same for code without an event loop."""
 
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
-        return run(ALIAS, _rows(query, args), "`await aenqueue()`", write=True)
+        return run(ALIAS, _fetch_rows(query, args), "`await aenqueue()`", write=True)
 
 
-def _rows(query: str, args: Sequence[Any]) -> Operation[list[dict[str, object]]]:
+def _fetch_rows(query: str, args: Sequence[Any]) -> Operation[list[dict[str, object]]]:
     try:
         rows = yield Statement("rows", query, args)
     except DatabaseError as error:
@@ -101,16 +101,16 @@ def _rows(query: str, args: Sequence[Any]) -> Operation[list[dict[str, object]]]
     raise ConfigurationError(NO_TABLES)
 
 
-def insert(call: Call) -> None:
+def insert_job(call: Call) -> None:
     """Keep a job, blocking this thread; in a transaction it is kept if that commits."""
     from pgqueuer.queries import SyncQueries
 
     SyncQueries(_BlockingConnection()).enqueue(
-        here.queue, call.to_json().encode(), headers=_headers(call)
+        here.queue, call.to_json().encode(), headers=_build_headers(call)
     )
 
 
-async def ainsert(call: Call, *, once: str | None = None) -> None:
+async def ainsert_job(call: Call, *, once: str | None = None) -> None:
     """Keep a job; in a transaction it is kept if that commits.
 
     Args:
@@ -121,13 +121,13 @@ async def ainsert(call: Call, *, once: str | None = None) -> None:
     await Queries(_Connection()).enqueue(
         here.queue,
         call.to_json().encode(),
-        headers=_headers(call),
+        headers=_build_headers(call),
         dedupe_key=once and f"{here.queue} {once}",
         on_conflict="skip",
     )
 
 
-def _headers(call: Call) -> dict[str, str] | None:
+def _build_headers(call: Call) -> dict[str, str] | None:
     return {"request_id": call.request_id} if call.request_id else None
 
 
@@ -153,7 +153,7 @@ async def failed_jobs(limit: int) -> list[Job]:
         limit *= 4  # between those of other applications
 
 
-async def history(job_id: int) -> list[Log]:
+async def read_history(job_id: int) -> list[Log]:
     """Return the last steps of a job, the oldest first."""
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
@@ -163,11 +163,11 @@ async def history(job_id: int) -> list[Log]:
 
 async def last_error(job_id: int) -> str:
     """Return the type and the message of the error of a failed job."""
-    errors = [step.traceback for step in await history(job_id) if step.traceback is not None]
+    errors = [step.traceback for step in await read_history(job_id) if step.traceback is not None]
     return errors[-1].exception_message if errors else ""
 
 
-async def requeue(ids: Sequence[int]) -> None:
+async def requeue_jobs(ids: Sequence[int]) -> None:
     """Put failed jobs back into the queue, as new ones."""
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
@@ -179,7 +179,7 @@ async def requeue(ids: Sequence[int]) -> None:
     await queries.requeue_jobs([JobId(one) for one in ids])
 
 
-async def waiting() -> dict[str, int]:
+async def count_by_state() -> dict[str, int]:
     """Return how many jobs of this application there are in each state."""
     from pgqueuer.queries import Queries
 

@@ -31,23 +31,23 @@ def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         TypeError: the function or an argument cannot be kept.
         ConfigurationError: the database is not PostgreSQL, or lacks the tables.
     """
-    call = _checked(fn, args, kwargs)
+    call = _build_call(fn, args, kwargs)
     if runs_here():
         run_here(call)
     else:
-        engine.insert(call)
+        engine.insert_job(call)
 
 
 async def aenqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
     """`enqueue` for async code."""
-    call = _checked(fn, args, kwargs)
+    call = _build_call(fn, args, kwargs)
     if runs_here():
         await arun_here(call)
     else:
-        await engine.ainsert(call)
+        await engine.ainsert_job(call)
 
 
-def _checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def _build_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     return replace(call_of(fn, args, kwargs), request_id=here.request_id()).copy()
 
 

@@ -28,7 +28,7 @@ def run_here(call: Call) -> None:
     if transaction.active():
         transaction.on_commit(lambda: _run_or_return(call))
     else:
-        _run(call)
+        _run_job(call)
 
 
 async def arun_here(call: Call) -> None:
@@ -36,28 +36,28 @@ async def arun_here(call: Call) -> None:
     if transaction.active():
         transaction.on_commit(lambda: _run_or_return(call))
     else:
-        await _arun(call)
+        await _arun_job(call)
 
 
 def _run_or_return(call: Call) -> Coroutine[None, None, None] | None:
     """Run a job in a thread; on a loop, return what its transaction awaits."""
     if interpreter.running_loop() is not None:
-        return _arun(call)
-    _run(call)
+        return _arun_job(call)
+    _run_job(call)
     return None
 
 
-def _run(call: Call) -> None:
+def _run_job(call: Call) -> None:
     loop = here.loop
     if not running.is_async(call):
         _run_plain(call)
     elif loop is not None and loop.is_running():
-        asyncio.run_coroutine_threadsafe(_arun(call), loop).result()
+        asyncio.run_coroutine_threadsafe(_arun_job(call), loop).result()
     else:
-        asyncio.run(_arun(call))
+        asyncio.run(_arun_job(call))
 
 
-async def _arun(call: Call) -> None:
+async def _arun_job(call: Call) -> None:
     start = perf_counter()
     try:
         await running.arun(call)

@@ -1,7 +1,8 @@
 """The record of a failed job: text that PostgreSQL can keep, whatever the job has raised.
 
 PgQueuer writes the outcomes of several jobs with one statement, so one text that the database
-refuses would keep those of the neighbours out too. `recordable` is the one way to the record:
+refuses would keep those of the neighbours out too. `add_traceback_note` is the one way to the
+record:
 
     ValueError("a\\x00b")  ->  JobFailed("ValueError: a\\\\x00b") with the traceback as a note
 """
@@ -33,7 +34,7 @@ def describe_error(error: BaseException) -> str:
     return clean_text(f"{type(error).__name__}: {message}", LONGEST_MESSAGE)
 
 
-def recordable(made: E, error: BaseException | None) -> E:
+def add_traceback_note(made: E, error: BaseException | None) -> E:
     """Return an exception with the traceback of its cause as a note, to be raised `from None`.
 
     PgQueuer formats the chain of causes, which holds whatever the job has raised.

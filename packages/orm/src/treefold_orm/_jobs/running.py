@@ -38,7 +38,7 @@ def run(call: Call) -> None:
     try:
         call.resolve()(*call.args, **call.kwargs)
     except BaseException as error:
-        raise _failed(error) from error
+        raise _wrap_error(error) from error
 
 
 async def arun(call: Call) -> None:
@@ -61,9 +61,9 @@ async def arun(call: Call) -> None:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise  # by the worker, at its end
-        raise _failed(error) from error
+        raise _wrap_error(error) from error
     except BaseException as error:
-        raise _failed(error) from error
+        raise _wrap_error(error) from error
 
 
 def _call_in_thread(
@@ -82,7 +82,7 @@ def is_async(call: Call) -> bool:
     return False
 
 
-def _failed(error: BaseException) -> JobFailed:
+def _wrap_error(error: BaseException) -> JobFailed:
     return JobFailed(outcomes.describe_error(error))
 
 
@@ -104,10 +104,10 @@ def log_outcome(
     took = (perf_counter() - start) * 1000
     line = "JOB %s %s %.2fms%s"
     cause = None if error is None else error.__cause__
-    log.log(level, line, call.function, outcome, took, shown(call), exc_info=cause)
+    log.log(level, line, call.function, outcome, took, format_arguments(call), exc_info=cause)
 
 
-def shown(call: Call) -> str:
+def format_arguments(call: Call) -> str:
     """Return the arguments of a call for the log: by name, masked, in one line of JSON.
 
     Without the log of an application there is nothing to mask them with, and none is shown.

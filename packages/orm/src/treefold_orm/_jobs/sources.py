@@ -14,10 +14,10 @@ _PASSED_OVER = frozenset({"Tests", "tests", "migrations", "node_modules", "__pyc
 
 def uses_jobs(root: Path) -> bool:
     """Return True if a module below the root of a project imports `treefold.jobs`."""
-    return any(map(_imports_jobs, _modules(str(root))))
+    return any(map(_imports_jobs, _find_python_files(str(root))))
 
 
-def _modules(folder: str) -> Iterator[str]:
+def _find_python_files(folder: str) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -30,7 +30,7 @@ def _modules(folder: str) -> Iterator[str]:
         if entry.name.endswith(".py") and entry.is_file():
             yield entry.path
         elif entry.name not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
-            yield from _modules(entry.path)
+            yield from _find_python_files(entry.path)
 
 
 def _imports_jobs(path: str) -> bool:

@@ -42,7 +42,7 @@ class Starts:
     stops: int = 0
 
     @classmethod
-    def of(cls, job: Job) -> Starts:
+    def of_job(cls, job: Job) -> Starts:
         """Return the starts of a job that was just claimed, a lost one counted."""
         kept: Any = (job.headers or {}).get(KEY)
         found = cls(**cast("dict[str, Any]", kept)) if isinstance(kept, dict) else cls()
@@ -59,11 +59,11 @@ class Starts:
         """Return the number of the attempt that a job is at, counted from 1."""
         return job.attempts - self.stops + 1
 
-    def begun(self, job: Job, *, alone: bool) -> Starts:
+    def with_start(self, job: Job, *, alone: bool) -> Starts:
         """Return the starts with a new one."""
         return replace(self, attempt=job.attempts, alone=alone)
 
-    def stopped(self) -> Starts:
+    def with_stop(self) -> Starts:
         """Return the starts where the last one is no loss, whatever becomes of its worker."""
         return replace(self, attempt=STOPPED)
 

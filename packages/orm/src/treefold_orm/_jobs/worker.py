@@ -31,7 +31,7 @@ from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._drivers.postgres import PostgresDatabase
 from treefold_orm._jobs import engine, running
 from treefold_orm._jobs.claiming import Claims
-from treefold_orm._jobs.outcomes import describe_error, recordable
+from treefold_orm._jobs.outcomes import add_traceback_note, describe_error
 from treefold_orm._jobs.process import here
 from treefold_orm._jobs.running import JobFailed, log_outcome
 from treefold_orm._jobs.schedules import Schedule
@@ -87,7 +87,7 @@ class Options:
             if getattr(self, name) < 0:
                 raise ConfigurationError(f"--{name} must not be below 0, got {getattr(self, name)}")
 
-    def delay(self, attempt: int) -> float:
+    def compute_retry_delay(self, attempt: int) -> float:
         """Return the seconds to wait after a failed attempt, counted from 1."""
         return min(self.backoff * 2.0 ** min(attempt - 1, 30), LONGEST_BACKOFF)
 
@@ -122,16 +122,16 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(NotImplementedError):  # on Windows the process just ends
-                loop.add_signal_handler(number, self.stop, number)
+                loop.add_signal_handler(number, self.request_stop, number)
         most, due = self._options.concurrency, len(self._schedules)
         log.info("worker started: concurrency %d, schedules %d", most, due)
         try:
-            await self._work()
+            await self._work_until_stopped()
         finally:
             await aclose_all()
         log.info("worker stopped")
 
-    def stop(self, number: int = signal.SIGTERM) -> None:
+    def request_stop(self, number: int = signal.SIGTERM) -> None:
         """Take no further job; after the grace period, put those that still run back."""
         if self._stopping.is_set():
             log.warning("second signal: terminated immediately, running jobs are run again later")
@@ -148,7 +148,7 @@ class Worker:
         self._do_apart(self._note_stop())
         asyncio.get_running_loop().call_later(self._options.grace, self._released.set)
 
-    async def _work(self) -> None:
+    async def _work_until_stopped(self) -> None:
         pause = 1.0
         while not self._stopping.is_set():
             begun = perf_counter()
@@ -176,9 +176,9 @@ class Worker:
         try:
             driver = AsyncpgPoolDriver(pool)
             self._claims = claims = Claims(driver)
-            claims.prepare(_AWAY, self._stopping)
+            claims.init_state(_AWAY, self._stopping)
             self._queue = queue = PgQueuer(driver, queries=claims)
-            await self._prepare(queue)
+            await self._prepare_queue(queue)
             if self._stopping.is_set():
                 return
             options = self._options
@@ -197,7 +197,7 @@ class Worker:
                 await asyncio.wait_for(pool.close(), 2)
             pool.terminate()
 
-    async def _prepare(self, queue: PgQueuer) -> None:
+    async def _prepare_queue(self, queue: PgQueuer) -> None:
         try:
             await queue.qm.verify_structure()
         except RuntimeError as error:
@@ -206,7 +206,7 @@ class Worker:
             failure = None
         if failure is not None:
             raise failure
-        queue.qm.register_executor(here.queue, _Executor(_PARAMETERS, self.execute))
+        queue.qm.register_executor(here.queue, _Executor(_PARAMETERS, self.execute_job))
         for name, count in (await engine.waiting_elsewhere()).items():
             log.warning(
                 "%d jobs wait in queue %s, which this worker (%s) does not take; its name is that"
@@ -216,11 +216,11 @@ class Worker:
         for schedule in self._schedules:
             digest = sha256(f"{here.queue} {schedule.name}".encode()).hexdigest()
             name = f"{schedule.call.function} {digest[:12]}"
-            queue.schedule(name, schedule.cron)(partial(_keep, schedule, digest))
+            queue.schedule(name, schedule.cron)(partial(_enqueue_scheduled, schedule, digest))
 
     # -- one job ----------------------------------------------------------------------------------
 
-    async def execute(self, job: Job) -> None:
+    async def execute_job(self, job: Job) -> None:
         """Run a job that was claimed.
 
         Raises:
@@ -229,7 +229,7 @@ class Worker:
         """
         claims = self._claims
         assert claims is not None  # noqa: S101 - jobs run while a queue is connected
-        starts = Starts.of(job)
+        starts = Starts.of_job(job)
         claims.held.add(job.id)
         try:
             # a suspect runs alone: what it does to its worker, it does to no other job
@@ -264,16 +264,16 @@ class Worker:
         self._check_lost(job, starts, call.function)
         alone = starts.is_suspect or self._options.concurrency == 1
         try:
-            await claims.keep_starts(job, starts.begun(job, alone=alone))
+            await claims.keep_starts(job, starts.with_start(job, alone=alone))
         except _AWAY as error:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
         task = asyncio.ensure_future(running.arun(call))
         self._running[task] = (job, starts)
         try:
-            await self._finish(task)
+            await self._wait_for_job(task)
         except JobFailed as error:
-            self._fail(starts.attempt_of(job), job, call, start, error=error)
+            self._fail_or_retry(starts.attempt_of(job), job, call, start, error=error)
         except asyncio.CancelledError:
             self.put_back += 1
             log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
@@ -297,9 +297,9 @@ class Worker:
         for job, starts in list(self._running.values()):
             if self._claims is not None:
                 with contextlib.suppress(*_AWAY):
-                    await self._claims.keep_starts(job, starts.stopped())
+                    await self._claims.keep_starts(job, starts.with_stop())
 
-    async def _finish(self, task: asyncio.Task[None]) -> None:
+    async def _wait_for_job(self, task: asyncio.Task[None]) -> None:
         end = asyncio.ensure_future(self._released.wait())
         try:
             await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
@@ -312,7 +312,7 @@ class Worker:
         finally:
             end.cancel()
 
-    def _fail(
+    def _fail_or_retry(
         self, attempt: int, job: Job, call: engine.Call, start: float, *, error: JobFailed
     ) -> None:
         most = self._options.attempts
@@ -320,7 +320,7 @@ class Worker:
             outcome = f"failed at attempt {attempt} of {most}, kept as job {job.id}"
             log_outcome(call, outcome, start, error=error)
             raise error
-        delay = self._options.delay(attempt)
+        delay = self._options.compute_retry_delay(attempt)
         outcome = f"failed at attempt {attempt} of {most} ({error}), again in {delay:g} s"
         log_outcome(call, outcome, start, level=logging.WARNING)
         self._wake_after(delay + WAKE_MARGIN)
@@ -329,11 +329,11 @@ class Worker:
     def _wake_after(self, seconds: float) -> None:
         """Notify the workers of the queue then: PgQueuer does not when a job becomes due."""
 
-        def wake() -> None:
+        def wake_workers() -> None:
             if self._queue is not None:
-                self._do_apart(_notify(self._queue))
+                self._do_apart(_notify_workers(self._queue))
 
-        asyncio.get_running_loop().call_later(seconds, wake)
+        asyncio.get_running_loop().call_later(seconds, wake_workers)
 
     def _do_apart(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -348,7 +348,7 @@ class Worker:
             raise JobFailed(text)
 
 
-async def _notify(queue: PgQueuer) -> None:
+async def _notify_workers(queue: PgQueuer) -> None:
     event = TableChangedEvent(
         channel=queue.channel,
         sent_at=datetime.now(UTC),
@@ -360,8 +360,8 @@ async def _notify(queue: PgQueuer) -> None:
         await queue.connection.notify(queue.channel, event.model_dump_json())
 
 
-async def _keep(schedule: Schedule, digest: str, _: object) -> None:
-    await engine.ainsert(schedule.call, once=digest)
+async def _enqueue_scheduled(schedule: Schedule, digest: str, _: object) -> None:
+    await engine.ainsert_job(schedule.call, once=digest)
 
 
 @dataclass
@@ -382,14 +382,16 @@ class _Executor(AbstractEntrypointExecutor):
         except Exception as error:
             made, source = JobFailed(describe_error(error)), error
         # outside of the handlers, which would leave what was raised in the context
-        raise recordable(made, source)
+        raise add_traceback_note(made, source)
 
 
-async def _never(job: Job) -> None:
+async def _raise_not_implemented(job: Job) -> None:
     raise NotImplementedError(job)
 
 
-_PARAMETERS = EntrypointExecutorParameters(concurrency_limit=0, func=_never, on_failure="hold")
+_PARAMETERS = EntrypointExecutorParameters(
+    concurrency_limit=0, func=_raise_not_implemented, on_failure="hold"
+)
 
 
 def share_log() -> None:

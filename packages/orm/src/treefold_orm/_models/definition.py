@@ -61,12 +61,12 @@ _ELSEWHERE = {  # options of Django's Meta that have another name or place here
 }
 
 
-def define(cls: type[Any], root: type[Any]) -> None:
+def define_model(cls: type[Any], root: type[Any]) -> None:
     """Read a class body: make its `Meta`, bind its fields and managers, and register it.
 
     `root` is the base of all models.
     """
-    options = _options(cls)
+    options = _read_options(cls)
     for base in cls.__mro__[1:]:
         inherited = base.__dict__.get("_meta")
         if isinstance(inherited, Meta) and not inherited.abstract:
@@ -103,10 +103,10 @@ def define(cls: type[Any], root: type[Any]) -> None:
             raise ModelError(
                 f"{cls.__name__}.Meta.version_field names {version!r}, which is not a field"
             )
-    reserve_attributes(cls, _attributes(meta))
-    meta.registry.add(meta)
-    _relate(meta, root)
-    meta.registry.settle()
+    reserve_attributes(cls, _list_attributes(meta))
+    meta.registry.add_model(meta)
+    _register_relations(meta, root)
+    meta.registry.settle_targets()
     if meta.constraints or meta.indexes:
         from treefold_orm._expressions.naming import check_declared  # most models need none of it
 
@@ -128,7 +128,7 @@ def reserve_attributes(cls: type[Instance], names: Iterable[str]) -> None:
 _STATE = ("_read_in", "_shape", "_alias")
 
 
-def _attributes(meta: Meta) -> list[str]:
+def _list_attributes(meta: Meta) -> list[str]:
     related = [f"_cached_{f.name}" for f in meta.columns if is_foreign_key(f)]
     related += [f"_cached_{name}" for name in meta.many]
     return ["_row", *(f.attname for f in meta.columns), "_batch", *related, *_STATE]
@@ -139,7 +139,7 @@ def _own_error(cls: type[Instance], base: type[E]) -> type[E]:
     return cast("type[E]", type(base.__name__, (base,), place))
 
 
-def _options(cls: type[Instance]) -> dict[str, Any]:
+def _read_options(cls: type[Instance]) -> dict[str, Any]:
     declared = cls.__dict__.get("Meta")
     if declared is None:
         return {}
@@ -250,16 +250,16 @@ def _check_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -> None
 
 
 def _add_display(cls: type[Instance], field: Field[Any]) -> None:
-    def display(self: Instance) -> str | None:
+    def display_label(self: Instance) -> str | None:
         return field.label_of(getattr(self, field.attname))
 
     name = f"get_{field.name}_display"
-    display.__name__, display.__qualname__ = name, f"{cls.__qualname__}.{name}"
-    display.__doc__ = f"Return the label of the value of `{field.name}`."
-    display.__dict__["_displays"] = field
+    display_label.__name__, display_label.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    display_label.__doc__ = f"Return the label of the value of `{field.name}`."
+    display_label.__dict__["_displays"] = field
     own = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
     if own is None or hasattr(own, "_displays"):  # a method of the application's own stays
-        setattr(cls, name, display)
+        setattr(cls, name, display_label)
 
 
 class _KeyColumn:
@@ -291,7 +291,7 @@ def _bind_managers(cls: type[Instance], meta: Meta, default: str | None) -> None
             meta.default_manager = bound
 
 
-def _relate(meta: Meta, root: type[Any]) -> None:
+def _register_relations(meta: Meta, root: type[Any]) -> None:
     for field in meta.columns:
         if is_foreign_key(field):
             key = field

@@ -83,15 +83,15 @@ class ManyToManyField(Generic[M]):
 
     def settle(self, target: Meta, through: Meta) -> None:
         """Make the relation known on both sides, once target and through model exist."""
-        first, second = self._ends(target, through)
+        first, second = self._find_foreign_keys(target, through)
         source = self.meta
         self._made = ()
-        self._relate(self.name, source, target, first, second, through)
+        self._add_relation(self.name, source, target, first, second, through)
         if self.related_name is None or not self.related_name.endswith("+"):
             back_name = self.related_name or f"{source.name.lower()}_set"
-            self._relate(back_name, target, source, second, first, through)
+            self._add_relation(back_name, target, source, second, first, through)
 
-    def _relate(
+    def _add_relation(
         self,
         name: str,
         source: Meta,
@@ -109,7 +109,7 @@ class ManyToManyField(Generic[M]):
         """Take the relation back from both sides."""
         drop_relations(self._made)
 
-    def _ends(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
+    def _find_foreign_keys(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
         keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]
         first = [f for f in keys if f.known_target is self.meta]
         second = [

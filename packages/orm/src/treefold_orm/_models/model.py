@@ -18,7 +18,7 @@ from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyAccess
 from treefold_orm._fields.meta import Instance, Registry, Relation, registry
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._models.definition import define, reserve_attributes
+from treefold_orm._models.definition import define_model, reserve_attributes
 from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._models.related import RelationAccess
 from treefold_orm._models.validation import full_clean
@@ -54,7 +54,7 @@ class Model(Instance):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        define(cls, Model)
+        define_model(cls, Model)
 
     def __init__(self, **values: Any) -> None:
         meta = self._meta
@@ -126,7 +126,7 @@ class Model(Instance):
         setattr(self, field.attname, key)
         journal = open_journal(value._alias)
         if journal is not None:
-            journal.refer(self, field.attname, value, target.pk.attname)
+            journal.record_reference(self, field.attname, value, target.pk.attname)
 
     @classmethod
     def _attach_reverse(cls, relation: Relation) -> None:
@@ -135,7 +135,7 @@ class Model(Instance):
             setattr(cls, relation.name, RelationAccess(relation))
 
     @classmethod
-    def _detach(cls, relation: Relation) -> None:
+    def _detach_reverse(cls, relation: Relation) -> None:
         access = cls.__dict__.get(relation.name)
         if isinstance(access, RelationAccess) and access._relation is relation:
             delattr(cls, relation.name)
@@ -187,7 +187,7 @@ class Model(Instance):
         """
         self._check_half("save")
         alias = using or self._alias
-        work = saving.save(self, alias, update_fields, force_insert=force_insert)
+        work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         run(alias, work, "await asave()", write=True)
 
     async def asave(
@@ -200,7 +200,7 @@ class Model(Instance):
         """`save` for async code."""
         self._check_half("asave")
         alias = using or self._alias
-        work = saving.save(self, alias, update_fields, force_insert=force_insert)
+        work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         await arun(alias, work, write=True)
 
     def _check_half(self, name: str) -> None:
@@ -212,12 +212,12 @@ class Model(Instance):
     def delete(self, *, using: str | None = None) -> int:
         """Delete the row; return how many rows were deleted (0 if it was gone)."""
         alias = using or self._alias
-        return run(alias, saving.delete(self, alias), "await adelete()", write=True)
+        return run(alias, saving.delete_instance(self, alias), "await adelete()", write=True)
 
     async def adelete(self, *, using: str | None = None) -> int:
         """`delete` for async code."""
         alias = using or self._alias
-        return await arun(alias, saving.delete(self, alias), write=True)
+        return await arun(alias, saving.delete_instance(self, alias), write=True)
 
     def refresh(self, *names: str) -> None:
         """Read the row again: `refresh_from_db` with names by place."""
@@ -243,14 +243,14 @@ class Model(Instance):
             DoesNotExist: the row is gone.
         """
         alias = using or self._alias
-        run(alias, saving.refresh(self, alias, fields), "await arefresh_from_db()")
+        run(alias, saving.refresh_instance(self, alias, fields), "await arefresh_from_db()")
 
     async def arefresh_from_db(
         self, *, fields: Sequence[str] | None = None, using: str | None = None
     ) -> None:
         """`refresh_from_db` for async code."""
         alias = using or self._alias
-        await arun(alias, saving.refresh(self, alias, fields))
+        await arun(alias, saving.refresh_instance(self, alias, fields))
 
     def load(self, *names: str) -> Self:
         """Load relations or columns that were not part of the query; return the instance."""
@@ -271,9 +271,9 @@ class Model(Instance):
         as well. Keys that are not in `fields` are ignored. Raises `FieldValueError` for values
         that do not fit.
         """
-        from treefold_orm._queries.untrusted import assign
+        from treefold_orm._queries.untrusted import assign_untrusted_data
 
-        return assign(self, data, fields=fields)
+        return assign_untrusted_data(self, data, fields=fields)
 
     # -- checking ---------------------------------------------------------------------------------
 
@@ -320,7 +320,7 @@ class Model(Instance):
             if field.attname in values:
                 value = values[field.attname]
                 masked = "***" if field.sensitive and value is not None else value
-                shown.append(f"{field.attname}={_short(masked)}")
+                shown.append(f"{field.attname}={_shorten_repr(masked)}")
         return f"{self._meta.name}({', '.join(shown)})"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -342,6 +342,6 @@ class Model(Instance):
             self._shape = tuple(self._meta.fields[name] for name in names)
 
 
-def _short(value: Any) -> str:
+def _shorten_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

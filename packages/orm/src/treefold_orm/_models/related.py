@@ -15,7 +15,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import drop_cache
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.own_rows import with_keys, with_value
-from treefold_orm._building.starting import plain_query, start
+from treefold_orm._building.starting import plain_query, start_query
 from treefold_orm._expressions.lookups import Lookup, lookup_for
 from treefold_orm._expressions.steps import Filter
 from treefold_orm._fields.meta import Instance, Relation
@@ -59,12 +59,14 @@ class RelatedManager(Manager[M], Generic[M]):
         instance, relation, owner = self._instance, self._relation, self._owner
         if owner is not None and relation.target.default_manager is None:
             # what filter() makes of all rows: instances in a loop are often asked for theirs
-            query: QuerySet[M] = start(cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias)
+            query: QuerySet[M] = start_query(
+                cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias
+            )
             query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
             query._params = (key if instance._row is not None else owner.prepare_value(key)[1],)
         else:
-            query = _narrowed(super().get_queryset(), instance, relation, owner)
+            query = _narrow_query(super().get_queryset(), instance, relation, owner)
         query._parent = self
         query._cache = getattr(instance, f"_cached_{relation.name}", None)
         return query
@@ -76,44 +78,44 @@ class RelatedManager(Manager[M], Generic[M]):
             DoesNotExist: a row is not stored; then none is changed.
             FieldError: an instance is of another model or database, or was never saved.
         """
-        run(self._alias, self._add(others), "await aadd()", write=True)
+        run(self._alias, self._add_related(others), "await aadd()", write=True)
 
     async def aadd(self, *others: M | Any) -> None:
         """`add` for async code."""
-        await arun(self._alias, self._add(others), write=True)
+        await arun(self._alias, self._add_related(others), write=True)
 
     def remove(self, *others: M | Any) -> int:
         """Set the foreign key of these instances or keys to NULL; return how many pointed here.
 
         Raises `FieldError` where the foreign key is not nullable.
         """
-        return run(self._alias, self._remove(others), "await aremove()", write=True)
+        return run(self._alias, self._remove_related(others), "await aremove()", write=True)
 
     async def aremove(self, *others: M | Any) -> int:
         """`remove` for async code."""
-        return await arun(self._alias, self._remove(others), write=True)
+        return await arun(self._alias, self._remove_related(others), write=True)
 
     def clear(self) -> int:
         """Set the foreign key of every row that points here to NULL; return how many did.
 
         Raises `FieldError` where the foreign key is not nullable.
         """
-        return run(self._alias, self._clear(), "await aclear()", write=True)
+        return run(self._alias, self._clear_related(), "await aclear()", write=True)
 
     async def aclear(self) -> int:
         """`clear` for async code."""
-        return await arun(self._alias, self._clear(), write=True)
+        return await arun(self._alias, self._clear_related(), write=True)
 
     def set(self, others: Iterable[M | Any], *, clear: bool = False) -> None:
         """Point exactly these instances, keys or rows of a query here; others get NULL.
 
         With `clear`, all present rows are removed first instead of only those that must go.
         """
-        run(self._alias, self._set(others, clear=clear), "await aset()", write=True)
+        run(self._alias, self._replace_related(others, clear=clear), "await aset()", write=True)
 
     async def aset(self, others: Iterable[M | Any], *, clear: bool = False) -> None:
         """`set` for async code."""
-        await arun(self._alias, self._set(others, clear=clear), write=True)
+        await arun(self._alias, self._replace_related(others, clear=clear), write=True)
 
     # -- operations -------------------------------------------------------------------------------
 
@@ -121,41 +123,43 @@ class RelatedManager(Manager[M], Generic[M]):
     def _cache_name(self) -> str:
         return f"_cached_{self._relation.name}"
 
-    def _changing(self, work: Operation[T]) -> Operation[T]:
+    def _drop_cache_after(self, work: Operation[T]) -> Operation[T]:
         outcome = yield from work
         drop_cache(self._instance, self._cache_name)
         return outcome
 
-    def _new(self, values: dict[str, Any]) -> M:
+    def _build_related(self, values: dict[str, Any]) -> M:
         owner = self._relation.target_field.name
         return cast("M", self._relation.target.model(**{owner: self._instance, **values}))
 
-    def _connect(self, made: M) -> Operation[None]:
+    def _connect_related(self, made: M) -> Operation[None]:
         """Connect a row that was inserted."""
         drop_cache(self._instance, self._cache_name)
         yield from ()
 
     def _insert_related(self, values: dict[str, Any], alias: str) -> Operation[M]:
-        made = yield from saving.insert(self._new(values), alias)
-        yield from self._connect(made)
+        made = yield from saving.insert_instance(self._build_related(values), alias)
+        yield from self._connect_related(made)
         return made
 
-    def _add(self, others: Sequence[Any]) -> Operation[None]:
-        work = related_rows.add(self._instance, self._relation, others, self._alias)
-        return self._changing(work)
+    def _add_related(self, others: Sequence[Any]) -> Operation[None]:
+        work = related_rows.add_related(self._instance, self._relation, others, self._alias)
+        return self._drop_cache_after(work)
 
-    def _remove(self, others: Sequence[Any]) -> Operation[int]:
-        work = self._writes.remove(self._instance, self._relation, others, self._alias)
-        return self._changing(work)
+    def _remove_related(self, others: Sequence[Any]) -> Operation[int]:
+        work = self._writes.remove_related(self._instance, self._relation, others, self._alias)
+        return self._drop_cache_after(work)
 
-    def _clear(self) -> Operation[int]:
-        return self._changing(self._writes.clear(self._instance, self._relation, self._alias))
+    def _clear_related(self) -> Operation[int]:
+        return self._drop_cache_after(
+            self._writes.clear_related(self._instance, self._relation, self._alias)
+        )
 
-    def _set(self, others: Any, *, clear: bool) -> Operation[None]:
-        work = related_rows.replace(
+    def _replace_related(self, others: Any, *, clear: bool) -> Operation[None]:
+        work = related_rows.replace_related(
             self._instance, self._relation, others, self._alias, clear_first=clear
         )
-        return self._changing(work)
+        return self._drop_cache_after(work)
 
 
 class ManyRelated(RelatedManager[M], Generic[M]):
@@ -174,14 +178,16 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
     def add(self, *others: M | Any, through_defaults: Mapping[str, Any] | None = None) -> None:
         """Connect instances or keys; those that are connected stay so."""
-        work = self._with(through_defaults)._add(others)
+        work = self._with_defaults(through_defaults)._add_related(others)
         run(self._alias, work, "await aadd()", write=True)
 
     async def aadd(
         self, *others: M | Any, through_defaults: Mapping[str, Any] | None = None
     ) -> None:
         """`add` for async code."""
-        await arun(self._alias, self._with(through_defaults)._add(others), write=True)
+        await arun(
+            self._alias, self._with_defaults(through_defaults)._add_related(others), write=True
+        )
 
     def remove(self, *others: M | Any) -> int:
         """Disconnect instances or keys; return how many were connected."""
@@ -202,7 +208,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
         Those that are connected stay so; with `clear`, all are disconnected first.
         """
-        work = self._with(through_defaults)._set(others, clear=clear)
+        work = self._with_defaults(through_defaults)._replace_related(others, clear=clear)
         run(self._alias, work, "await aset()", write=True)
 
     async def aset(
@@ -213,18 +219,18 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         through_defaults: Mapping[str, Any] | None = None,
     ) -> None:
         """`set` for async code."""
-        work = self._with(through_defaults)._set(others, clear=clear)
+        work = self._with_defaults(through_defaults)._replace_related(others, clear=clear)
         await arun(self._alias, work, write=True)
 
     def create(self, /, *, through_defaults: Mapping[str, Any] | None = None, **values: Any) -> M:
         """Insert a row and connect it; return its instance."""
-        return self._with(through_defaults).get_queryset().create(**values)
+        return self._with_defaults(through_defaults).get_queryset().create(**values)
 
     def acreate(
         self, /, *, through_defaults: Mapping[str, Any] | None = None, **values: Any
     ) -> Coroutine[Any, Any, M]:
         """`create` for async code."""
-        return self._with(through_defaults).get_queryset().acreate(**values)
+        return self._with_defaults(through_defaults).get_queryset().acreate(**values)
 
     def get_or_create(
         self,
@@ -235,7 +241,9 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> tuple[M, bool]:
         """As `get_or_create` of a query; a row that is inserted is connected."""
-        return self._with(through_defaults).get_queryset().get_or_create(defaults, **lookups)
+        return (
+            self._with_defaults(through_defaults).get_queryset().get_or_create(defaults, **lookups)
+        )
 
     def aget_or_create(
         self,
@@ -246,7 +254,9 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`get_or_create` for async code."""
-        return self._with(through_defaults).get_queryset().aget_or_create(defaults, **lookups)
+        return (
+            self._with_defaults(through_defaults).get_queryset().aget_or_create(defaults, **lookups)
+        )
 
     def update_or_create(
         self,
@@ -258,7 +268,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> tuple[M, bool]:
         """As `update_or_create` of a query; a row that is inserted is connected."""
-        query = self._with(through_defaults).get_queryset()
+        query = self._with_defaults(through_defaults).get_queryset()
         return query.update_or_create(defaults, create_defaults, **lookups)
 
     def aupdate_or_create(
@@ -271,36 +281,36 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`update_or_create` for async code."""
-        query = self._with(through_defaults).get_queryset()
+        query = self._with_defaults(through_defaults).get_queryset()
         return query.aupdate_or_create(defaults, create_defaults, **lookups)
 
     # -- operations -------------------------------------------------------------------------------
 
-    def _with(self, defaults: Mapping[str, Any] | None) -> Self:
+    def _with_defaults(self, defaults: Mapping[str, Any] | None) -> Self:
         if defaults is None:
             return self
         made = copy.copy(self)
         made._defaults = defaults
         return made
 
-    def _new(self, values: dict[str, Any]) -> M:
+    def _build_related(self, values: dict[str, Any]) -> M:
         return cast("M", self._relation.target.model(**values))
 
-    def _connect(self, made: M) -> Operation[None]:
-        return self._add([made])
+    def _connect_related(self, made: M) -> Operation[None]:
+        return self._add_related([made])
 
     def _insert_related(self, values: dict[str, Any], alias: str) -> Operation[M]:
         yield ATOMIC
         return (yield from super()._insert_related(values, alias))
 
-    def _add(self, others: Sequence[Any]) -> Operation[None]:
-        work = related_links.add(
+    def _add_related(self, others: Sequence[Any]) -> Operation[None]:
+        work = related_links.add_related(
             self._instance, self._relation, others, self._alias, defaults=self._defaults
         )
-        return self._changing(work)
+        return self._drop_cache_after(work)
 
-    def _set(self, others: Any, *, clear: bool) -> Operation[None]:
-        work = related_links.replace(
+    def _replace_related(self, others: Any, *, clear: bool) -> Operation[None]:
+        work = related_links.replace_related(
             self._instance,
             self._relation,
             others,
@@ -308,7 +318,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
             clear_first=clear,
             defaults=self._defaults,
         )
-        return self._changing(work)
+        return self._drop_cache_after(work)
 
 
 def _through_model(relation: Relation) -> type[Any]:
@@ -358,7 +368,7 @@ def _owner_lookup(relation: Relation) -> Lookup | None:
     return None
 
 
-def _narrowed(
+def _narrow_query(
     query: QuerySet[Any], instance: Instance, relation: Relation, owner: Lookup | None
 ) -> QuerySet[Any]:
     if owner is not None:

@@ -13,9 +13,9 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._models.related_rows import check_databases, checked_keys, listed
-from treefold_orm._operations.changing import delete
-from treefold_orm._operations.loading import rows
+from treefold_orm._models.related_rows import check_databases, checked_keys, collect_others
+from treefold_orm._operations.changing import delete_rows
+from treefold_orm._operations.loading import fetch_rows
 
 if TYPE_CHECKING:
     from treefold_orm._building.set_operations import SetOperations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Defaults = Mapping[str, Any] | None
 
 
-def add(
+def add_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str, *, defaults: Defaults
 ) -> Operation[None]:
     """Connect instances or keys with `owner`; new rows of the through model take `defaults`."""
     keys = checked_keys(owner, relation, others, alias)
-    given = _called(defaults)
+    given = _call_defaults(defaults)
     if not keys:
         return
     yield ATOMIC
@@ -36,7 +36,7 @@ def add(
     first, second = relation.source_field, relation.target_field
     if not through.auto_created:  # nothing in the table may keep a pair single
         links = links_of(owner, relation, alias).filter(second.column.in_(keys))
-        present = yield from _connected(relation, links)
+        present = yield from _read_connected_keys(relation, links)
         keys = [key for key in keys if key not in present]
     from treefold_orm._compile.writes import Conflict
     from treefold_orm._operations import bulk
@@ -45,10 +45,12 @@ def add(
         through.model(**{**given, first.attname: owner.pk, second.attname: key}) for key in keys
     ]
     rule = Conflict((first, second)) if through.auto_created else None
-    yield from bulk.create(through, cast("list[Any]", made), alias, batch_size=None, rule=rule)
+    yield from bulk.insert_instances(
+        through, cast("list[Any]", made), alias, batch_size=None, rule=rule
+    )
 
 
-def remove(
+def remove_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[int]:
     """Disconnect instances or keys; return how many were connected."""
@@ -56,16 +58,16 @@ def remove(
     if not keys:
         return 0
     links = links_of(owner, relation, alias).filter(relation.target_field.column.in_(keys))
-    return (yield from delete(links))
+    return (yield from delete_rows(links))
 
 
-def clear(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
+def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Disconnect everything; return how many were connected."""
     check_databases(owner, relation, (), alias)
-    return (yield from delete(links_of(owner, relation, alias)))
+    return (yield from delete_rows(links_of(owner, relation, alias)))
 
 
-def replace(
+def replace_related(
     owner: Instance,
     relation: Relation,
     others: Any,
@@ -76,18 +78,18 @@ def replace(
 ) -> Operation[None]:
     """Connect exactly these instances or keys with `owner`."""
     yield ATOMIC
-    wanted = yield from listed(owner, others, alias)
+    wanted = yield from collect_others(owner, others, alias)
     keys = checked_keys(owner, relation, wanted, alias)
     links = links_of(owner, relation, alias)
     if clear_first:
-        yield from delete(links)
+        yield from delete_rows(links)
     else:
-        present = yield from _connected(relation, links)
+        present = yield from _read_connected_keys(relation, links)
         gone = [key for key in present if key not in set(keys)]
         if gone:
-            yield from delete(links.filter(relation.target_field.column.in_(gone)))
+            yield from delete_rows(links.filter(relation.target_field.column.in_(gone)))
         wanted = [key for key in keys if key not in present]
-    yield from add(owner, relation, wanted, alias, defaults=defaults)
+    yield from add_related(owner, relation, wanted, alias, defaults=defaults)
 
 
 def through_of(relation: Relation) -> Meta:
@@ -102,12 +104,12 @@ def links_of(owner: Instance, relation: Relation, alias: str) -> SetOperations[A
     return query.filter(relation.source_field.column == owner.pk)
 
 
-def _connected(relation: Relation, links: SetOperations[Any, Any]) -> Operation[set[Any]]:
+def _read_connected_keys(relation: Relation, links: SetOperations[Any, Any]) -> Operation[set[Any]]:
     keys = links._rows_of("flat", (relation.target_field.column,), {})
-    return set((yield from rows(keys, batch_lazy=False)))
+    return set((yield from fetch_rows(keys, batch_lazy=False)))
 
 
-def _called(defaults: Defaults) -> dict[str, Any]:
+def _call_defaults(defaults: Defaults) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in (defaults or {}).items():
         check_untainted(name)

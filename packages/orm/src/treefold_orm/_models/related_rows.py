@@ -18,31 +18,33 @@ from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._operations.changing import update
-from treefold_orm._operations.loading import rows
-from treefold_orm._operations.row_state import codecs, remember, remember_version
+from treefold_orm._operations.changing import update_rows
+from treefold_orm._operations.loading import fetch_rows
+from treefold_orm._operations.row_state import field_codecs, remember_values, remember_version
 from treefold_orm._queries.managers import Manager
 from treefold_orm._runtime.connections import database_for
 
 
-def add(owner: Instance, relation: Relation, others: Sequence[Any], alias: str) -> Operation[None]:
+def add_related(
+    owner: Instance, relation: Relation, others: Sequence[Any], alias: str
+) -> Operation[None]:
     """Point the rows of instances or keys to `owner`."""
     keys = checked_keys(owner, relation, others, alias)
     if not keys:
         return
     yield ATOMIC
-    found = yield from _locked(relation, keys, alias)
+    found = yield from _lock_rows(relation, keys, alias)
     missing = [key for key in keys if key not in found]
     if missing:
         raise relation.target.model.DoesNotExist(
-            f"{relation.target.name} with key {_shown(relation.target, missing[0])} does not "
+            f"{relation.target.name} with key {_format_key(relation.target, missing[0])} does not "
             f"exist; save it before it is added to {relation.source.name}.{relation.name}"
         )
-    yield from _point(relation, found, owner, alias)
-    _mark(relation, others, found, owner, alias)
+    yield from _set_foreign_key(relation, found, owner, alias)
+    _update_instances(relation, others, found, owner, alias)
 
 
-def remove(
+def remove_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[int]:
     """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
@@ -51,46 +53,46 @@ def remove(
     if not keys:
         return 0
     yield ATOMIC
-    found = yield from _locked(relation, keys, alias)
+    found = yield from _lock_rows(relation, keys, alias)
     own = {key: row for key, row in found.items() if row[0] == owner.pk}
-    yield from _point(relation, own, None, alias)
-    _mark(relation, others, own, None, alias)
+    yield from _set_foreign_key(relation, own, None, alias)
+    _update_instances(relation, others, own, None, alias)
     return len(own)
 
 
-def clear(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
+def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
     check_nullable(relation, "clear()")
     check_databases(owner, relation, (), alias)
     query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
-    return (yield from update(query, {relation.target_field.name: None}))
+    return (yield from update_rows(query, {relation.target_field.name: None}))
 
 
-def replace(
+def replace_related(
     owner: Instance, relation: Relation, others: Any, alias: str, *, clear_first: bool
 ) -> Operation[None]:
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
-    wanted = yield from listed(owner, others, alias)
+    wanted = yield from collect_others(owner, others, alias)
     keys = set(checked_keys(owner, relation, wanted, alias))
     query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
     present = yield from _read(relation, query)
     if clear_first:
-        yield from clear(owner, relation, alias)
+        yield from clear_related(owner, relation, alias)
     elif gone := [key for key in present if key not in keys]:
         check_nullable(relation, "set() without some of the present rows")
-        yield from remove(owner, relation, gone, alias)
-    yield from add(owner, relation, wanted, alias)
+        yield from remove_related(owner, relation, gone, alias)
+    yield from add_related(owner, relation, wanted, alias)
 
 
-def listed(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
+def collect_others(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
     """Return instances or keys as a list; a query is run for its rows."""
     query: Any = others
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
         check_database(query._alias, alias, owner._meta)
-        return (yield from rows(cast("AnyQuery", query), batch_lazy=False))
+        return (yield from fetch_rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 
 
@@ -147,7 +149,7 @@ def check_nullable(relation: Relation, call: str) -> None:
         )
 
 
-def _locked(
+def _lock_rows(
     relation: Relation, keys: Sequence[Any], alias: str
 ) -> Operation[dict[Any, tuple[Any, ...]]]:
     target = relation.target
@@ -162,20 +164,22 @@ def _read(relation: Relation, query: AnyQuery) -> Operation[dict[Any, tuple[Any,
     if target.version is not None:
         columns.append(target.version)
     wanted = query._rows_of("tuples", [field.column for field in columns], {})
-    found = yield from rows(wanted, batch_lazy=False)
+    found = yield from fetch_rows(wanted, batch_lazy=False)
     return {row[0] if size == 1 else row[:size]: row[size:] for row in found}
 
 
-def _point(
+def _set_foreign_key(
     relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
 ) -> Operation[None]:
     if found:
         target = relation.target
         query = plain_query(target, alias).filter(target.pk.column.in_(list(found)))
-        yield from update(query, {relation.target_field.name: None if owner is None else owner.pk})
+        yield from update_rows(
+            query, {relation.target_field.name: None if owner is None else owner.pk}
+        )
 
 
-def _mark(
+def _update_instances(
     relation: Relation,
     others: Iterable[Any],
     found: dict[Any, tuple[Any, ...]],
@@ -183,7 +187,7 @@ def _mark(
     alias: str,
 ) -> None:
     field, version = relation.target_field, relation.target.version
-    ((_, encode, _),) = codecs(database_for(alias), (field,))
+    ((_, encode, _),) = field_codecs(database_for(alias), (field,))
     key = None if owner is None else owner.pk
     raw = key if key is None or encode is None else encode(key)
     for other in others:
@@ -192,7 +196,7 @@ def _mark(
         _point_instance(other, field, owner)
         if not other._row:
             continue
-        remember(other, (field,), (raw,))
+        remember_values(other, (field,), (raw,))
         if version is not None and getattr(other, version.attname) == found[other.pk][1]:
             remember_version(other, version, found[other.pk][1] + 1)
 
@@ -207,5 +211,5 @@ def _point_instance(other: Instance, field: Field[Any], owner: Instance | None) 
         other.__dict__[cache] = owner
 
 
-def _shown(meta: Meta, key: Any) -> str:
+def _format_key(meta: Meta, key: Any) -> str:
     return "***" if meta.pk.sensitive else repr(key)

@@ -23,13 +23,13 @@ from treefold_orm._fields.keys import parts_of
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.computed import bulk_update_computed
-from treefold_orm._operations.inserting import by_left_out, take
+from treefold_orm._operations.inserting import by_left_out, set_returned_values
 from treefold_orm._operations.own_database import check_stored_in, check_targets
 from treefold_orm._operations.row_state import (
     clean_value,
     is_expression,
     loaded_value,
-    remember,
+    remember_values,
     remember_version,
 )
 from treefold_orm._runtime.connections import database_for, several_databases
@@ -43,7 +43,7 @@ PARAMETERS = 30_000
 SQLITE_ROWS = 500
 
 
-def conflict(
+def build_conflict_rule(
     meta: Meta,
     ignore: bool,
     update: Sequence[str] | bool,
@@ -71,10 +71,10 @@ def conflict(
         return None
     if ignore and update:
         raise FieldError("ignore_conflicts and update_conflicts exclude each other")
-    target = tuple(part for name in unique for part in parts_of(_field(meta, name)))
+    target = tuple(part for name in unique for part in parts_of(_field_by_name(meta, name)))
     if update and not target:
         raise FieldError("update_conflicts needs unique_fields: the columns whose values may exist")
-    return writes.Conflict(target, tuple(_field(meta, name) for name in update))
+    return writes.Conflict(target, tuple(_field_by_name(meta, name) for name in update))
 
 
 def _check_batch_size(size: int | None) -> None:
@@ -82,11 +82,11 @@ def _check_batch_size(size: int | None) -> None:
         raise FieldError(f"batch_size={size!r} must be a number of at least 1")
 
 
-def _field(meta: Meta, name: str) -> AnyField:
+def _field_by_name(meta: Meta, name: str) -> AnyField:
     return meta.pk if name == "pk" else meta.column_named(name)
 
 
-def create(
+def insert_instances(
     meta: Meta, rows: list[Any], alias: str, *, batch_size: int | None, rule: writes.Conflict | None
 ) -> Operation[list[Any]]:
     """Insert all rows; those without a key get the generated one unless `rule` may skip rows."""
@@ -100,17 +100,17 @@ def create(
         for row in rows:
             check_targets(row, alias)
     database = database_for(alias)
-    parts = _parts(meta, rows, rule)
+    parts = _split_into_parts(meta, rows, rule)
     for part in parts:
-        part.cut(database, batch_size)
+        part.choose_batch_sizes(database, batch_size)
     if sum(len(part.sizes) for part in parts) > 1:
         yield ATOMIC
     for part in parts:
-        yield from _insert(database, meta, part, rule=rule)
+        yield from _insert_part(database, meta, part, rule=rule)
     return rows
 
 
-def _parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None) -> list[_Part]:
+def _split_into_parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None) -> list[_Part]:
     stored = meta.columns if rule is not None and rule.update else ()
     if meta.db_filled:
         return [
@@ -141,30 +141,32 @@ class _Part:
     unnest: bool = False
     sizes: list[int] = dataclasses.field(default_factory=list[int])
 
-    def cut(self, database: Database, batch_size: int | None) -> None:
+    def choose_batch_sizes(self, database: Database, batch_size: int | None) -> None:
         self.unnest = database.dialect.name == "postgres" and writes.can_unnest(self.fields)
         most = _most_rows(self.fields, unnest=self.unnest, batch_size=batch_size)
         left = len(self.rows)
         while left:
-            self.sizes.append(min(most, left) if self.unnest else _piece(left, most))
+            self.sizes.append(min(most, left) if self.unnest else _next_batch_size(left, most))
             left -= self.sizes[-1]
 
 
-def _insert(
+def _insert_part(
     database: Database, meta: Meta, given: _Part, *, rule: writes.Conflict | None
 ) -> Operation[None]:
     rows, fields, back, unnest = given.rows, given.fields, given.back, given.unnest
-    columns = _cleaned(rows, fields)
+    columns = _clean_columns(rows, fields)
     done = 0
     for size in given.sizes:
         part = [column[done : done + size] for column in columns] if size < len(rows) else columns
-        plan = _plan(database, meta, fields, rows=0 if unnest else size, rule=rule, back=back)
-        raw: list[Any] = part if unnest else _encoded(database, fields, part)
+        plan = _cached_insert_plan(
+            database, meta, fields, rows=0 if unnest else size, rule=rule, back=back
+        )
+        raw: list[Any] = part if unnest else _encode_columns(database, fields, part)
         args: Any = raw if unnest else list(chain.from_iterable(zip(*raw, strict=True)))
         if plan.bind is not None:
             args = plan.bind(args)
         if unnest:  # one array for each column, unless two columns of the same values share one
-            raw = args if len(args) == len(fields) else _encoded(database, fields, part)
+            raw = args if len(args) == len(fields) else _encode_columns(database, fields, part)
         outcome = yield Statement("rows" if back else "count", plan.sql, args)
         inserted = rows[done : done + size]
         done += size
@@ -183,43 +185,45 @@ def _most_rows(fields: Fields, *, unnest: bool, batch_size: int | None) -> int:
     return most if batch_size is None else min(most, batch_size)
 
 
-def _piece(left: int, most: int) -> int:
+def _next_batch_size(left: int, most: int) -> int:
     """A length from a short list: `most`, else the largest power of two that fits."""
     return most if left >= most else 1 << (left.bit_length() - 1)
 
 
-def _cleaned(rows: list[Any], fields: Fields) -> list[list[Any]]:
+def _clean_columns(rows: list[Any], fields: Fields) -> list[list[Any]]:
     columns: list[list[Any]] = []
     for field in fields:
-        values = _column(rows, field)
-        if field.plain and values and _fits(field, values):
+        values = _read_column(rows, field)
+        if field.plain and values and _values_fit_field(field, values):
             columns.append(values)
         else:
             columns.append([clean_value(row, field) for row in rows])
     return columns
 
 
-def _fits(field: AnyField, values: list[Any]) -> bool:
+def _values_fit_field(field: AnyField, values: list[Any]) -> bool:
     if field.null and not is_foreign_key(field) and None in values:
         values = [value for value in values if value is not None]
         return not values or field.fits_all(values)
     return field.fits_all(values)
 
 
-def _encoded(database: Database, fields: Fields, columns: list[list[Any]]) -> list[list[Any]]:
+def _encode_columns(
+    database: Database, fields: Fields, columns: list[list[Any]]
+) -> list[list[Any]]:
     """The columns as the driver takes them."""
     name = database.dialect.name
     return [field.encoded(column, name) for field, column in zip(fields, columns, strict=True)]
 
 
-def _column(rows: list[Any], field: AnyField) -> list[Any]:
+def _read_column(rows: list[Any], field: AnyField) -> list[Any]:
     try:
         return list(map(attrgetter(field.attname), rows))
     except Exception:  # noqa: BLE001, RUF100 - an attribute is missing: the value-by-value way says which
         return []
 
 
-def _plan(
+def _cached_insert_plan(
     database: Database,
     meta: Meta,
     fields: Fields,
@@ -247,7 +251,7 @@ def _remember_rows(
     journal = active.journal
     for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
         if journal is not None:
-            journal.keep(row)
+            journal.record_state(row)
         row._row = loaded
         if skipping:  # the row may have been there, with other values
             row._read_in = UNKNOWN
@@ -289,7 +293,7 @@ def _remember_back(
         _set_filled(database, meta, rows, stored)
         return
     written = list(zip(*raw, strict=True)) or [()] * len(rows)
-    take(database, rows, fields, written, back, stored)
+    set_returned_values(database, rows, fields, written, back, stored)
 
 
 def _set_filled(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
@@ -314,12 +318,12 @@ def _remember_stored(database: Database, meta: Meta, rows: list[Any], stored: An
     _mark_alias(database, rows)
 
 
-def update(
+def update_instances(
     meta: Meta, given: Sequence[Instance], alias: str, fields: Sequence[str], batch_size: int | None
 ) -> Operation[int]:
     """Write the named fields of all rows, or `StaleObject` where a version is no longer theirs."""
     _check_batch_size(batch_size)
-    columns = _updatable(meta, fields)
+    columns = _resolve_update_fields(meta, fields)
     if any(row.pk is None for row in given):
         raise FieldError(f"bulk_update takes stored instances: one {meta.name} has no key")
     rows = list({id(row): row for row in given}.values())  # twice the same is one write
@@ -346,10 +350,10 @@ def _update_values(
     most = min(batch_size, max(1, PARAMETERS // width))
     written: list[Any] = []
     total = done = 0
-    if version is not None or _piece(len(rows), most) < len(rows):
+    if version is not None or _next_batch_size(len(rows), most) < len(rows):
         yield ATOMIC  # also where one statement turns out to have written a part of its rows
     while done < len(rows):
-        size = _piece(len(rows) - done, most)
+        size = _next_batch_size(len(rows) - done, most)
         part = rows[done : done + size]
         key = ("bulk update", meta, columns, size)
         plan = database.plans.get(key)
@@ -359,7 +363,7 @@ def _update_values(
         params = [
             value
             for row in part
-            for value in (*_known(row, version), *(clean_value(row, f) for f in columns))
+            for value in (*_key_and_version(row, version), *(clean_value(row, f) for f in columns))
         ]
         args = params if plan.bind is None else plan.bind(params)
         try:
@@ -378,14 +382,14 @@ def _update_values(
     # only now: a later batch that fails undoes the former
     for row, given in zip(rows, zip(*[iter(written)] * width, strict=True), strict=True):
         if row._row:
-            remember(row, columns, given[-len(columns) :])
+            remember_values(row, columns, given[-len(columns) :])
             if version is not None:
                 remember_version(row, version, given[len(meta.keys)] + 1)
     return total
 
 
-def _updatable(meta: Meta, names: Sequence[str]) -> Fields:
-    columns = tuple(_field(meta, name) for name in names)
+def _resolve_update_fields(meta: Meta, names: Sequence[str]) -> Fields:
+    columns = tuple(_field_by_name(meta, name) for name in names)
     if not columns or meta.pk in columns or any(key in columns for key in meta.keys):
         raise FieldError("bulk_update needs the names of fields to write, the key not among them")
     if meta.version in columns:
@@ -400,7 +404,7 @@ def _has_expression(row: Instance, columns: Fields) -> bool:
     return any(is_expression(values.get(field.attname)) for field in columns)
 
 
-def _known(row: Instance, version: AnyField | None) -> tuple[Any, ...]:
+def _key_and_version(row: Instance, version: AnyField | None) -> tuple[Any, ...]:
     """The key of a row, and the version that it was read with."""
     keys = tuple([getattr(row, part.attname) for part in row._meta.keys])
     if version is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
 
 
-def update(
+def update_rows(
     query: AnyQuery, values: Mapping[str, Any], *, returning: Sequence[Field[Any]] = ()
 ) -> Operation[Any]:
     """Set columns of all rows; return how many, or the new values of the columns in `returning`."""
@@ -65,7 +65,7 @@ def update(
     return (yield Statement("rows" if back else "count", plan.sql, bound_args(plan, scope.params)))
 
 
-def delete(query: AnyQuery) -> Operation[int]:
+def delete_rows(query: AnyQuery) -> Operation[int]:
     """Delete all rows; raise `ProtectedError` where a foreign key protects one of them."""
     _check_writable(query)
     guarded = has_protectors(query._meta)

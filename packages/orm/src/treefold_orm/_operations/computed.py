@@ -18,7 +18,7 @@ from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
-from treefold_orm._operations.changing import update
+from treefold_orm._operations.changing import update_rows
 
 if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
@@ -35,9 +35,11 @@ def save_computed(
     query = with_key(plain_query(instance._meta, database.alias), instance.pk)
     if version is not None:
         query = query.filter(version.column == given[version] - 1)
-    values = {f.name: given[f] if f in given else _value(instance, f) for f in fields}
+    values = {f.name: given[f] if f in given else _value_to_write(instance, f) for f in fields}
     try:
-        found = yield from update(query, values, returning=_computed(fields, values))
+        found = yield from update_rows(
+            query, values, returning=_select_computed_fields(fields, values)
+        )
     except NO_ANSWER:
         doubt_row(instance)
         raise
@@ -45,7 +47,7 @@ def save_computed(
         raise (yield from row_state.not_written(instance, database.alias))
     for field, value in given.items():
         put_value(instance, field.attname, value)
-    _take(instance, database, fields, values, found[0])
+    _set_computed_values(instance, database, fields, values, found[0])
 
 
 def bulk_update_computed(
@@ -57,7 +59,7 @@ def bulk_update_computed(
     """
     groups: dict[Any, list[Instance]] = {}
     for row in rows:
-        groups.setdefault(_shared(meta, database.alias, row, fields), []).append(row)
+        groups.setdefault(_build_group_key(meta, database.alias, row, fields), []).append(row)
     total = 0
     for row in groups.pop(None, []):
         total += yield from _update_alone(row, database, fields)
@@ -66,7 +68,7 @@ def bulk_update_computed(
     return total
 
 
-def _shared(meta: Meta, alias: str, row: Instance, fields: Sequence[AnyField]) -> Any:
+def _build_group_key(meta: Meta, alias: str, row: Instance, fields: Sequence[AnyField]) -> Any:
     """The common part of equal rows: the expressions and their values, None where a row differs
     in plain values or has a version of its own.
     """
@@ -88,10 +90,10 @@ def _update_alone(row: Instance, database: Database, fields: Sequence[AnyField])
         yield from save_computed(row, database, [*fields, *given], given)
         return 1
     query = with_key(plain_query(row._meta, database.alias), row.pk)
-    values = {field.name: _value(row, field) for field in fields}
-    found = yield from update(query, values, returning=_computed(fields, values))
+    values = {field.name: _value_to_write(row, field) for field in fields}
+    found = yield from update_rows(query, values, returning=_select_computed_fields(fields, values))
     for stored in found:
-        _take(row, database, fields, values, stored)
+        _set_computed_values(row, database, fields, values, stored)
     return len(found)
 
 
@@ -100,8 +102,8 @@ def _update_group(
 ) -> Operation[int]:
     values = {field.name: group[0].__dict__[field.attname] for field in fields}
     query = with_keys(plain_query(meta, database.alias), [row.pk for row in group])
-    found = yield from update(query, values, returning=(*meta.keys, *fields))
-    decoders = [decode for _, _, decode in row_state.codecs(database, meta.keys)]
+    found = yield from update_rows(query, values, returning=(*meta.keys, *fields))
+    decoders = [decode for _, _, decode in row_state.field_codecs(database, meta.keys)]
     stored = {
         tuple([raw if d is None else d(raw) for raw, d in zip(row, decoders, strict=False)]): row
         for row in found
@@ -109,20 +111,20 @@ def _update_group(
     for row in group:
         key = tuple([getattr(row, part.attname) for part in meta.keys])
         if key in stored:
-            _take(row, database, fields, values, stored[key][len(key) :])
+            _set_computed_values(row, database, fields, values, stored[key][len(key) :])
     return len(found)
 
 
-def _value(instance: Instance, field: AnyField) -> Any:
+def _value_to_write(instance: Instance, field: AnyField) -> Any:
     value = instance.__dict__[field.attname]
     return value if row_state.is_expression(value) else row_state.clean_value(instance, field)
 
 
-def _computed(fields: Sequence[AnyField], values: dict[str, Any]) -> list[AnyField]:
+def _select_computed_fields(fields: Sequence[AnyField], values: dict[str, Any]) -> list[AnyField]:
     return [field for field in fields if row_state.is_expression(values[field.name])]
 
 
-def _take(
+def _set_computed_values(
     instance: Instance,
     database: Database,
     fields: Sequence[AnyField],
@@ -132,7 +134,7 @@ def _take(
     """Set the computed values on the instance, and note the values of all written columns."""
     computed = iter(stored)
     raw: list[Any] = []
-    for field, encode, decode in row_state.codecs(database, tuple(fields)):
+    for field, encode, decode in row_state.field_codecs(database, tuple(fields)):
         value = values[field.name]
         if row_state.is_expression(value):
             raw.append(next(computed))
@@ -141,4 +143,4 @@ def _take(
         else:
             raw.append(value if encode is None or value is None else encode(value))
     if instance._row:
-        row_state.remember(instance, tuple(fields), raw)
+        row_state.remember_values(instance, tuple(fields), raw)

@@ -10,8 +10,8 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._fields.meta import Instance
 from treefold_orm._operations.inserting import insert_values
-from treefold_orm._operations.loading import rows
-from treefold_orm._operations.saving import save
+from treefold_orm._operations.loading import fetch_rows
+from treefold_orm._operations.saving import save_instance
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
@@ -36,9 +36,13 @@ def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> L
     return given
 
 
-def find(query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool) -> Operation[Any]:
+def find_row(
+    query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool
+) -> Operation[Any]:
     """The one row that matches, or None."""
-    found = yield from rows(query.filter(**lookups)._slice_rows(None, 2), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(
+        query.filter(**lookups)._slice_rows(None, 2), batch_lazy=batch_lazy
+    )
     if len(found) > 1:
         raise query._meta.model.MultipleObjectsReturned(
             f"More than one {query._meta.name} matches: narrow the lookups"
@@ -52,7 +56,7 @@ def values_of_new(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
         check_untainted(name)
     exact = {name.removesuffix("__exact"): value for name, value in lookups.items()}
     plain = {name: value for name, value in exact.items() if "__" not in name}
-    return {**plain, **{name: _called(value) for name, value in defaults.items()}}
+    return {**plain, **{name: _call_if_callable(value) for name, value in defaults.items()}}
 
 
 def set_values(instance: Instance, defaults: Lookups) -> None:
@@ -60,10 +64,10 @@ def set_values(instance: Instance, defaults: Lookups) -> None:
     for name, value in defaults.items():
         check_untainted(name)
         instance._meta.column_named(name)
-        setattr(instance, name, _called(value))
+        setattr(instance, name, _call_if_callable(value))
 
 
-def create(
+def create_row(
     query: SetOperations[Any, Any], values: dict[str, Any], *, batch_lazy: bool
 ) -> Operation[Any]:
     """A new row, which has all its columns in either half."""
@@ -75,7 +79,7 @@ def get_or_create(
 ) -> Operation[tuple[Any, bool]]:
     """The matching row, or a new one; a row inserted by someone else in between is found again."""
     yield ATOMIC
-    found = yield from find(query, lookups, batch_lazy=batch_lazy)
+    found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
     if found is not None:
         return found, False
     work = insert_values(query, values_of_new(lookups, defaults))
@@ -87,7 +91,7 @@ def get_or_create(
         instance = yield from work
     except UniqueViolation:
         yield Statement("script", "ROLLBACK TO SAVEPOINT creating")
-        found = yield from find(query, lookups, batch_lazy=batch_lazy)
+        found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
         if found is not None:
             return found, False
         raise
@@ -113,9 +117,9 @@ def update_or_create(
     )
     if not created:
         set_values(instance, defaults)
-        yield from save(instance, query._alias, None)
+        yield from save_instance(instance, query._alias, None)
     return instance, created
 
 
-def _called(value: Any) -> Any:
+def _call_if_callable(value: Any) -> Any:
     return value() if callable(value) else value

@@ -64,7 +64,7 @@ class PlanStep:
         return [step.table for step in found if step.table is not None and step.index is None]
 
 
-def explain(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
+def explain_query(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
     """The plan as text, or with `plan` as a tree; `analyze` runs the query to measure it."""
     for name, given in (("plan", plan), ("analyze", analyze)):
         if not isinstance(cast("Any", given), bool):
@@ -76,7 +76,7 @@ def explain(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
     if sqlite:
         found = yield Statement("rows", f"EXPLAIN QUERY PLAN {compiled.sql}", args)
         if plan:
-            return _from_sqlite(found, _tables(compiled.sql))
+            return _from_sqlite(found, _tables_by_alias(compiled.sql))
         return "\n".join(str(row[3]) for row in found)
     options = [word for word, wanted in (("ANALYZE", analyze), ("FORMAT JSON", plan)) if wanted]
     words = f"EXPLAIN ({', '.join(options)})" if options else "EXPLAIN"
@@ -86,7 +86,7 @@ def explain(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
     return "\n".join(str(row[0]) for row in found)
 
 
-def _tables(sql: str) -> dict[str, str | None]:
+def _tables_by_alias(sql: str) -> dict[str, str | None]:
     known: dict[str, str | None] = {name: None for names in _CTE.findall(sql) for name in names}
     known.update((alias, name.replace('""', '"')) for name, alias in _ALIAS.findall(sql))
     return known
@@ -97,9 +97,9 @@ def _from_sqlite(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep
     for row in rows:
         below.setdefault(row[1], []).append(row)
 
-    def step(row: Any) -> PlanStep:
+    def build_step(row: Any) -> PlanStep:
         detail = str(row[3])
-        inner = tuple(step(child) for child in below.get(row[0], ()))
+        inner = tuple(build_step(child) for child in below.get(row[0], ()))
         found = _SQLITE.match(detail)
         if found is None:
             return PlanStep(detail, detail, steps=inner)
@@ -107,7 +107,7 @@ def _from_sqlite(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep
         index = found["index"] or ("primary key" if found["key"] else None)
         return PlanStep(found["kind"], detail, table=table, index=index, steps=inner)
 
-    return PlanStep("QUERY", "QUERY PLAN", steps=tuple(step(row) for row in below.get(0, ())))
+    return PlanStep("QUERY", "QUERY PLAN", steps=tuple(build_step(row) for row in below.get(0, ())))
 
 
 def _from_postgres(node: dict[str, Any]) -> PlanStep:

@@ -21,7 +21,13 @@ from treefold_orm._expressions.steps import (
     Values,
 )
 from treefold_orm._fields.meta import Meta
-from treefold_orm._operations.loading import check_lock, decoded_one, prefetch, refuse_lazy, rows
+from treefold_orm._operations.loading import (
+    check_lock,
+    decode_row,
+    fetch_rows,
+    prefetch_relations,
+    refuse_lazy,
+)
 from treefold_orm._terms.columns import Column
 
 if TYPE_CHECKING:
@@ -29,24 +35,26 @@ if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
 
 
-def get(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """One row, or the model's own exception."""
     plan, args = query._plan_for("get")
     if plan.locks:
         check_lock()
-    found = yield from one(query._meta, plan, args)
+    found = yield from fetch_row_by_plan(query._meta, plan, args)
     if query._prefetches:
-        yield from prefetch([found], query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(
+            [found], query._prefetches, query._alias, batch_lazy=batch_lazy
+        )
     if query._raises_lazy:
         refuse_lazy([found])
     return found
 
 
-def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
+def fetch_row_by_plan(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
     """The one row of a plan; alone in its result, it loads missing columns alone."""
     rows = yield Statement("rows", plan.sql, args)
     if len(rows) == 1:
-        return decoded_one(plan, rows[0])
+        return decode_row(plan, rows[0])
     if not rows:
         raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
     raise meta.model.MultipleObjectsReturned(
@@ -54,27 +62,29 @@ def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
     )
 
 
-def first(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_first_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or None."""
-    found = yield from rows(_in_order(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(
+        _in_order(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy
+    )
     return found[0] if found else None
 
 
 def first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or the model's own exception."""
-    found = yield from rows(query._slice_rows(None, 1), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(query._slice_rows(None, 1), batch_lazy=batch_lazy)
     if not found:
         meta = query._meta
         raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
     return found[0]
 
 
-def last(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_last_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The last row, or None."""
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
     ordered = _in_order(query, "last()").reverse()
-    found = yield from rows(ordered._slice_rows(None, 1), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(ordered._slice_rows(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
@@ -137,5 +147,5 @@ def in_bulk(
             query = with_keys(query, wanted)
         else:
             query = query.filter(**{f"{name}__in": wanted})
-    found = yield from rows(query, batch_lazy=batch_lazy)
+    found = yield from fetch_rows(query, batch_lazy=batch_lazy)
     return {getattr(item, column.attname): item for item in found}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
 
 
-def insert(instance: I, alias: str) -> Operation[I]:
+def insert_instance(instance: I, alias: str) -> Operation[I]:
     """Insert the instance's row; a generated key is set on it."""
     meta = instance._meta
     database = database_for(alias)
@@ -41,20 +41,20 @@ def insert(instance: I, alias: str) -> Operation[I]:
     plan = database.plans.get(("insert", meta, given))
     if plan is None:
         plan = _insert_plan(database, meta, given, fields, returning=() if given else (key,))
-    cleaned = _cleaned(instance, fields)
+    cleaned = _clean_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     if given:
         try:
             yield Statement("count", plan.sql, args)
         except ZoneMismatch as error:
-            raise error.named(field_names(fields)) from None
+            raise error.with_field_name(field_names(fields)) from None
         keep_state(instance)
         instance._row = tuple(args)
     else:
         try:
             rows = yield Statement("rows", plan.sql, args)
         except ZoneMismatch as error:
-            raise error.named(field_names(fields)) from None
+            raise error.with_field_name(field_names(fields)) from None
         place = meta.key_place
         made = rows[0][0]
         put_value(instance, key.attname, made)
@@ -66,7 +66,7 @@ def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
     """Insert a row of these values, tied to the instance that the query belongs to, if any."""
     if query._parent is not None:
         return query._parent._insert_related(values, query._alias)
-    return insert(query._meta.model(**values), query._alias)
+    return insert_instance(query._meta.model(**values), query._alias)
 
 
 def field_names(fields: Iterable[AnyField]) -> list[str]:
@@ -84,7 +84,7 @@ def _stored_in(instance: I, alias: str) -> I:
     return instance
 
 
-def _cleaned(instance: Instance, fields: Fields) -> list[Any]:
+def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
     values = instance.__dict__
     cleaned: list[Any] = []
     for field in fields:
@@ -133,8 +133,8 @@ def _insert_filled(instance: Instance, database: Database, left: Fields) -> Oper
     try:
         rows = yield Statement("rows", plan.sql, args)
     except ZoneMismatch as error:
-        raise error.named(field_names(fields)) from None
-    take(database, [instance], fields, [args], left, rows)
+        raise error.with_field_name(field_names(fields)) from None
+    set_returned_values(database, [instance], fields, [args], left, rows)
 
 
 def by_left_out(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
@@ -145,7 +145,7 @@ def by_left_out(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
     return groups
 
 
-def take(
+def set_returned_values(
     database: Database,
     rows: Sequence[Instance],
     fields: Fields,

@@ -21,15 +21,15 @@ from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._operations.loading import one_by_key, rows
+from treefold_orm._operations.loading import fetch_rows, one_by_key
 from treefold_orm._operations.prefetching import prefetch_missing
-from treefold_orm._operations.row_state import adopt, remember
+from treefold_orm._operations.row_state import adopt_columns, remember_values
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current, open_journal
 from treefold_orm._runtime.run import in_event_loop, run
 
 
-def _refuse(instance: Instance, name: str, hint: str) -> None:
+def _check_lazy_allowed(instance: Instance, name: str, hint: str) -> None:
     if instance._raises_lazy and not _is_async():
         raise NotLoaded(
             f"{instance._meta.name}.{name} is not loaded, and raiseload() lets no attribute load "
@@ -70,23 +70,23 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
         hint = "; the database sets it on insert" if field.db_fills else ""
         raise AttributeError(f"{meta.name}.{field.attname} was never set{hint}")
     batch, journal = instance._batch, open_journal(instance._alias)
-    if journal is not None and journal.mark() is not None:
+    if journal is not None and journal.find_written_journal() is not None:
         batch = None  # nothing that may be undone is kept for the others
     loaded = {} if batch is None else batch.columns.setdefault(field, {})
     if key not in loaded:
-        _refuse(instance, field.name, f"only(..., {field.name!r})")
+        _check_lazy_allowed(instance, field.name, f"only(..., {field.name!r})")
         keys = {key, *_batch_values(instance, meta.pk)} - loaded.keys()
         work = _column_by_key(meta, instance._alias, field, list(keys))
         loaded.update(run(instance._alias, work, f"await instance.aload({field.name!r})"))
     if key not in loaded:
         raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
     raw = loaded[key]
-    decode = field.decoder(_dialect(instance))
+    decode = field.decoder(_dialect_name(instance))
     value = raw if decode is None or raw is None else decode(raw)
     if journal is not None:
-        journal.put(instance, field.attname, value)
+        journal.record_value(instance, field.attname, value)
     instance.__dict__[field.attname] = value
-    remember(instance, (field,), (raw,))
+    remember_values(instance, (field,), (raw,))
     return value
 
 
@@ -94,7 +94,7 @@ def _column_by_key(
     meta: Meta, alias: str, field: Field[Any], keys: list[Any]
 ) -> Operation[dict[Any, Any]]:
     query = with_keys(only_fields(plain_query(meta, alias), [field]), keys)
-    found = yield from rows(query, batch_lazy=False)
+    found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         return {}
     place = (found[0]._shape or meta.columns).index(field)
@@ -109,7 +109,7 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     loaded = {} if batch is None else batch.related.setdefault(name, {})
     if key not in loaded:
         relation.require_one_database()
-        _refuse(instance, name, f".select_related({name!r})")
+        _check_lazy_allowed(instance, name, f".select_related({name!r})")
         keys = {key, *_batch_values(instance, relation.source_field)} - loaded.keys()
         work = one_by_key(relation, list(keys), instance._alias, batch_lazy=True)
         made = run(instance._alias, work, f"await instance.aload({name!r})")
@@ -132,13 +132,13 @@ def _batch_values(instance: Instance, field: Field[Any]) -> set[Any]:
     batch = instance._batch
     if batch is None:
         return set()
-    dialect = _dialect(instance)
+    dialect = _dialect_name(instance)
     if isinstance(field, KeyColumns):
-        return batch.keys(field.parts, [part.decoder(dialect) for part in field.parts])
-    return batch.values(field, field.decoder(dialect))
+        return batch.distinct_keys(field.parts, [part.decoder(dialect) for part in field.parts])
+    return batch.distinct_values(field, field.decoder(dialect))
 
 
-def _dialect(instance: Instance) -> str:
+def _dialect_name(instance: Instance) -> str:
     return database_for(instance._alias).dialect.name
 
 
@@ -169,8 +169,8 @@ def load_names(
     wanted = [meta.fields[name] for name in columns]
     loading = only_fields(plain_query(meta, alias), wanted)
     query = with_keys(loading, [o.pk for o in lacking])
-    found = yield from rows(query, batch_lazy=False)
+    found = yield from fetch_rows(query, batch_lazy=False)
     fresh = {o.pk: o for o in found}
     for instance in lacking:
         if instance.pk in fresh:
-            adopt(instance, fresh[instance.pk], wanted)
+            adopt_columns(instance, fresh[instance.pk], wanted)

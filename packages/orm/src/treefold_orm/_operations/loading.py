@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
-from treefold_orm._base.references import cached, is_cached, owner_reference
+from treefold_orm._base.references import find_cached_related, is_cached, owner_reference
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import with_columns, with_keys, with_values
 from treefold_orm._building.sources import Prefetch, is_sliced, relation_at, source_columns
@@ -44,7 +44,7 @@ def needs_transaction() -> TransactionRequired:
     )
 
 
-def rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
+def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     """All rows."""
     most = query._max_rows
     capped = query if most is None else query._slice_rows(None, most + 1)
@@ -56,9 +56,9 @@ def rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
         raise TooManyRows(
             f"{query._meta.name}: more than {most} rows: page the query or raise limit_rows()"
         )
-    found = decoded(plan, raw, batch_lazy=batch_lazy)
+    found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
         refuse_lazy(found)
     return found
@@ -80,7 +80,7 @@ def refuse_lazy(found: Sequence[Any]) -> None:
                 waiting += items if items and isinstance(items[0], Instance) else ()
 
 
-def prefetch(
+def prefetch_relations(
     instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
 ) -> Operation[None]:
     """Load every relation of `specs` for all instances."""
@@ -98,12 +98,12 @@ def prefetch(
             to_attr = spec.to_attr if final else None
             loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
             if not loaded:
-                yield from attach(
+                yield from attach_related(
                     here, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
                 )
             if final:
                 break
-            here = reached(here, part)
+            here = collect_related(here, part)
 
 
 def needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) -> list[Any]:
@@ -117,10 +117,10 @@ def needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) 
     return needed
 
 
-def reached(instances: list[Any], name: str) -> list[Any]:
+def collect_related(instances: list[Any], name: str) -> list[Any]:
     found: dict[int, Any] = {}
     for instance in instances:
-        value = cached(instance, name)
+        value = find_cached_related(instance, name)
         items = cast("list[Any]", value) if isinstance(value, list) else [value]
         for item in items:
             if item is not None:
@@ -128,7 +128,7 @@ def reached(instances: list[Any], name: str) -> list[Any]:
     return list(found.values())
 
 
-def attach(
+def attach_related(
     instances: list[Any],
     relation: Relation,
     query: AnyQuery | None,
@@ -142,11 +142,13 @@ def attach(
         query = (default_query if relation.to_many else plain_query)(relation.target, alias)
     target = to_attr or f"_cached_{relation.name}"
     if relation.kind == "forward":
-        yield from _forward(instances, relation, query, target, batch_lazy=batch_lazy)
+        yield from _attach_forward(instances, relation, query, target, batch_lazy=batch_lazy)
     elif relation.kind == "reverse":
-        yield from _reverse(instances, relation, query, target, batch_lazy=batch_lazy)
+        yield from _attach_reverse(instances, relation, query, target, batch_lazy=batch_lazy)
     else:
-        yield from _many(instances, relation, query, target, alias, batch_lazy=batch_lazy)
+        yield from _attach_many_to_many(
+            instances, relation, query, target, alias, batch_lazy=batch_lazy
+        )
 
 
 def one_by_key(
@@ -155,33 +157,37 @@ def one_by_key(
     """Load the rows of a to-one relation; return them by the key that they are tied to."""
     field = relation.target_field
     query = with_values(plain_query(relation.target, alias), field, keys)
-    found = yield from rows(query, batch_lazy=batch_lazy)
+    found = yield from fetch_rows(query, batch_lazy=batch_lazy)
     return {getattr(item, field.attname): item for item in found}
 
 
-def _forward(
+def _attach_forward(
     instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
 ) -> Operation[None]:
-    keys, field = _keys(instances, relation), relation.target_field
+    keys, field = _source_keys(instances, relation), relation.target_field
     wanted = set(keys) - {None}
     found: list[Any] = []
     if wanted:
-        found = yield from rows(with_values(query, field, list(wanted)), batch_lazy=batch_lazy)
+        found = yield from fetch_rows(
+            with_values(query, field, list(wanted)), batch_lazy=batch_lazy
+        )
     by_key = dict(zip(map(attrgetter(field.attname), found), found, strict=True))
     for instance, key in zip(instances, keys, strict=True):
         setattr(instance, target, by_key.get(key))
 
 
-def _reverse(
+def _attach_reverse(
     instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
 ) -> Operation[None]:
-    keys = _keys(instances, relation)
+    keys = _source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     field = relation.target_field
     if is_sliced(query):
-        found = yield from _parted(query, field, list(by_key), batch_lazy=batch_lazy)
+        found = yield from _fetch_slice_per_key(query, field, list(by_key), batch_lazy=batch_lazy)
     else:
-        found = yield from rows(with_values(query, field, list(by_key)), batch_lazy=batch_lazy)
+        found = yield from fetch_rows(
+            with_values(query, field, list(by_key)), batch_lazy=batch_lazy
+        )
     owners = dict(zip(keys, instances, strict=True))
     references: dict[Any, Any] = {}
     back = f"_cached_{field.name}"
@@ -198,28 +204,28 @@ def _reverse(
         setattr(instance, target, held if relation.to_many else (held[0] if held else None))
 
 
-def _parted(
+def _fetch_slice_per_key(
     query: Any, field: Field[Any], keys: list[Any], *, batch_lazy: bool
 ) -> Operation[list[Any]]:
     """The slice of the rows of each key."""
     whole = with_values(query._sliced_again(0, None), field, keys)
     plan, args = whole._sliced_again(query._low, query._high)._parted_plan(field)
     raw = yield Statement("rows", plan.sql, args)
-    found = decoded(plan, raw, batch_lazy=batch_lazy)
+    found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
         refuse_lazy(found)
     return found
 
 
-def _keys(instances: list[Any], relation: Relation) -> list[Any]:
+def _source_keys(instances: list[Any], relation: Relation) -> list[Any]:
     """The values of the instances that their rows of the relation name."""
     source = relation.source.pk if relation.kind == "many" else relation.source_field
     return list(map(attrgetter(source.attname), instances))
 
 
-def _many(
+def _attach_many_to_many(
     instances: list[Any],
     relation: Relation,
     query: Any,
@@ -228,10 +234,10 @@ def _many(
     *,
     batch_lazy: bool,
 ) -> Operation[None]:
-    keys = _keys(instances, relation)
+    keys = _source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     if _can_link(query):
-        found = yield from _linked(query, relation, list(by_key), batch_lazy=batch_lazy)
+        found = yield from _fetch_linked_rows(query, relation, list(by_key), batch_lazy=batch_lazy)
     elif is_sliced(query):
         raise FieldError(
             f"Prefetch({relation.name!r}) takes no slice of a query that annotates a window"
@@ -252,16 +258,16 @@ def _can_link(query: Any) -> bool:
     return not any(map(contains_window, notes.values()))
 
 
-def _linked(
+def _fetch_linked_rows(
     query: Any, relation: Relation, keys: list[Any], *, batch_lazy: bool
 ) -> Operation[Iterable[tuple[Any, Any]]]:
     plan, args = query._linked_plan(relation, keys)
     raw = yield Statement("rows", plan.sql, args)
     places = list(map(itemgetter(plan.key_place), raw))
     unique = dict(zip(places, raw, strict=True))  # what is connected to several comes with each
-    found = decoded(plan, list(unique.values()), batch_lazy=batch_lazy)
+    found = decode_rows(plan, list(unique.values()), batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
         refuse_lazy(found)
     items = dict(zip(unique, found, strict=True))
@@ -278,7 +284,7 @@ def _after_links(
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     first, second = relation.source_field, relation.target_field
     links = with_values(plain_query(relation.through, alias), first, keys)
-    pairs = yield from rows(
+    pairs = yield from fetch_rows(
         links._rows_of("tuples", (first.column, second.column), {}), batch_lazy=False
     )
     sources: dict[Any, list[Any]] = {}
@@ -286,11 +292,11 @@ def _after_links(
         sources.setdefault(key, []).append(source)
     if not sources:
         return []
-    found = yield from rows(with_keys(query, list(sources)), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(with_keys(query, list(sources)), batch_lazy=batch_lazy)
     return [(source, item) for item in found for source in sources[item.pk]]
 
 
-def decoded(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[Any]:
+def decode_rows(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[Any]:
     """Results of the rows of a statement."""
     found: list[Any] = (plan.decode_lazy if batch_lazy else plan.decode)(rows)
     if active.journal is not None:
@@ -298,7 +304,7 @@ def decoded(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[Any]:
     return found
 
 
-def decoded_one(plan: Plan, row: Any) -> Any:
+def decode_row(plan: Plan, row: Any) -> Any:
     """The result of one row, alone in its result."""
     found = plan.decode_one(row)
     if active.journal is not None:
@@ -308,7 +314,7 @@ def decoded_one(plan: Plan, row: Any) -> Any:
 
 def mark_read(found: Sequence[Any], journal: Journal) -> None:
     """Note the transaction that rows were read in, where it has written before."""
-    mark = journal.mark()
+    mark = journal.find_written_journal()
     if mark is None or not found or not hasattr(found[0], "_read_in"):
         return
     joined = [name for name in found[0].__dict__ if name.startswith("_cached_")]

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
 
 
-def count(query: AnyQuery) -> Operation[int]:
+def count_rows(query: AnyQuery) -> Operation[int]:
     """The number of rows."""
     plan, args = query._plan_for("count")
     found = yield Statement("rows", plan.sql, args)
     return found[0][0]
 
 
-def exists(query: AnyQuery) -> Operation[bool]:
+def has_rows(query: AnyQuery) -> Operation[bool]:
     """Return True if there is a row."""
     plan, args = query._plan_for("exists")
     return bool((yield Statement("rows", plan.sql, args)))
 
 
-def contains(query: AnyQuery, item: Any) -> Operation[bool]:
+def contains_instance(query: AnyQuery, item: Any) -> Operation[bool]:
     """Return True if the query has the row of an instance."""
     meta = query._meta
     if query._has_step(Values, Combine):
@@ -48,16 +48,16 @@ def contains(query: AnyQuery, item: Any) -> Operation[bool]:
     if query._low or query._high is not None or query._has_step(DistinctOn):
         # further conditions would choose other rows than the slice, so it stands on its own
         query = with_keys(plain_query(meta, query._alias), query)
-    return (yield from exists(with_key(query, item.pk)))
+    return (yield from has_rows(with_key(query, item.pk)))
 
 
-def aggregate(
+def compute_aggregates(
     query: AnyQuery, unnamed: Sequence[Expression], aggregates: Mapping[str, Expression]
 ) -> Operation[dict[str, Any]]:
     """Aggregates over all rows."""
     if not aggregates and not unnamed:
         return {}
-    from treefold_orm._functions.aggregates import named as named_by_default
+    from treefold_orm._functions.aggregates import name_aggregates as named_by_default
 
     scope = query._make_scope()
     scope.over_rows = True

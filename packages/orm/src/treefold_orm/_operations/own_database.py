@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.references import cached
+from treefold_orm._base.references import find_cached_related
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 
@@ -30,7 +30,7 @@ def check_targets(instance: Instance, alias: str) -> None:
     for field in instance._meta.columns:
         if not is_foreign_key(field):
             continue
-        related: Instance | None = cached(instance, field.name)
+        related: Instance | None = find_cached_related(instance, field.name)
         if related is not None and values.get(field.attname) in (None, related.pk):
             check_target(field, related, alias)
 

@@ -22,7 +22,7 @@ from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.statement import Operation
 from treefold_orm._expressions import steps
 from treefold_orm._expressions.nodes import And, ColumnNode, FuncNode, Node, Or, OrderNode, Test
-from treefold_orm._operations.loading import rows as rows_of
+from treefold_orm._operations.loading import fetch_rows as rows_of
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
@@ -57,7 +57,7 @@ class _Term:
         return (self.node.nulls or ("first" if self.node.descending else "last")) == "last"
 
 
-def keyset(
+def fetch_page(
     query: AnyQuery, size: int, *, after: str | None, before: str | None, batch_lazy: bool
 ) -> Operation[Page[Any]]:
     """The page of `size` rows after or before a cursor."""
@@ -70,11 +70,13 @@ def keyset(
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
         raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
-    query, terms = _total(query)
+    query, terms = _make_order_total(query)
     cursor = after if before is None else before
     part: AnyQuery = query
     if cursor is not None:
-        part = _beyond(query, terms, _read(query, terms, cursor), backwards=before is not None)
+        part = _filter_beyond(
+            query, terms, _read(query, terms, cursor), backwards=before is not None
+        )
     if before is not None:
         part = part.reverse()
     found: list[Any] = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
@@ -90,22 +92,22 @@ def keyset(
     )
 
 
-def _total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
+def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
     """The query in an order without ties, which the key completes where it has to."""
     if query._order_step() is None:
         query = query.order_by(*query._meta.ordering)
-    terms = [_term(query, node) for node in query._order_step() or ()]
+    terms = [_build_term(query, node) for node in query._order_step() or ()]
     exprs = [term.node.expr for term in terms]
     held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
     if not any(column.unique and not column.null for column in held):
         missing = [key for key in query._meta.keys if key not in held]
         nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
-        terms += [_term(query, node) for node in nodes]
+        terms += [_build_term(query, node) for node in nodes]
         query = query._add_step(steps.Ordering(tuple(term.node for term in terms)))
     return query, terms
 
 
-def _term(query: AnyQuery, node: OrderNode) -> _Term:
+def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
     expr = node.expr
     if isinstance(expr, ColumnNode) and not expr.hops:
         if expr.column.sensitive:
@@ -130,7 +132,7 @@ def _term(query: AnyQuery, node: OrderNode) -> _Term:
 # -- conditions -----------------------------------------------------------------------------------
 
 
-def _beyond(
+def _filter_beyond(
     query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
 ) -> AnyQuery:
     scope = query._make_scope()
@@ -138,7 +140,7 @@ def _beyond(
     equal: list[Node] = []
     for term, value in zip(terms, values, strict=True):
         param = None if value is None else scope.add_param(value, term.field)
-        further = _further(term, param, backwards=backwards)
+        further = _build_beyond_condition(term, param, backwards=backwards)
         if further is not None:
             branches.append(And((*equal, further)))
         equal.append(Test(term.node.expr, "null" if param is None else "exact", param))
@@ -147,7 +149,7 @@ def _beyond(
     )
 
 
-def _further(term: _Term, param: Any, *, backwards: bool) -> Node | None:
+def _build_beyond_condition(term: _Term, param: Any, *, backwards: bool) -> Node | None:
     """The condition for rows after a value in one column; None where there are none."""
     expr = term.node.expr
     nulls_beyond = term.nulls_last is not backwards
@@ -162,16 +164,16 @@ def _further(term: _Term, param: Any, *, backwards: bool) -> Node | None:
 # -- cursors --------------------------------------------------------------------------------------
 
 
-def _mark(query: AnyQuery, terms: list[_Term]) -> str:
+def _hash_ordering(query: AnyQuery, terms: list[_Term]) -> str:
     words = [(term.name, term.node.descending, term.nulls_last) for term in terms]
     text = repr((query._meta.table_name, words))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
-    values = [_portable(getattr(row, term.name), term) for term in terms]
+    values = [_serialize_value(getattr(row, term.name), term) for term in terms]
     # escapes would make twelve bytes of a character outside of the basic plane, which has four
-    parts = [_mark(query, terms), *values]
+    parts = [_hash_ordering(query, terms), *values]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
     made = base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
     if len(made) > MAX_CURSOR:
@@ -184,7 +186,7 @@ def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
     return made
 
 
-def _portable(value: Any, term: _Term) -> Any:
+def _serialize_value(value: Any, term: _Term) -> Any:
     if isinstance(value, enum.Enum):
         value = value.value
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -210,15 +212,15 @@ def _read(query: AnyQuery, terms: list[_Term], cursor: str) -> list[Any]:
     if not isinstance(found, list):
         raise wrong
     parts = cast("list[Any]", found)
-    if len(parts) != len(terms) + 1 or parts[0] != _mark(query, terms):
+    if len(parts) != len(terms) + 1 or parts[0] != _hash_ordering(query, terms):
         raise wrong
     try:
-        return [_value(term, part) for term, part in zip(terms, parts[1:], strict=True)]
+        return [_parse_value(term, part) for term, part in zip(terms, parts[1:], strict=True)]
     except (ValueError, TypeError, ArithmeticError):
         raise wrong from None
 
 
-def _value(term: _Term, part: Any) -> Any:
+def _parse_value(term: _Term, part: Any) -> Any:
     if part is None:
         return None
     if term.field.internal == "duration" and part.__class__ is int:

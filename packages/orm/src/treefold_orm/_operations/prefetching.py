@@ -15,7 +15,7 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import keep_cache
-from treefold_orm._base.references import cached, is_cached
+from treefold_orm._base.references import find_cached_related, is_cached
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.one_database import check_database
 from treefold_orm._building.own_rows import only_fields, with_columns, with_keys
@@ -23,8 +23,14 @@ from treefold_orm._building.sources import Prefetch, as_prefetch, relation_at, s
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
-from treefold_orm._operations.loading import attach, needed_below, reached, refuse_lazy, rows
-from treefold_orm._operations.row_state import adopt, is_expression
+from treefold_orm._operations.loading import (
+    attach_related,
+    collect_related,
+    fetch_rows,
+    needed_below,
+    refuse_lazy,
+)
+from treefold_orm._operations.row_state import adopt_columns, is_expression
 from treefold_orm._runtime.run import arun, run
 
 
@@ -42,7 +48,7 @@ def prefetch_related_objects(instances: Iterable[Instance], *lookups: str | Pref
         FieldError: the instances are of several models or databases, or one without a key has no
             such rows yet.
     """
-    found, specs, alias = _checked(instances, lookups)
+    found, specs, alias = _check_arguments(instances, lookups)
     if found and specs:
         work = prefetch_missing(found, specs, alias, batch_lazy=True)
         run(alias, work, "await aprefetch_related_objects()")
@@ -52,12 +58,12 @@ async def aprefetch_related_objects(
     instances: Iterable[Instance], *lookups: str | Prefetch
 ) -> None:
     """`prefetch_related_objects` for async code."""
-    found, specs, alias = _checked(instances, lookups)
+    found, specs, alias = _check_arguments(instances, lookups)
     if found and specs:
         await arun(alias, prefetch_missing(found, specs, alias, batch_lazy=False))
 
 
-def _checked(
+def _check_arguments(
     instances: Iterable[Any], lookups: Sequence[Any]
 ) -> tuple[list[Any], list[Prefetch], str]:
     call = "prefetch_related_objects()"
@@ -102,14 +108,14 @@ def prefetch_missing(
         for part in parts[:-1]:
             if here:
                 relation = relation_at(here[0]._meta, part)
-                yield from _load(here, relation, alias, batch_lazy=batch_lazy)
-                here = reached(here, part)
+                yield from _load_relation(here, relation, alias, batch_lazy=batch_lazy)
+                here = collect_related(here, part)
         if here:
             relation = relation_at(here[0]._meta, parts[-1])
             query = spec.query
             if query is not None:
                 query = with_columns(query, needed_below(relation, spec, specs))
-            yield from _load(
+            yield from _load_relation(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
     for item in refusing:  # what they have now is loaded along with them
@@ -117,7 +123,7 @@ def prefetch_missing(
     refuse_lazy(refusing)
 
 
-def _load(
+def _load_relation(
     instances: list[Any],
     relation: Relation,
     alias: str,
@@ -135,14 +141,16 @@ def _load(
     for item in lacking:
         _check_source(item, relation)
         keep_cache(item, to_attr or f"_cached_{relation.name}")
-    yield from attach(lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy)
+    yield from attach_related(
+        lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
+    )
 
 
 def _is_loaded(instance: Instance, relation: Relation) -> bool:
     attname = relation.source_field.attname
     if relation.kind != "forward" or attname not in instance.__dict__:
         return is_cached(instance, relation.name)
-    related = cached(instance, relation.name)  # the key may have changed since
+    related = find_cached_related(instance, relation.name)  # the key may have changed since
     return related is not None and related.pk == instance.__dict__[attname]
 
 
@@ -168,9 +176,9 @@ def load_columns(
         return
     meta = lacking[0]._meta
     loading = only_fields(plain_query(meta, alias), fields)
-    found = yield from rows(with_keys(loading, [o.pk for o in lacking]), batch_lazy=False)
+    found = yield from fetch_rows(with_keys(loading, [o.pk for o in lacking]), batch_lazy=False)
     fresh = {o.pk: o for o in found}
     for instance in lacking:
         if instance.pk not in fresh:
             raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
-        adopt(instance, fresh[instance.pk], fields)
+        adopt_columns(instance, fresh[instance.pk], fields)

@@ -26,7 +26,7 @@ from treefold_orm._building.starting import plain_query
 from treefold_orm._expressions.steps import Lock
 from treefold_orm._fields.meta import Meta, owner_of
 from treefold_orm._fields.relations import ForeignKey
-from treefold_orm._operations.loading import rows
+from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._terms.operators import Condition
 
 if TYPE_CHECKING:
@@ -40,19 +40,19 @@ _Pointer = ForeignKey[Any, Any]
 
 def has_protectors(meta: Meta) -> bool:
     """Return True if a row of the model, or one that its deletion cascades to, may be protected."""
-    meta.registry.settle()
+    meta.registry.settle_targets()
     if not meta.pointers:
         return False
-    return any(_pointers(one, "PROTECT") for one in _cascaded(meta))
+    return any(_foreign_keys_to(one, "PROTECT") for one in _cascaded_models(meta))
 
 
 def check_protected(query: AnyQuery) -> Operation[None]:
     """Raise `ProtectedError` where a row that deleting the query deletes is protected."""
     meta, alias = query._meta, query._alias
     reached = {
-        one: _cascaded(one)
-        for one in _cascaded(meta)
-        if any(_pointers(further, "PROTECT") for further in _cascaded(one))
+        one: _cascaded_models(one)
+        for one in _cascaded_models(meta)
+        if any(_foreign_keys_to(further, "PROTECT") for further in _cascaded_models(one))
     }
     sources: dict[Meta, list[Any]] = {one: [] for one in reached}
     sources[meta].append(query._clear_steps(Lock, (None,)))
@@ -62,21 +62,21 @@ def check_protected(query: AnyQuery) -> Operation[None]:
         if len(circle) > 1 or _points_to_itself(circle[0]):
             yield from _read_keys(circle, sources, alias)
         for one in filter(sources.get, circle):
-            for key in _pointers(one, "CASCADE"):
+            for key in _foreign_keys_to(one, "CASCADE"):
                 if key.meta in reached and key.meta not in circle:
-                    sources[key.meta].append(_pointing(key, sources[one], alias))
-            for key in _pointers(one, "PROTECT"):
+                    sources[key.meta].append(_query_referencing_rows(key, sources[one], alias))
+            for key in _foreign_keys_to(one, "PROTECT"):
                 yield from _look_for(key, sources[one], alias, found, counts)
     if found:
-        raise _protected(meta, found, counts)
+        raise _protected_error(meta, found, counts)
 
 
 def _look_for(
     key: _Pointer, sources: list[Any], alias: str, found: list[Any], counts: dict[str, int]
 ) -> Operation[None]:
-    query = _pointing(key, sources, alias)
+    query = _query_referencing_rows(key, sources, alias)
     first = query.order_by(*key_order(owner_of(key)))._slice_rows(None, SHOWN + 1)
-    protecting = yield from rows(first, batch_lazy=False)
+    protecting = yield from fetch_rows(first, batch_lazy=False)
     if not protecting:
         return
     total = len(protecting)
@@ -87,7 +87,7 @@ def _look_for(
     found += protecting[: SHOWN - len(found)]
 
 
-def _protected(meta: Meta, found: list[Any], counts: dict[str, int]) -> ProtectedError:
+def _protected_error(meta: Meta, found: list[Any], counts: dict[str, int]) -> ProtectedError:
     total = sum(counts.values())
     parts = ", ".join(f"{name}: {number}" for name, number in counts.items())
     model, _, field = next(iter(counts)).partition(".")
@@ -101,7 +101,7 @@ def _protected(meta: Meta, found: list[Any], counts: dict[str, int]) -> Protecte
     )
 
 
-def _pointing(key: _Pointer, sources: list[Any], alias: str) -> Any:
+def _query_referencing_rows(key: _Pointer, sources: list[Any], alias: str) -> Any:
     """The query for the rows whose foreign key is one of the keys of `sources`."""
     conditions = [cast("Condition", key.column.in_(source)) for source in sources]
     condition = functools.reduce(lambda one, other: one | other, conditions)
@@ -118,30 +118,30 @@ def _read_keys(circle: list[Meta], sources: dict[Meta, list[Any]], alias: str) -
             fresh: set[Any] = set()
             for source in given:
                 keys = source._rows_of("flat", (one.pk.column,), {})
-                fresh.update((yield from rows(keys, batch_lazy=False)))
+                fresh.update((yield from fetch_rows(keys, batch_lazy=False)))
             fresh -= known[one]
             known[one] |= fresh
-            for key in _pointers(one, "CASCADE") if fresh else ():
+            for key in _foreign_keys_to(one, "CASCADE") if fresh else ():
                 if key.meta in known:
-                    beneath[key.meta].append(_pointing(key, [list(fresh)], alias))
+                    beneath[key.meta].append(_query_referencing_rows(key, [list(fresh)], alias))
         level = beneath
     for one, keys in known.items():
         sources[one] = [list(keys)] if keys else []
 
 
-def _pointers(meta: Meta, rule: str) -> list[Any]:
+def _foreign_keys_to(meta: Meta, rule: str) -> list[Any]:
     return [k for k in meta.pointers if k.on_delete == rule and k.target is meta and k.is_in_use]
 
 
 def _points_to_itself(meta: Meta) -> bool:
-    return any(key.meta is meta for key in _pointers(meta, "CASCADE"))
+    return any(key.meta is meta for key in _foreign_keys_to(meta, "CASCADE"))
 
 
-def _cascaded(meta: Meta) -> frozenset[Meta]:
+def _cascaded_models(meta: Meta) -> frozenset[Meta]:
     """The model and all whose rows are deleted along with its rows."""
     found, waiting = {meta}, [meta]
     while waiting:
-        for key in _pointers(waiting.pop(), "CASCADE"):
+        for key in _foreign_keys_to(waiting.pop(), "CASCADE"):
             if key.meta not in found:
                 found.add(key.meta)
                 waiting.append(key.meta)

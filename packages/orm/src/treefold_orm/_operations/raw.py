@@ -28,7 +28,7 @@ _TOKENS = re.compile(
 )
 
 
-def bound(sql: Any, values: Mapping[str, Any], alias: str) -> Statement:
+def bind_placeholders(sql: Any, values: Mapping[str, Any], alias: str) -> Statement:
     """Turn `:name` placeholders into the driver's own and put the values in order."""
     if not isinstance(sql, str):
         raise FieldError(f"Raw SQL takes literal text, not {type(sql).__name__}")
@@ -48,7 +48,7 @@ def bound(sql: Any, values: Mapping[str, Any], alias: str) -> Statement:
         if name not in values:
             raise FieldError(f"Raw SQL uses :{name}, which is not given: pass {name}=...")
         pieces.append(sql[position : found.start()])
-        pieces.append(builder.param(len(order), None).text)
+        pieces.append(builder.bind_param(len(order), None).text)
         order.append(values[name])
         used.add(name)
         position = found.end()
@@ -57,11 +57,13 @@ def bound(sql: Any, values: Mapping[str, Any], alias: str) -> Statement:
     pieces.append(sql[position:])
     statement = SQL("")
     statement.text = "".join(pieces)
-    text, slots = builder.finish(statement, dialect)
-    return Statement("rows", text, [_encoded(order[index], dialect.name) for index, _ in slots])
+    text, slots = builder.finish_statement(statement, dialect)
+    return Statement(
+        "rows", text, [_encode_value(order[index], dialect.name) for index, _ in slots]
+    )
 
 
-def _encoded(value: Any, dialect: str) -> Any:
+def _encode_value(value: Any, dialect: str) -> Any:
     if value is None or isinstance(value, (int, float, str, bytes)):
         return value
     if isinstance(value, (list, tuple)) and dialect == "postgres":
@@ -72,11 +74,11 @@ def _encoded(value: Any, dialect: str) -> Any:
     return checked if encode is None else encode(checked)
 
 
-def select(
+def select_instances(
     meta: Meta, alias: str, sql: Any, values: Mapping[str, Any], *, batch_lazy: bool
 ) -> Operation[list[Any]]:
     """Instances from raw SQL; the key must be among the columns."""
-    statement = bound(sql, values, alias)
+    statement = bind_placeholders(sql, values, alias)
     statement.kind = "raw"
     names, rows = yield statement
     by_column = {field.column_name: field for field in meta.columns}
@@ -109,8 +111,10 @@ def _as_queried(row: Any, fields: tuple[Field[Any], ...], dialect: str) -> tuple
     )
 
 
-def _rows(sql: str, values: Mapping[str, Any], alias: str) -> Operation[list[dict[str, Any]]]:
-    statement = bound(sql, values, alias)
+def _fetch_dictionaries(
+    sql: str, values: Mapping[str, Any], alias: str
+) -> Operation[list[dict[str, Any]]]:
+    statement = bind_placeholders(sql, values, alias)
     statement.kind = "raw"
     names, rows = yield statement
     return [dict(zip(names, row, strict=True)) for row in rows]
@@ -122,11 +126,11 @@ def raw(sql: LiteralString, /, *, using: str = "default", **values: Any) -> list
     `sql` is literal text with `:name` placeholders; `values` are bound. It runs where writes may
     run.
     """
-    return run(using, _rows(sql, values, using), "await araw()", write=True)
+    return run(using, _fetch_dictionaries(sql, values, using), "await araw()", write=True)
 
 
 async def araw(
     sql: LiteralString, /, *, using: str = "default", **values: Any
 ) -> list[dict[str, Any]]:
     """`raw` for async code."""
-    return await arun(using, _rows(sql, values, using), write=True)
+    return await arun(using, _fetch_dictionaries(sql, values, using), write=True)

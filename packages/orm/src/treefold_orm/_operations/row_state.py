@@ -18,7 +18,7 @@ from treefold_orm._expressions.resolving import COMPUTED
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._operations.measuring import exists
+from treefold_orm._operations.measuring import has_rows
 from treefold_orm._operations.own_database import shown_key
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def key_of_related(instance: Instance, field: ForeignKey[Any, Any]) -> Any:
     return related.pk
 
 
-def codecs(database: Database, fields: Fields) -> list[tuple[AnyField, Any, Any]]:
+def field_codecs(database: Database, fields: Fields) -> list[tuple[AnyField, Any, Any]]:
     """Fields with their encoders and decoders."""
     name = database.dialect.name
     return [(field, field.encoder(name), field.decoder(name)) for field in fields]
@@ -96,7 +96,7 @@ def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
     shape = instance._shape or meta.columns
     found: list[AnyField] = []
     guessed = instance._read_in is not None and instance._read_in.is_undone
-    for (field, _, decode), raw in zip(codecs(database, shape), instance._row, strict=False):
+    for (field, _, decode), raw in zip(field_codecs(database, shape), instance._row, strict=False):
         if field.attname not in values:
             continue
         value = values[field.attname]
@@ -117,7 +117,7 @@ def loaded_value(instance: Instance, field: AnyField) -> Any:
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 
-def remember(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
+def remember_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
     """Note the current values of the columns, so that `save` writes later changes."""
     keep_state(instance)
     shape = instance._shape or instance._meta.columns
@@ -137,10 +137,10 @@ def remember(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
 def remember_version(instance: Instance, version: AnyField, counted: int) -> None:
     """Set the version that a statement has written, and note it as stored."""
     put_value(instance, version.attname, counted)
-    remember(instance, (version,), (counted,))
+    remember_values(instance, (version,), (counted,))
 
 
-def adopt(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
+def adopt_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
     """Take over columns of a freshly read instance of the same row.
 
     The version that is read with a part of the columns speaks of these alone: an instance that
@@ -161,7 +161,7 @@ def adopt(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
         instance._row, instance._shape = raw, fresh._shape
         instance._read_in = fresh._read_in
     else:
-        remember(instance, shape, raw)
+        remember_values(instance, shape, raw)
         if instance._read_in is None or not instance._read_in.is_undone:
             instance._read_in = fresh._read_in
 
@@ -169,7 +169,7 @@ def adopt(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
 def not_written(instance: Instance, alias: str) -> Operation[StaleObject]:
     """The error for an update that matched no row: it is gone, or has another version."""
     meta, key = instance._meta, shown_key(instance)
-    if meta.version is not None and (yield from exists(own_row(instance, alias))):
+    if meta.version is not None and (yield from has_rows(own_row(instance, alias))):
         return changed_since_read(instance, "apply the change again")
     return StaleObject(
         f"{meta.name} with key {key} was deleted since it was read; save(force_insert=True) "

@@ -18,11 +18,11 @@ from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
-from treefold_orm._operations.changing import delete as delete_rows
+from treefold_orm._operations.changing import delete_rows as delete_rows
 from treefold_orm._operations.computed import save_computed
-from treefold_orm._operations.inserting import field_names, insert
-from treefold_orm._operations.loading import rows
-from treefold_orm._operations.measuring import exists
+from treefold_orm._operations.inserting import field_names, insert_instance
+from treefold_orm._operations.loading import fetch_rows
+from treefold_orm._operations.measuring import has_rows
 from treefold_orm._operations.own_database import check_stored_in, check_targets, shown_key
 from treefold_orm._runtime.connections import database_for, several_databases
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
 
 
-def save(
+def save_instance(
     instance: Instance,
     alias: str,
     update_fields: Sequence[str] | None = None,
@@ -45,7 +45,7 @@ def save(
         if row is not None:
             yield from insert_copy(instance, alias)
         else:
-            yield from insert(instance, alias)
+            yield from insert_instance(instance, alias)
         return
     _check_stored(instance, alias)
     if several_databases():
@@ -62,12 +62,12 @@ def save(
             f"The key of a stored {meta.name} cannot change, got {shown_key(instance)}; "
             "save(force_insert=True) inserts a copy"
         )
-    given = _automatic(instance)
+    given = _automatic_values(instance)
     fields += [field for field in given if field not in fields]
     if any(row_state.is_expression(instance.__dict__.get(field.attname)) for field in fields):
         yield from save_computed(instance, database, fields, given)
     else:
-        yield from _update(instance, database, tuple(fields), given)
+        yield from _update_row(instance, database, tuple(fields), given)
     if update_fields is None and instance._read_in is not None:
         instance._read_in = None
 
@@ -82,7 +82,7 @@ def _check_stored(instance: Instance, alias: str) -> None:
     check_stored_in(instance, alias, remedy)
 
 
-def _automatic(instance: Instance) -> dict[AnyField, Any]:
+def _automatic_values(instance: Instance) -> dict[AnyField, Any]:
     """The values that every update writes by itself; the instance has them once it is written."""
     given: dict[AnyField, Any] = {field: field.get_default() for field in instance._meta.auto_now}
     version = instance._meta.version
@@ -91,7 +91,7 @@ def _automatic(instance: Instance) -> dict[AnyField, Any]:
     return given
 
 
-def _update(
+def _update_row(
     instance: Instance, database: Database, fields: Fields, given: dict[AnyField, Any]
 ) -> Operation[None]:
     meta = instance._meta
@@ -115,15 +115,15 @@ def _update(
         doubt_row(instance)
         raise
     except ZoneMismatch as error:
-        raise error.named(field_names(fields)) from None
+        raise error.with_field_name(field_names(fields)) from None
     if count != 1:
         raise (yield from row_state.not_written(instance, database.alias))
     for field, value in given.items():
         put_value(instance, field.attname, value)
-    row_state.remember(instance, fields, args)
+    row_state.remember_values(instance, fields, args)
 
 
-def delete(instance: Instance, alias: str) -> Operation[int]:
+def delete_instance(instance: Instance, alias: str) -> Operation[int]:
     """Delete the instance's row; one with a version, only as it was read."""
     meta = instance._meta
     if instance.pk is None:
@@ -133,7 +133,7 @@ def delete(instance: Instance, alias: str) -> Operation[int]:
     if version is not None and guarded:
         query = with_value(query, version, row_state.loaded_value(instance, version))
     count = yield from delete_rows(query)
-    if guarded and not count and (yield from exists(row_state.own_row(instance, alias))):
+    if guarded and not count and (yield from has_rows(row_state.own_row(instance, alias))):
         raise row_state.changed_since_read(instance, "delete() it again")
     if alias == instance._alias and instance._row is not None:
         keep_state(instance)
@@ -141,7 +141,9 @@ def delete(instance: Instance, alias: str) -> Operation[int]:
     return count
 
 
-def refresh(instance: Instance, alias: str, names: Sequence[str] | None) -> Operation[None]:
+def refresh_instance(
+    instance: Instance, alias: str, names: Sequence[str] | None
+) -> Operation[None]:
     """Read the row again: the columns that are loaded, or the named ones."""
     meta, values = instance._meta, instance.__dict__
     if instance.pk is None:
@@ -155,20 +157,20 @@ def refresh(instance: Instance, alias: str, names: Sequence[str] | None) -> Oper
     query = row_state.own_row(instance, alias)
     if len(columns) < len(meta.columns):
         query = only_fields(query, columns)
-    found = yield from rows(query, batch_lazy=False)
+    found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
             f"{meta.name} with key {shown_key(instance)} does not exist; it was deleted"
         )
     for name in [*meta.relations] if names is None else related:
-        _forget(instance, name)
+        _forget_relation(instance, name)
     values.pop("_batch", None)  # values loaded with the old row may be outdated too
-    row_state.adopt(instance, found[0], columns)
+    row_state.adopt_columns(instance, found[0], columns)
     if instance._alias != alias:
         instance._alias = alias
 
 
-def _forget(instance: Instance, relation: str) -> None:
+def _forget_relation(instance: Instance, relation: str) -> None:
     cache, field = f"_cached_{relation}", instance._meta.fields.get(relation)
     if isinstance(instance.__dict__.get(cache), list):
         drop_cache(instance, cache)
@@ -198,7 +200,7 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
         if relation.kind != "forward":  # these rows belong to the original
             drop_cache(instance, f"_cached_{relation.name}")
     try:
-        yield from insert(instance, alias)
+        yield from insert_instance(instance, alias)
     except BaseException:  # it is still to become a copy
         for name, value in former.items():
             put_value(instance, name, value)
@@ -220,11 +222,11 @@ def _load_missing(instance: Instance, alias: str, missing: list[Field[Any]]) -> 
             "first"
         )
     key: list[Any] = []
-    for part, _, decode in row_state.codecs(database_for(alias), meta.keys):
+    for part, _, decode in row_state.field_codecs(database_for(alias), meta.keys):
         raw = row_state.loaded_value(instance, part)
         key.append(raw if decode is None else decode(raw))
     query = with_key(plain_query(meta, alias), key[0] if len(key) == 1 else tuple(key))
-    found = yield from rows(only_fields(query, missing), batch_lazy=False)
+    found = yield from fetch_rows(only_fields(query, missing), batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
             f"{meta.name} was deleted, and {names} cannot be loaded for a copy; set them first"

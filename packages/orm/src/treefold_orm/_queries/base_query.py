@@ -50,45 +50,47 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         if len(lookups) == 1 and not conditions:
             ready = by_one(self, lookups)
             if ready is not None:
-                work = fetching.one(self._meta, ready[0], ready[1])
+                work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
-        return run(query._alias, fetching.get(query, batch_lazy=True), "await aget()")
+        return run(query._alias, fetching.fetch_row(query, batch_lazy=True), "await aget()")
 
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
         """`get` for async code."""
         if len(lookups) == 1 and not conditions:
             ready = by_one(self, lookups)
             if ready is not None:
-                return arun(self._alias, fetching.one(self._meta, ready[0], ready[1]))
+                return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
-        return arun(query._alias, fetching.get(query, batch_lazy=False))
+        return arun(query._alias, fetching.fetch_row(query, batch_lazy=False))
 
     def first(self) -> R | None:
         """Return the first row in the query's order (else by key), or None.
 
         Raises `FieldError` for groups without an order.
         """
-        return run(self._alias, fetching.first(self, batch_lazy=True), "await afirst()")
+        return run(self._alias, fetching.fetch_first_row(self, batch_lazy=True), "await afirst()")
 
     def afirst(self) -> Coroutine[Any, Any, R | None]:
         """`first` for async code."""
-        return arun(self._alias, fetching.first(self, batch_lazy=False))
+        return arun(self._alias, fetching.fetch_first_row(self, batch_lazy=False))
 
     def last(self) -> R | None:
         """Return the last row in the query's order (else by key), or None."""
-        return run(self._alias, fetching.last(self, batch_lazy=True), "await alast()")
+        return run(self._alias, fetching.fetch_last_row(self, batch_lazy=True), "await alast()")
 
     def alast(self) -> Coroutine[Any, Any, R | None]:
         """`last` for async code."""
-        return arun(self._alias, fetching.last(self, batch_lazy=False))
+        return arun(self._alias, fetching.fetch_last_row(self, batch_lazy=False))
 
     # -- many rows --------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[R]:
         if self._cache is None:
             self._cache = run(
-                self._alias, loading.rows(self, batch_lazy=True), "`async for`, or await the query"
+                self._alias,
+                loading.fetch_rows(self, batch_lazy=True),
+                "`async for`, or await the query",
             )
         return iter(self._cache)
 
@@ -104,11 +106,11 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
             yield row
 
     def __await__(self) -> Generator[Any, Any, list[R]]:
-        return self._afetch().__await__()
+        return self._afetch_rows().__await__()
 
-    async def _afetch(self) -> list[R]:
+    async def _afetch_rows(self) -> list[R]:
         if self._cache is None:
-            self._cache = await arun(self._alias, loading.rows(self, batch_lazy=False))
+            self._cache = await arun(self._alias, loading.fetch_rows(self, batch_lazy=False))
         return self._cache
 
     @overload
@@ -134,15 +136,15 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     def iterator(self, chunk_size: int = 2000) -> Generator[R]:
         """Yield rows from a database cursor, `chunk_size` at a time, without keeping them."""
         check_blocking("aiterator()")
-        from treefold_orm._queries.streaming import iterate
+        from treefold_orm._queries.streaming import iterate_rows
 
-        return iterate(self, chunk_size)
+        return iterate_rows(self, chunk_size)
 
     def aiterator(self, chunk_size: int = 2000) -> AsyncGenerator[R]:
         """`iterator` for async code."""
-        from treefold_orm._queries.streaming import aiterate
+        from treefold_orm._queries.streaming import aiterate_rows
 
-        return aiterate(self, chunk_size)
+        return aiterate_rows(self, chunk_size)
 
     def keyset(self, size: int, *, after: str | None = None, before: str | None = None) -> Page[R]:
         """Return the page of `size` rows after (or before) a cursor of another page; the first
@@ -154,7 +156,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         from treefold_orm._operations import paging
 
-        work = paging.keyset(self, size, after=after, before=before, batch_lazy=True)
+        work = paging.fetch_page(self, size, after=after, before=before, batch_lazy=True)
         return run(self._alias, work, "await akeyset()")
 
     def akeyset(
@@ -163,48 +165,48 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """`keyset` for async code."""
         from treefold_orm._operations import paging
 
-        work = paging.keyset(self, size, after=after, before=before, batch_lazy=False)
+        work = paging.fetch_page(self, size, after=after, before=before, batch_lazy=False)
         return arun(self._alias, work)
 
     # -- numbers ----------------------------------------------------------------------------------
 
     def count(self) -> int:
         """Return the number of rows."""
-        return run(self._alias, measuring.count(self), "await acount()")
+        return run(self._alias, measuring.count_rows(self), "await acount()")
 
     def acount(self) -> Coroutine[Any, Any, int]:
         """`count` for async code."""
-        return arun(self._alias, measuring.count(self))
+        return arun(self._alias, measuring.count_rows(self))
 
     def exists(self) -> bool:
         """Return whether there is any row."""
-        return run(self._alias, measuring.exists(self), "await aexists()")
+        return run(self._alias, measuring.has_rows(self), "await aexists()")
 
     def aexists(self) -> Coroutine[Any, Any, bool]:
         """`exists` for async code."""
-        return arun(self._alias, measuring.exists(self))
+        return arun(self._alias, measuring.has_rows(self))
 
     def contains(self, item: M) -> bool:
         """Return whether the query has this row."""
-        return run(self._alias, measuring.contains(self, item), "await acontains()")
+        return run(self._alias, measuring.contains_instance(self, item), "await acontains()")
 
     def acontains(self, item: M) -> Coroutine[Any, Any, bool]:
         """`contains` for async code."""
-        return arun(self._alias, measuring.contains(self, item))
+        return arun(self._alias, measuring.contains_instance(self, item))
 
     def aggregate(self, /, *unnamed: Aggregate, **aggregates: Expression) -> dict[str, Any]:
         """Return aggregates over all rows by name: `aggregate(n=Count("id"), top=Max("price"))`.
 
         Without a name, `Max("price")` is called `price__max`.
         """
-        work = measuring.aggregate(self, unnamed, aggregates)
+        work = measuring.compute_aggregates(self, unnamed, aggregates)
         return run(self._alias, work, "await aaggregate()")
 
     def aaggregate(
         self, /, *unnamed: Aggregate, **aggregates: Expression
     ) -> Coroutine[Any, Any, dict[str, Any]]:
         """`aggregate` for async code."""
-        return arun(self._alias, measuring.aggregate(self, unnamed, aggregates))
+        return arun(self._alias, measuring.compute_aggregates(self, unnamed, aggregates))
 
     @overload
     def explain(self, *, plan: Literal[False] = False, analyze: bool = False) -> str: ...
@@ -217,7 +219,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         from treefold_orm._operations import explaining
 
-        work = explaining.explain(self, plan=plan, analyze=analyze)
+        work = explaining.explain_query(self, plan=plan, analyze=analyze)
         return run(self._alias, work, "await aexplain()")
 
     @overload
@@ -232,7 +234,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """`explain` for async code."""
         from treefold_orm._operations import explaining
 
-        return arun(self._alias, explaining.explain(self, plan=plan, analyze=analyze))
+        return arun(self._alias, explaining.explain_query(self, plan=plan, analyze=analyze))
 
     # -- changes to all rows ----------------------------------------------------------------------
 
@@ -241,21 +243,21 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
         A sliced query changes exactly its rows.
         """
-        return run(self._alias, changing.update(self, values), "await aupdate()", write=True)
+        return run(self._alias, changing.update_rows(self, values), "await aupdate()", write=True)
 
     def aupdate(self, /, **values: Any) -> Coroutine[Any, Any, int]:
         """`update` for async code."""
-        return arun(self._alias, changing.update(self, values), write=True)
+        return arun(self._alias, changing.update_rows(self, values), write=True)
 
     def delete(self) -> int:
         """Delete all rows; return how many. Related rows follow their `on_delete`, in the
         database.
         """
-        return run(self._alias, changing.delete(self), "await adelete()", write=True)
+        return run(self._alias, changing.delete_rows(self), "await adelete()", write=True)
 
     def adelete(self) -> Coroutine[Any, Any, int]:
         """`delete` for async code."""
-        return arun(self._alias, changing.delete(self), write=True)
+        return arun(self._alias, changing.delete_rows(self), write=True)
 
     # -- rows in other forms ----------------------------------------------------------------------
 

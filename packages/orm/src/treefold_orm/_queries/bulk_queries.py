@@ -36,8 +36,10 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         from treefold_orm._operations import bulk
 
         given = ignore_conflicts, update_conflicts, update_fields, unique_fields
-        rule = bulk.conflict(self._meta, *given)
-        work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
+        rule = bulk.build_conflict_rule(self._meta, *given)
+        work = bulk.insert_instances(
+            self._meta, rows, self._alias, batch_size=batch_size, rule=rule
+        )
         return run(self._alias, work, "await abulk_create()", write=True)
 
     async def abulk_create(
@@ -55,8 +57,10 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         from treefold_orm._operations import bulk
 
         given = ignore_conflicts, update_conflicts, update_fields, unique_fields
-        rule = bulk.conflict(self._meta, *given)
-        work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
+        rule = bulk.build_conflict_rule(self._meta, *given)
+        work = bulk.insert_instances(
+            self._meta, rows, self._alias, batch_size=batch_size, rule=rule
+        )
         return await arun(self._alias, work, write=True)
 
     def bulk_update(
@@ -71,7 +75,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """
         from treefold_orm._operations import bulk
 
-        work = bulk.update(self._meta, list(instances), self._alias, fields, batch_size)
+        work = bulk.update_instances(self._meta, list(instances), self._alias, fields, batch_size)
         return run(self._alias, work, "await abulk_update()", write=True)
 
     async def abulk_update(
@@ -80,7 +84,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """`bulk_update` for async code."""
         from treefold_orm._operations import bulk
 
-        work = bulk.update(self._meta, list(instances), self._alias, fields, batch_size)
+        work = bulk.update_instances(self._meta, list(instances), self._alias, fields, batch_size)
         return await arun(self._alias, work, write=True)
 
     def in_bulk(
@@ -116,14 +120,14 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         The text must be a literal of the code; values are bound by name. Columns are matched by
         name.
         """
-        from treefold_orm._operations.raw import select
+        from treefold_orm._operations.raw import select_instances
 
-        work = select(self._meta, self._alias, sql, values, batch_lazy=True)
+        work = select_instances(self._meta, self._alias, sql, values, batch_lazy=True)
         return run(self._alias, work, "await araw()")
 
     async def araw(self, sql: Any, /, **values: Any) -> list[M]:
         """`raw` for async code."""
-        from treefold_orm._operations.raw import select
+        from treefold_orm._operations.raw import select_instances
 
-        work = select(self._meta, self._alias, sql, values, batch_lazy=False)
+        work = select_instances(self._meta, self._alias, sql, values, batch_lazy=False)
         return await arun(self._alias, work)

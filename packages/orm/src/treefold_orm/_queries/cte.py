@@ -105,18 +105,18 @@ class CTE(Generic[M, R]):
 
     def __init__(self, query: BaseQuery[M, R]) -> None:
         query = query_of(query)
-        _check(query, "A CTE")
+        _check_cte_query(query, "A CTE")
         values = query._last_step(steps.Values)
         made: AnyQuery = query
         self.model = None
         if values is None:
             self.model = query._meta
             made = _keys_and_notes(query)
-        columns = _columns(made)
+        columns = _collect_columns(made)
         key, params = made._whole_key()
         names = (name for name, _ in columns)
         named = tuple(zip(names, column_fields(made._key), strict=True))
-        unique = 0 if self.model is None or not _once(query) else len(self.model.keys)
+        unique = 0 if self.model is None or not _has_unique_rows(query) else len(self.model.keys)
         self.source = Source(key, named, len(params), unique)
         self.params = tuple(params)
         self.alias = query._alias
@@ -152,12 +152,12 @@ class CTE(Generic[M, R]):
         taken, and a start with `values()`, a slice or a union.
         """
         made: CTE[N, N] = cls.__new__(cls)  # pyright: ignore[reportAssignmentType] - the class is generic over what it is made of
-        made._follow(
+        made._initialize_recursive(
             start, follow, depth=depth, max_depth=max_depth, where=where, carry=dict(carry or {})
         )
         return made
 
-    def _follow(
+    def _initialize_recursive(
         self,
         start: AnyQuery,
         follow: str,
@@ -168,8 +168,8 @@ class CTE(Generic[M, R]):
         carry: dict[str, tuple[Any, Any]],
     ) -> None:
         start = query_of(start)
-        _check(start, "A recursive CTE", whole=True)
-        relation = _relation(start._meta, follow)
+        _check_cte_query(start, "A recursive CTE", whole=True)
+        relation = _find_self_relation(start._meta, follow)
         _check_limit(relation, follow, max_depth, bounded=depth is None and not carry)
         key, params = start._whole_key()
         scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
@@ -181,7 +181,7 @@ class CTE(Generic[M, R]):
             None if where is None else resolve_condition(where, scope.for_related(start._meta))
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
-        carried = _carried(scope, depth, names, carry)
+        carried = _resolve_carry(scope, depth, names, carry)
         fields: list[Field[Any] | None] = [start._meta.pk]
         fields += [INTEGER] * bool(depth or max_depth)
         fields += [begin.field for begin, _ in carried]
@@ -223,7 +223,7 @@ class CTE(Generic[M, R]):
         return f"<CTE of {', '.join(name for name, _ in self.source.columns if name)}>"
 
 
-def _check(query: Any, what: str, *, whole: bool = False) -> None:
+def _check_cte_query(query: Any, what: str, *, whole: bool = False) -> None:
     if not isinstance(query, QueryBuilder):
         raise FieldError(f"{what} takes a query, not {type(query).__name__}")
     found = cast("AnyQuery", query)
@@ -251,7 +251,7 @@ def _keys_and_notes(query: AnyQuery) -> AnyQuery:
     )
 
 
-def _columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
+def _collect_columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
     from treefold_orm._compile.state import replay_steps
 
     columns = replay_steps(query._key).columns
@@ -269,11 +269,11 @@ def _columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
     return columns
 
 
-def _once(query: AnyQuery) -> bool:
+def _has_unique_rows(query: AnyQuery) -> bool:
     return all(step.join.single for step in query._key if isinstance(step, steps.JoinCTE))
 
 
-def _relation(meta: Meta, follow: str) -> Relation:
+def _find_self_relation(meta: Meta, follow: str) -> Relation:
     check_untainted(follow)
     found = meta.relations.get(follow)
     if found is None:
@@ -299,7 +299,7 @@ def _check_limit(relation: Relation, follow: str, max_depth: int | None, *, boun
         )
 
 
-def _carried(
+def _resolve_carry(
     scope: Scope, depth: str | None, names: list[str], carry: dict[str, tuple[Any, Any]]
 ) -> list[tuple[nodes.Expr, nodes.Expr]]:
     begins: dict[str, nodes.Expr] = {}
@@ -319,9 +319,12 @@ def _carried(
         inside = Scope(scope.meta, scope.params, known, database=scope.database)
         nexts = {name: resolve(as_expression(carry[name][1]), inside) for name in begins}
         fields = {name: _carried_as(name, begins[name], nexts[name]) for name in begins}
-        if all(representation_of(fields[n]) == _form(known[n]) for n in begins):
+        if all(representation_of(fields[n]) == _node_representation(known[n]) for n in begins):
             return [
-                (_checked(n, begin, fields[n]), _checked(n, nexts[n], fields[n]))
+                (
+                    _convert_carried_node(n, begin, fields[n]),
+                    _convert_carried_node(n, nexts[n], fields[n]),
+                )
                 for n, begin in begins.items()
             ]
         del scope.params[mark:]
@@ -341,12 +344,12 @@ def _carried_as(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
     return field
 
 
-def _checked(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
+def _convert_carried_node(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
     if any(contains(node) for contains in _NOT_CARRIED):
         raise FieldError(f"carry[{name!r}] cannot hold aggregates or windows")
     made = convert_node(node, field)
     return made if made.field is field else nodes.ConvertNode(field, made, "same")
 
 
-def _form(node: nodes.Expr) -> Any:
+def _node_representation(node: nodes.Expr) -> Any:
     return None if node.field is None else representation_of(node.field)

@@ -109,11 +109,11 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         A `save()` that the model overrides is what inserts it, here and in `get_or_create` and
         `update_or_create`; in their async twins it is `asave()`.
         """
-        return _write(self, "create", creating.create, values)
+        return _run_write(self, "create", creating.create_row, values)
 
     def acreate(self, /, **values: Any) -> Coroutine[Any, Any, M]:
         """`create` for async code."""
-        return _awrite(self, "acreate", creating.create, values)
+        return _arun_write(self, "acreate", creating.create_row, values)
 
     def get_or_create(
         self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
@@ -124,14 +124,14 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         For a model with a field called `defaults`, give them first and without a name.
         """
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
-        return _write(self, "get_or_create", creating.get_or_create, lookups, made)
+        return _run_write(self, "get_or_create", creating.get_or_create, lookups, made)
 
     def aget_or_create(
         self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`get_or_create` for async code."""
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
-        return _awrite(self, "aget_or_create", creating.get_or_create, lookups, made)
+        return _arun_write(self, "aget_or_create", creating.get_or_create, lookups, made)
 
     def update_or_create(
         self,
@@ -147,7 +147,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         """
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
         new = creating.pop_defaults(create_defaults, lookups, "create_defaults")
-        return _write(self, "update_or_create", creating.update_or_create, lookups, made, new)
+        return _run_write(self, "update_or_create", creating.update_or_create, lookups, made, new)
 
     def aupdate_or_create(
         self,
@@ -159,10 +159,10 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         """`update_or_create` for async code."""
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
         new = creating.pop_defaults(create_defaults, lookups, "create_defaults")
-        return _awrite(self, "aupdate_or_create", creating.update_or_create, lookups, made, new)
+        return _arun_write(self, "aupdate_or_create", creating.update_or_create, lookups, made, new)
 
 
-def _write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+def _run_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
     if query._meta.own_saves:
         return _own_call(name)(query, *args)
@@ -170,7 +170,7 @@ def _write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args
     return run(query._alias, work, f"await a{name}()", write=True)
 
 
-def _awrite(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     if query._meta.own_saves:
         return _own_call(name)(query, *args)
     return arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
@@ -294,10 +294,10 @@ class Manager(ManagerMethods[M], Generic[M]):
                 f"from_queryset() takes a subclass of QuerySet, got {queryset_class!r}"
             )
         body: dict[str, Any] = {"_query_class": queryset_class, "__module__": cls.__module__}
-        for name, function in _functions(queryset_class):
+        for name, function in _list_methods(queryset_class):
             only = getattr(function, "queryset_only", None)
             if not hasattr(cls, name) and not (only or (only is None and name.startswith("_"))):
-                body[name] = _delegate(name, function)
+                body[name] = _make_delegate(name, function)
         name = class_name or f"{cls.__name__}From{queryset_class.__name__}"
         return cast("type[Q]", type(name, (cls,), body))
 
@@ -335,7 +335,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         if self._plain and len(lookups) == 1 and not conditions:
             ready = one_exact(self._meta, self._alias, lookups)
             if ready is not None:
-                work = fetching.one(self._meta, ready[0], ready[1])
+                work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
         return self.get_queryset().get(*conditions, **lookups)
 
@@ -343,7 +343,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         if self._plain and len(lookups) == 1 and not conditions:
             ready = one_exact(self._meta, self._alias, lookups)
             if ready is not None:
-                return arun(self._alias, fetching.one(self._meta, ready[0], ready[1]))
+                return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         return self.get_queryset().aget(*conditions, **lookups)
 
     def all(self) -> QuerySet[M]:
@@ -404,19 +404,19 @@ def no_attribute(query: QuerySet[Any], name: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}")
 
 
-def _delegate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _make_delegate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def call_on_queryset(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.get_queryset(), name)(*args, **kwargs)
 
-    return method
+    return call_on_queryset
 
 
-def _functions(kind: type[Any]) -> list[tuple[str, FunctionType]]:
+def _list_methods(kind: type[Any]) -> list[tuple[str, FunctionType]]:
     named = [(name, getattr(kind, name)) for name in dir(kind)]
     return [(name, value) for name, value in named if isinstance(value, FunctionType)]
 
 
-for _name, _function in _functions(QuerySet):
+for _name, _function in _list_methods(QuerySet):
     if not _name.startswith("_"):
-        setattr(ManagerMethods, _name, _delegate(_name, _function))
+        setattr(ManagerMethods, _name, _make_delegate(_name, _function))

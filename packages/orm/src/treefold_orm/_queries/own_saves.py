@@ -31,9 +31,9 @@ def check_half(meta: Meta, name: str) -> None:
         )
 
 
-def _new(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
+def _build_instance(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     parent = query._parent
-    made = query._meta.model(**values) if parent is None else parent._new(values)
+    made = query._meta.model(**values) if parent is None else parent._build_related(values)
     made._alias = query._alias
     return made
 
@@ -45,13 +45,13 @@ def create(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `save()`."""
     check_half(query._meta, "save")
     check_blocking("await acreate()")
-    made = _new(query, values)
+    made = _build_instance(query, values)
     if query._parent is None:
         made.save()
         return made
     with transaction(query._alias):
         made.save()
-        run(query._alias, query._parent._connect(made), "await acreate()", write=True)
+        run(query._alias, query._parent._connect_related(made), "await acreate()", write=True)
     return made
 
 
@@ -63,7 +63,7 @@ def get_or_create(
     check_blocking("await aget_or_create()")
     alias, async_name = query._alias, "await aget_or_create()"
     with transaction(alias):
-        found = run(alias, creating.find(query, lookups, batch_lazy=True), async_name)
+        found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)
         if found is not None:
             return found, False
         values = creating.values_of_new(lookups, defaults)
@@ -71,7 +71,7 @@ def get_or_create(
             with transaction(alias):
                 return create(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = run(alias, creating.find(query, lookups, batch_lazy=True), async_name)
+            found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)
             if found is None:
                 raise
             return found, False
@@ -98,13 +98,13 @@ def update_or_create(
 async def acreate(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `asave()`."""
     check_half(query._meta, "asave")
-    made = _new(query, values)
+    made = _build_instance(query, values)
     if query._parent is None:
         await made.asave()
         return made
     async with transaction(query._alias):
         await made.asave()
-        await arun(query._alias, query._parent._connect(made), write=True)
+        await arun(query._alias, query._parent._connect_related(made), write=True)
     return made
 
 
@@ -115,7 +115,7 @@ async def aget_or_create(
     check_half(query._meta, "asave")
     alias = query._alias
     async with transaction(alias):
-        found = await arun(alias, creating.find(query, lookups, batch_lazy=False))
+        found = await arun(alias, creating.find_row(query, lookups, batch_lazy=False))
         if found is not None:
             return found, False
         values = creating.values_of_new(lookups, defaults)
@@ -123,7 +123,7 @@ async def aget_or_create(
             async with transaction(alias):
                 return await acreate(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = await arun(alias, creating.find(query, lookups, batch_lazy=False))
+            found = await arun(alias, creating.find_row(query, lookups, batch_lazy=False))
             if found is None:
                 raise
             return found, False

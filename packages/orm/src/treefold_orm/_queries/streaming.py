@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, ORMError
-from treefold_orm._base.journal import recorded
+from treefold_orm._base.journal import record_changes
 from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway
 from treefold_orm._operations import loading
 from treefold_orm._operations.loading import mark_read
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
-from treefold_orm._runtime.open_transaction import Transaction, script
+from treefold_orm._runtime.open_transaction import Transaction, execute_statements
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._runtime.transactions import transaction
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
 
 
-def _shared(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
+def _find_open_transaction(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
     """The open transaction that holds the cursor, if there is one."""
     if isinstance(chunk_size, bool) or chunk_size < 1:
         raise FieldError(f"chunk_size={chunk_size!r} must be a number of at least 1")
@@ -40,81 +40,81 @@ def _shared(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
     return None
 
 
-def iterate(query: AnyQuery, chunk_size: int) -> Generator[Any]:
+def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._plan_for("rows")
-    database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
+    database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
-        yield from run(query._alias, loading.rows(query, batch_lazy=True), "aiterator()")
+        yield from run(query._alias, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
         return
-    with _held(database, shared) as session:
-        for chunk in session.rows(plan.sql, args, size=chunk_size):
+    with _hold_session(database, shared) as session:
+        for chunk in session.fetch_chunks(plan.sql, args, size=chunk_size):
             found = plan.decode_lazy(chunk)
             if shared is not None:
                 mark_read(found, shared.journal)
             if query._prefetches:
-                session.run(_prefetched(query, found, shared, batch_lazy=True))
+                session.run(_prefetch_chunk(query, found, shared, batch_lazy=True))
             if query._raises_lazy:
                 loading.refuse_lazy(found)
             yield from found
 
 
-async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
+async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._plan_for("rows")
-    database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
+    database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
-        for item in await arun(query._alias, loading.rows(query, batch_lazy=False)):
+        for item in await arun(query._alias, loading.fetch_rows(query, batch_lazy=False)):
             yield item
         return
     session = shared.session if shared is not None else await database.acheckout(write=False)
-    cursor: Cursor | None = session.acursor(plan.sql, args)
+    cursor: Cursor | None = session.create_cursor(plan.sql, args)
     try:
         if shared is None:
-            begin = database.begin(write=False, isolation=None)
-            await finish_anyway(session.arun(script([begin])))
-        while chunk := await cursor.fetch(chunk_size):
+            begin = database.begin_sql(write=False, isolation=None)
+            await finish_anyway(session.arun(execute_statements([begin])))
+        while chunk := await cursor.fetch_rows(chunk_size):
             found = plan.decode(chunk)
             if shared is not None:
                 mark_read(found, shared.journal)
             if query._prefetches:
-                await session.arun(_prefetched(query, found, shared, batch_lazy=False))
+                await session.arun(_prefetch_chunk(query, found, shared, batch_lazy=False))
             if query._raises_lazy:
                 loading.refuse_lazy(found)
             for item in found:
                 yield item
     except GeneratorExit:  # the caller left, perhaps with its loop, which waits for nothing
-        if shared is None and cursor.abandon():
+        if shared is None and cursor.close_without_waiting():
             cursor = None
         raise
     finally:
         if cursor is not None:
-            await finish_anyway(_released(database, session, cursor, shared))
+            await finish_anyway(_close_stream(database, session, cursor, shared))
 
 
-def _prefetched(
+def _prefetch_chunk(
     query: AnyQuery, found: list[Any], shared: Transaction | None, *, batch_lazy: bool
 ) -> Operation[None]:
-    work = loading.prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
-    return work if shared is None else recorded(work, shared.journal)
+    work = loading.prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    return work if shared is None else record_changes(work, shared.journal)
 
 
 @contextmanager
-def _held(database: Database, shared: Transaction | None) -> Generator[Session]:
+def _hold_session(database: Database, shared: Transaction | None) -> Generator[Session]:
     if shared is not None:
         yield shared.session
         return
     session = database.checkout(write=False)
     try:
-        session.run(script([database.begin(write=False, isolation=None)]))
+        session.run(execute_statements([database.begin_sql(write=False, isolation=None)]))
         yield session
     finally:
         with suppress(ORMError):  # the next caller that takes a broken connection notices
-            session.run(script(["ROLLBACK"]))
+            session.run(execute_statements(["ROLLBACK"]))
         database.checkin(session)
 
 
-async def _released(
+async def _close_stream(
     database: Database, session: Session, cursor: Cursor, shared: Transaction | None
 ) -> None:
     try:
@@ -122,5 +122,5 @@ async def _released(
     finally:
         if shared is None:
             with suppress(ORMError):  # the next caller that takes a broken connection notices
-                await session.arun(script(["ROLLBACK"]))
+                await session.arun(execute_statements(["ROLLBACK"]))
             await database.acheckin(session)

@@ -52,7 +52,9 @@ def taint(mapping: Mapping[str, V]) -> Tainted[V]:
     return Tainted({str(key): value for key, value in mapping.items()})
 
 
-def assign(instance: Instance, data: Mapping[str, Any], *, fields: Sequence[str]) -> list[str]:
+def assign_untrusted_data(
+    instance: Instance, data: Mapping[str, Any], *, fields: Sequence[str]
+) -> list[str]:
     """Set the named fields of an instance from untrusted data; see `Model.assign`."""
     if isinstance(fields, str):
         raise FieldError("assign(fields=...) takes a list of names, not one text")
@@ -110,7 +112,7 @@ class FilterSet:
         resolve_order(Scope(meta, []), cls.ordering)
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self._pairs = _pairs(data)
+        self._pairs = _list_parameters(data)
 
     def conditions(self) -> Q:
         """The conditions the parameters stand for."""
@@ -121,35 +123,35 @@ class FilterSet:
             lookup = self._lookups.get(name)
             if lookup is None:
                 known = ", ".join(sorted(self._lookups)) or "none"
-                raise _wrong(
+                raise _invalid_parameter(
                     self, name, f"is not a parameter of {type(self).__name__}: it takes {known}"
                 )
-            lookups[self._paths[name]] = self._value(lookup, name, texts)
+            lookups[self._paths[name]] = self._parse_parameter(lookup, name, texts)
         return Q(**lookups)
 
-    def _value(self, lookup: Lookup, name: str, texts: list[Any]) -> Any:
+    def _parse_parameter(self, lookup: Lookup, name: str, texts: list[Any]) -> Any:
         field = lookup.field
         if lookup.op in {"in", "range", "has_keys", "has_any_keys"}:
             parts = [part for text in texts for part in str(text).split(",")]
             if len(parts) > self.max_list:
-                raise _wrong(self, name, f"takes at most {self.max_list} values")
-            return [self._parsed(field, name, part) for part in parts]
+                raise _invalid_parameter(self, name, f"takes at most {self.max_list} values")
+            return [self._parse_value(field, name, part) for part in parts]
         if len(texts) != 1:
-            raise _wrong(self, name, "is given more than once")
+            raise _invalid_parameter(self, name, "is given more than once")
         if lookup.op == "isnull":
             if texts[0] not in {"true", "false", True, False}:
-                raise _wrong(self, name, "takes true or false")
+                raise _invalid_parameter(self, name, "takes true or false")
             return texts[0] in {"true", True}
-        return self._parsed(field, name, texts[0])
+        return self._parse_value(field, name, texts[0])
 
-    def _parsed(self, field: Field[Any], name: str, value: Any) -> Any:
+    def _parse_value(self, field: Field[Any], name: str, value: Any) -> Any:
         try:
             return field.parse(value) if isinstance(value, str) else field.coerce(value)
         except FieldValueError as error:
             reason = error.reason
         except (ValueError, TypeError):
             reason = "is not a value of this field"
-        raise _wrong(self, name, reason)
+        raise _invalid_parameter(self, name, reason)
 
     def order(self) -> list[str]:
         """The ordering asked for by the `order` parameter: declared names, `-` for descending."""
@@ -160,24 +162,26 @@ class FilterSet:
         for term in terms:
             if term.removeprefix("-") not in self.ordering or term.startswith("--"):
                 known = ", ".join(self.ordering) or "nothing"
-                raise _wrong(self, "order", f"is wrong: {term!r} cannot order this: use {known}")
+                raise _invalid_parameter(
+                    self, "order", f"is wrong: {term!r} cannot order this: use {known}"
+                )
         return [str(term) for term in terms]
 
     def page(self) -> tuple[int, int]:
         """Offset and size of the page asked for by `page` (from 1) and `page_size`."""
-        number = self._number("page", 1, limit=10**6)
-        size = self._number("page_size", self.page_size, limit=self.max_page_size)
+        number = self._parse_number("page", 1, limit=10**6)
+        size = self._parse_number("page_size", self.page_size, limit=self.max_page_size)
         return (number - 1) * size, size
 
-    def _number(self, name: str, default: int, *, limit: int) -> int:
+    def _parse_number(self, name: str, default: int, *, limit: int) -> int:
         for known, texts in self._pairs:
             if known == name:
                 text = str(texts[0])
                 plain = text.isascii() and text.isdigit() and len(text) <= 9
                 if len(texts) != 1 or not plain or int(text) < 1:
-                    raise _wrong(self, name, "takes a whole number of at least 1")
+                    raise _invalid_parameter(self, name, "takes a whole number of at least 1")
                 if int(text) > limit:
-                    raise _wrong(self, name, f"is at most {limit}")
+                    raise _invalid_parameter(self, name, f"is at most {limit}")
                 return int(text)
         return default
 
@@ -199,7 +203,7 @@ def filter_from(query: Any, data: Mapping[str, Any], *, allow: Mapping[str, Sequ
     return query.filter(made(data).conditions())
 
 
-def _pairs(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+def _list_parameters(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     getlist = getattr(data, "getlist", None)
     pairs: list[tuple[str, list[Any]]] = []
     for key in dict.fromkeys(str(k) for k in data):
@@ -211,5 +215,5 @@ def _pairs(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return pairs
 
 
-def _wrong(owner: FilterSet, name: str, reason: str) -> InvalidParameter:
+def _invalid_parameter(owner: FilterSet, name: str, reason: str) -> InvalidParameter:
     return InvalidParameter(type(owner).__name__, name, reason=reason)

@@ -12,7 +12,7 @@ SYNCHRONOUS = ("normal", "full")
 _FORMS = "give sqlite:///file.sqlite3 or postgresql://user@host/name"
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """Return an address without its user, password and options.
 
     Everything up to the last `@` goes: in a password that is not percent-encoded, the first one may
@@ -31,13 +31,15 @@ def check_address(alias: str, address: str) -> None:
     """
     scheme, found, rest = address.partition("://")
     if not found or not _SCHEME.fullmatch(scheme):
-        raise _wrong(alias, f"is not an address; {_FORMS}")
+        raise _configuration_error(alias, f"is not an address; {_FORMS}")
     if scheme == "sqlite":
         _check_sqlite(alias, rest)
     elif scheme in ("postgres", "postgresql"):
         _check_postgres(alias, address)
     else:
-        raise _wrong(alias, f"has the scheme {scheme!r}, which is not known; {_FORMS}")
+        raise _configuration_error(
+            alias, f"has the scheme {scheme!r}, which is not known; {_FORMS}"
+        )
 
 
 def sqlite_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -71,7 +73,7 @@ def _check_sqlite(alias: str, rest: str) -> None:
     try:
         rest, _ = sqlite_options(rest)
     except ConfigurationError as error:
-        failure = _wrong(alias, f"cannot be used: {error}")
+        failure = _configuration_error(alias, f"cannot be used: {error}")
     else:
         failure = None
     if failure is not None:
@@ -79,12 +81,14 @@ def _check_sqlite(alias: str, rest: str) -> None:
     if rest in (":memory:", "/:memory:"):
         return
     if not rest.startswith("/") or rest == "/":
-        raise _wrong(
+        raise _configuration_error(
             alias, "names no file; give sqlite:///file.sqlite3, or sqlite:////srv/file.sqlite3"
         )
     folder = os.path.dirname(os.path.join(os.getcwd(), rest[1:]))
     if not os.path.isdir(folder):
-        raise _wrong(alias, f"lies in {folder!r}, which is not a folder; make it first")
+        raise _configuration_error(
+            alias, f"lies in {folder!r}, which is not a folder; make it first"
+        )
 
 
 def _check_postgres(alias: str, address: str) -> None:
@@ -97,15 +101,17 @@ def _check_postgres(alias: str, address: str) -> None:
     except ValueError:
         readable, options = False, {}
     if not readable:
-        raise _wrong(
+        raise _configuration_error(
             alias,
-            f"cannot be read ({masked(address)}); percent-encode '/', ':', '@' and '#' in user and"
-            " password, and give the port as a number",
+            f"cannot be read ({mask_address(address)}); percent-encode '/', ':', '@' and '#' in"
+            " user and password, and give the port as a number",
         )
     size = options.get("pool_size", "1")
     if not (size.isascii() and size.isdigit() and 1 <= int(size[:9]) <= 10_000):
-        raise _wrong(alias, f"has pool_size={size!r}; give a whole number from 1 to 10000")
+        raise _configuration_error(
+            alias, f"has pool_size={size!r}; give a whole number from 1 to 10000"
+        )
 
 
-def _wrong(alias: str, message: str) -> ConfigurationError:
+def _configuration_error(alias: str, message: str) -> ConfigurationError:
     return ConfigurationError(f"Database {alias!r} {message}")

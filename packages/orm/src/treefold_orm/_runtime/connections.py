@@ -96,7 +96,7 @@ def configure(
         regex=regex,
         driver_options=driver_options,
     )
-    made = _make(alias, backend, database, options)
+    made = _make_database(alias, backend, database, options)
     previous = _databases.get(alias)
     if previous is not None and previous.outer is not None:
         raise ConfigurationError(
@@ -104,14 +104,14 @@ def configure(
         )
     _databases[alias] = made if _divert is None else _divert(made)
     if previous is not None:
-        _replace(previous)
+        _close_replaced_database(previous)
 
 
 _divert: Callable[[Database], Database] | None = None
 
 
 @contextmanager
-def diverted(function: Callable[[Database], Database]) -> Generator[None]:
+def divert_databases(function: Callable[[Database], Database]) -> Generator[None]:
     """Register the result of `function` for a database, unless one is configured meanwhile."""
     global _divert  # noqa: PLW0603, RUF100 - of the whole process, as the databases are
     former, _divert = _divert, function
@@ -128,23 +128,23 @@ def is_diverted() -> bool:
 
 def made_for(alias: str, address: str) -> Database:
     """Make the database of an address without registering it."""
-    return _make(alias, None, address, _Options())
+    return _make_database(alias, None, address, _Options())
 
 
-def _make(
+def _make_database(
     alias: str,
     backend: Backend | str | None,
     database: str | os.PathLike[str] | None,
     options: _Options,
 ) -> Database:
-    kind, place, named = _split(backend, database)
+    kind, place, named = _parse_database_location(backend, database)
     if kind == "postgres":
         if options.synchronous is not None:
             raise ConfigurationError(
                 "synchronous is an option of SQLite: PostgreSQL has synchronous_commit, to be "
                 "given in server_settings"
             )
-        return _postgres(alias, place, options)
+        return _make_postgres_database(alias, place, options)
     if options.synchronous is not None:
         check_synchronous(options.synchronous)
         named["synchronous"] = options.synchronous
@@ -160,7 +160,7 @@ def _make(
     return SQLiteDatabase(alias, database=place, **given)
 
 
-def unnamed(address: str, *, connect_timeout: float) -> Database:
+def make_unnamed_database(address: str, *, connect_timeout: float) -> Database:
     """Make the PostgreSQL database of an address, which no alias is to name.
 
     Raises:
@@ -172,10 +172,10 @@ def unnamed(address: str, *, connect_timeout: float) -> Database:
         statement_timeout=connect_timeout,
         connect_timeout=connect_timeout,
     )
-    return _postgres("default", address, options)
+    return _make_postgres_database("default", address, options)
 
 
-def _split(
+def _parse_database_location(
     backend: str | None, database: str | os.PathLike[str] | None
 ) -> tuple[Backend, str, dict[str, Any]]:
     place = "" if database is None else os.fspath(database)
@@ -201,7 +201,7 @@ def _split(
     raise ConfigurationError(f"{backend!r} is not a known backend: use 'sqlite' or 'postgres'")
 
 
-def _postgres(alias: str, place: str, options: _Options) -> Database:
+def _make_postgres_database(alias: str, place: str, options: _Options) -> Database:
     try:
         from treefold_orm._drivers.postgres import PostgresDatabase
     except ImportError:
@@ -221,11 +221,11 @@ def _postgres(alias: str, place: str, options: _Options) -> Database:
         place = address._replace(query="&".join(f"{k}={v}" for k, v in query.items())).geturl()
         connect["dsn"] = place
         if host is not None and "sslmode" not in query and "ssl" not in connect:
-            connect["ssl"] = _tls(unquote(host))
+            connect["ssl"] = _choose_tls_mode(unquote(host))
     else:
         connect["database"] = place
         given.setdefault("host", "127.0.0.1")
-        connect.setdefault("ssl", _tls(str(given["host"])))
+        connect.setdefault("ssl", _choose_tls_mode(str(given["host"])))
     return PostgresDatabase(
         alias,
         connect={**connect, **given},
@@ -238,7 +238,7 @@ def _postgres(alias: str, place: str, options: _Options) -> Database:
     )
 
 
-def _tls(host: str) -> Any:
+def _choose_tls_mode(host: str) -> Any:
     if host.startswith("/") or host == "localhost":
         return "prefer"
     import ipaddress
@@ -251,7 +251,7 @@ def _tls(host: str) -> Any:
     return "prefer" if local else ssl.create_default_context()
 
 
-def _replace(previous: Database) -> None:
+def _close_replaced_database(previous: Database) -> None:
     if not previous.in_use:
         return
     import asyncio
@@ -319,7 +319,7 @@ async def aclose_all() -> None:
 
 def _after_fork() -> None:
     for database in _databases.values():
-        database.forget()
+        database.forget_connections()
 
 
 if hasattr(os, "register_at_fork"):

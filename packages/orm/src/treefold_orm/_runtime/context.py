@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from treefold_orm._base.records import Record, record, replaced
+from treefold_orm._base.records import Record, record, replace_parts
 
 if TYPE_CHECKING:
     from treefold_orm._base.journal import Journal
@@ -50,9 +50,9 @@ def is_read_only() -> bool:
 
 
 @contextmanager
-def changed(**changes: object) -> Generator[None]:
+def change_context(**changes: object) -> Generator[None]:
     """Run a block with a changed context."""
-    token = current.set(replaced(current.get() or EMPTY, **changes))
+    token = current.set(replace_parts(current.get() or EMPTY, **changes))
     try:
         yield
     finally:
@@ -64,12 +64,12 @@ def allow_blocking() -> Generator[None]:
     """Allow synchronous calls on an event-loop thread: for start-up code that runs before
     requests do.
     """
-    with changed(blocking=True):
+    with change_context(blocking=True):
         yield
 
 
 @contextmanager
 def read_only() -> Generator[None]:
     """Refuse writes in this block, and let the database refuse them too."""
-    with changed(read_only=True):
+    with change_context(read_only=True):
         yield

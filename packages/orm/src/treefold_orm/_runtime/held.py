@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError, ORMError, TransactionClosed
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import Database, Session, finish_anyway, one
+from treefold_orm._drivers.base import Database, Session, finish_anyway, single_statement
 from treefold_orm._runtime.connections import aliases, database_for
 from treefold_orm._runtime.context import current, is_read_only
 from treefold_orm._runtime.open_transaction import Transaction
@@ -58,24 +58,24 @@ class HeldConnection:
     def __enter__(self) -> Self:
         check_blocking("`async with`")
         held = self._database
-        held.own = self._real.apart()
-        held.session = held.own.checkout(write=True)
+        held.own = self._real.with_own_connections()
+        held.held_session = held.own.checkout(write=True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        own, session = self._database.left()
+        own, session = self._database.release_session()
         own.checkin(session)
         if own is not self._real:
             own.close()
 
     async def __aenter__(self) -> Self:
         held = self._database
-        held.own = self._real.apart()
-        held.session = await held.own.acheckout(write=True)
+        held.own = self._real.with_own_connections()
+        held.held_session = await held.own.acheckout(write=True)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        own, session = self._database.left()
+        own, session = self._database.release_session()
         await finish_anyway(own.acheckin(session))
         if own is not self._real:
             await finish_anyway(own.aclose())
@@ -84,19 +84,19 @@ class HeldConnection:
 
     def run(self, operation: Operation[T]) -> T:
         """Run an operation, in the open transaction if there is one, blocking this thread."""
-        active = self._active()
+        active = self._find_transaction()
         if active is not None:
             return active.run(operation, write=True, read_only=is_read_only())
         return self._database.run(operation, write=True, read_only=False)
 
     async def arun(self, operation: Operation[T]) -> T:
         """Run an operation, in the open transaction if there is one."""
-        active = self._active()
+        active = self._find_transaction()
         if active is not None:
             return await active.arun(operation, write=True, read_only=is_read_only())
         return await self._database.arun(operation, write=True, read_only=False)
 
-    def _active(self) -> Transaction | None:
+    def _find_transaction(self) -> Transaction | None:
         context = current.get()
         return None if context is None else context.transactions.get(self.alias)
 
@@ -108,10 +108,12 @@ class HeldConnection:
         """Call a sync or async function that may query the database, blocking this thread."""
         result = function(*args)
         if inspect.isawaitable(result):
-            return self._database.complete(self._database.session, self._awaited(result))
+            return self._database.run_coroutine(
+                self._database.held_session, self._await_and_leave_loop(result)
+            )
         return result
 
-    async def _awaited(self, work: Awaitable[T]) -> T:
+    async def _await_and_leave_loop(self, work: Awaitable[T]) -> T:
         try:
             return await work
         finally:  # what it asked outside of a transaction went through the pools of this loop
@@ -139,7 +141,7 @@ class _Held(Database):
         self._session: Session | None = None
 
     @property
-    def session(self) -> Session:
+    def held_session(self) -> Session:
         if self._session is None:
             raise TransactionClosed(
                 f"The connection held for database {self.alias!r} is not open: use it inside its "
@@ -147,54 +149,54 @@ class _Held(Database):
             )
         return self._session
 
-    @session.setter
-    def session(self, session: Session) -> None:
+    @held_session.setter
+    def held_session(self, session: Session) -> None:
         self._session = session
 
-    def left(self) -> tuple[Database, Session]:
-        own, session = self.apart(), self.session
+    def release_session(self) -> tuple[Database, Session]:
+        own, session = self.with_own_connections(), self.held_session
         self._session = None
         return own, session
 
-    def apart(self) -> Database:
+    def with_own_connections(self) -> Database:
         return self if self.own is None else self.own
 
-    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
-        return self.apart().complete(session, work)
+    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        return self.with_own_connections().run_coroutine(session, work)
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
-        return self.session.run(operation)
+        return self.held_session.run(operation)
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
-        return await self.session.arun(operation)
+        return await self.held_session.arun(operation)
 
     def checkout(self, *, write: bool) -> Session:
-        return self.session
+        return self.held_session
 
     async def acheckout(self, *, write: bool) -> Session:
-        return self.session
+        return self.held_session
 
     def checkin(self, session: Session) -> None:
         if not session.lost_transaction:  # its end was not reached
             with contextlib.suppress(ORMError):  # report the error that led here
-                session.run(one("ROLLBACK"))
+                session.run(single_statement("ROLLBACK"))
 
     async def acheckin(self, session: Session) -> None:
         if not session.lost_transaction:
             with contextlib.suppress(ORMError):
-                await session.arun(one("ROLLBACK"))
+                await session.arun(single_statement("ROLLBACK"))
 
-    def begin(self, *, write: bool, isolation: str | None) -> str:
-        return self.apart().begin(write=write, isolation=isolation)
+    def begin_sql(self, *, write: bool, isolation: str | None) -> str:
+        return self.with_own_connections().begin_sql(write=write, isolation=isolation)
 
     @property
     def in_use(self) -> bool:
         return self._session is not None
 
-    def _kept(self) -> NoReturn:
+    def _refuse_close(self) -> NoReturn:
         raise RuntimeError(f"The connection held for {self.alias!r} ends with its with block")
 
-    close = aclose = forget = _kept
+    close = aclose = forget_connections = _refuse_close
 
 
 class _HeldTransaction(transaction):
@@ -204,10 +206,10 @@ class _HeldTransaction(transaction):
         super().__init__(database.alias)
         self._database = database
 
-    def _make(self) -> Transaction:
+    def _create_transaction(self) -> Transaction:
         context = current.get()
         if context is not None and self._using in context.transactions:
-            return super()._make()
+            return super()._create_transaction()
         return Transaction(
             self._using,
             parent=None,

@@ -10,8 +10,8 @@ import asyncio
 from urllib.parse import unquote, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import one
-from treefold_orm._runtime.connections import unnamed
+from treefold_orm._drivers.base import single_statement
+from treefold_orm._runtime.connections import make_unnamed_database
 
 _MEND = "mend the URL"
 _REFUSALS = {
@@ -22,7 +22,7 @@ _REFUSALS = {
 }
 
 
-async def refusal(address: str, *, patience: float) -> tuple[str, str]:
+async def try_login(address: str, *, patience: float) -> tuple[str, str]:
     """Log in to a PostgreSQL database and leave again.
 
     Args:
@@ -33,23 +33,23 @@ async def refusal(address: str, *, patience: float) -> tuple[str, str]:
         Why it takes no login and what to do, both empty where it takes one.
     """
     try:
-        database = unnamed(address, connect_timeout=patience)
+        database = make_unnamed_database(address, connect_timeout=patience)
     except ConfigurationError as error:
         return str(error), _MEND
     try:
         async with asyncio.timeout(patience):
-            await database.arun(one("SELECT 1"), write=False, read_only=True)
+            await database.arun(single_statement("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         advice = f"see that it is PostgreSQL and not too busy, or {_MEND}"
         return f"takes no login within {patience:.2g} s", advice
     except ORMError as error:
-        return _said(error, address)
+        return _describe_refusal(error, address)
     finally:
         await database.aclose()
     return "", ""
 
 
-def _said(error: ORMError, address: str) -> tuple[str, str]:
+def _describe_refusal(error: ORMError, address: str) -> tuple[str, str]:
     code: str | None = getattr(error, "code", None)
     if code == "3D000":
         name = unquote(urlsplit(address).path[1:])

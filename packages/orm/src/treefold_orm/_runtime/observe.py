@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from treefold_orm._base.interpreter import calling_line
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._runtime.context import changed
+from treefold_orm._runtime.context import change_context
 from treefold_orm._runtime.recorder import REPEATS, QueryEvent, Recorder
 
 T = TypeVar("T")
@@ -26,17 +26,17 @@ def record_queries(
 ) -> Generator[Recorder]:
     """Record every statement of this block, in this task or thread and those it starts."""
     recorder = Recorder(repeats=repeats, on_repeat=on_repeat)
-    with changed(recorder=recorder):
+    with change_context(recorder=recorder):
         yield recorder
 
 
-def watched(operation: Operation[T], recorder: Recorder) -> Operation[T]:
+def record_statements(operation: Operation[T], recorder: Recorder) -> Operation[T]:
     """The same operation, with each of its statements recorded."""
     source = calling_line()
-    return _timed(operation, recorder, source)
+    return _time_statements(operation, recorder, source)
 
 
-def _timed(operation: Operation[T], recorder: Recorder, source: str) -> Operation[T]:
+def _time_statements(operation: Operation[T], recorder: Recorder, source: str) -> Operation[T]:
     try:
         statement = operation.send(None)
         while True:

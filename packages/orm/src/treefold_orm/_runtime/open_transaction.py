@@ -14,10 +14,10 @@ from treefold_orm._base.errors import (
     ReadOnlyViolation,
     TransactionAborted,
     TransactionClosed,
-    unanswered,
+    unanswered_commit_error,
 )
 from treefold_orm._base.interpreter import calling_line
-from treefold_orm._base.journal import Journal, recorded
+from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers.base import Database, Session
 from treefold_orm._drivers.pool import Pool
@@ -79,23 +79,23 @@ class Transaction:
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction, blocking this thread until it is its turn."""
-        turn = self.turn.take_now() or self.turn.take()
+        turn = self.turn.take_now() or self.turn.take_item()
         try:
-            self._check(write=write, read_only=read_only)
-            return self.session.run(self._recorded(operation, write))
+            self._check_may_run(write=write, read_only=read_only)
+            return self.session.run(self._record_in_journal(operation, write))
         finally:
-            self.turn.give(turn)
+            self.turn.return_item(turn)
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction when it is its turn."""
-        turn = self.turn.take_now() or await self.turn.atake()
+        turn = self.turn.take_now() or await self.turn.atake_item()
         try:
-            self._check(write=write, read_only=read_only)
-            return await self.session.arun(self._recorded(operation, write))
+            self._check_may_run(write=write, read_only=read_only)
+            return await self.session.arun(self._record_in_journal(operation, write))
         finally:
-            self.turn.give(turn)
+            self.turn.return_item(turn)
 
-    def _check(self, *, write: bool, read_only: bool) -> None:
+    def _check_may_run(self, *, write: bool, read_only: bool) -> None:
         self.check_open()
         if write and (read_only or not self.write):
             raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
@@ -122,32 +122,32 @@ class Transaction:
                 "cancelled statement: run the whole block again"
             )
 
-    def _recorded(self, operation: Operation[T], write: bool) -> Operation[T]:
+    def _record_in_journal(self, operation: Operation[T], write: bool) -> Operation[T]:
         journal = self.journal
         try:
-            statement = journal.step(operation.send, None)
+            statement = journal.run_step(operation.send, None)
         except StopIteration as stop:
             return stop.value
         journal.written = journal.written or write
         try:
             if statement is ATOMIC:
-                return (yield from self._saved(operation))
-            return (yield from recorded(operation, journal, statement))
+                return (yield from self._run_in_savepoint(operation))
+            return (yield from record_changes(operation, journal, statement))
         except GeneratorExit:
             self.interrupted = self.interrupted or write
             raise
 
-    def _saved(self, operation: Operation[T]) -> Operation[T]:
+    def _run_in_savepoint(self, operation: Operation[T]) -> Operation[T]:
         name = self.root.next_savepoint()
         journal = Journal(self.journal)
         yield Statement("script", f"SAVEPOINT {name}")
         try:
-            outcome = yield from recorded(operation, journal, atomic=True)
+            outcome = yield from record_changes(operation, journal, atomic=True)
         except GeneratorExit:
-            journal.undo()
+            journal.undo_changes()
             raise
         except BaseException:
-            journal.undo()
+            journal.undo_changes()
             yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
             yield Statement("script", f"RELEASE SAVEPOINT {name}")
             raise
@@ -161,7 +161,7 @@ class Transaction:
         """The statement that opens this transaction or savepoint."""
         if self.parent is not None:
             return f"SAVEPOINT {self.savepoint}"
-        return self.database.begin(write=self.write, isolation=self.isolation)
+        return self.database.begin_sql(write=self.write, isolation=self.isolation)
 
     def ending(self, *, commit: bool) -> Operation[None]:
         """Return the operation that commits or rolls back this transaction.
@@ -182,7 +182,7 @@ class Transaction:
                 outcome = yield Statement("script", sql)
         except ConnectionFailed as error:
             self.in_doubt = self.in_doubt or sends
-            failure = unanswered(error) if sends else error
+            failure = unanswered_commit_error(error) if sends else error
         except GeneratorExit:
             self.in_doubt = self.in_doubt or sends
             raise
@@ -210,7 +210,7 @@ class Transaction:
         """
         self.state = State.CLOSED
         if not commit:
-            self.journal.undo()
+            self.journal.undo_changes()
             return []
         self.journal.close()
         if self.parent is not None and self.parent is not self.database.outer:
@@ -223,10 +223,10 @@ class Transaction:
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
-        self.journal.undo(in_doubt=self.in_doubt)
+        self.journal.undo_changes(in_doubt=self.in_doubt)
 
 
-def script(statements: list[str]) -> Operation[None]:
+def execute_statements(statements: list[str]) -> Operation[None]:
     """The operation of statements without arguments."""
     for sql in statements:
         yield Statement("script", sql)

@@ -14,8 +14,8 @@ from treefold_orm._base.errors import SyncCallInAsync
 from treefold_orm._base.statement import Operation
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
-from treefold_orm._runtime.observe import watched
-from treefold_orm._runtime.spans import factories, traced
+from treefold_orm._runtime.observe import record_statements
+from treefold_orm._runtime.spans import factories, trace_statements
 
 T = TypeVar("T")
 
@@ -38,12 +38,12 @@ def run(alias: str, operation: Operation[T], async_name: str, *, write: bool = F
     if interpreter.running_loop() is not None:
         check_blocking(async_name)
     if factories:
-        operation = traced(operation, database_for(alias).name)
+        operation = trace_statements(operation, database_for(alias).name)
     context = current.get()
     if context is None:
         return database_for(alias).run(operation, write=write, read_only=False)
     if context.recorder is not None:
-        operation = watched(operation, context.recorder)
+        operation = record_statements(operation, context.recorder)
     transaction = context.transactions.get(alias)
     if transaction is not None:
         return transaction.run(operation, write=write, read_only=context.read_only)
@@ -53,12 +53,12 @@ def run(alias: str, operation: Operation[T], async_name: str, *, write: bool = F
 def arun(alias: str, operation: Operation[T], *, write: bool = False) -> Coroutine[Any, Any, T]:
     """Run an operation; return an awaitable."""
     if factories:
-        operation = traced(operation, database_for(alias).name)
+        operation = trace_statements(operation, database_for(alias).name)
     context = current.get()
     if context is None:
         return database_for(alias).arun(operation, write=write, read_only=False)
     if context.recorder is not None:
-        operation = watched(operation, context.recorder)
+        operation = record_statements(operation, context.recorder)
     transaction = context.transactions.get(alias)
     if transaction is not None:
         return transaction.arun(operation, write=write, read_only=context.read_only)

@@ -46,10 +46,11 @@ class Sandbox(Database):
             own.journal.single = True
             return await own.arun(operation, write=write)
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
+    def _refuse_direct_use(self, *_: object, **__: object) -> NoReturn:
         raise RuntimeError(f"Database {self.alias!r} is in a sandbox and has one connection only")
 
-    apart = complete = checkout = acheckout = checkin = acheckin = begin = _refuse
+    with_own_connections = run_coroutine = begin_sql = _refuse_direct_use
+    checkout = acheckout = checkin = acheckin = _refuse_direct_use
 
     @property
     def in_use(self) -> bool:
@@ -61,8 +62,8 @@ class Sandbox(Database):
     async def aclose(self) -> None:
         """Nothing, as `close`."""
 
-    def forget(self) -> None:
-        self.real.forget()
+    def forget_connections(self) -> None:
+        self.real.forget_connections()
 
 
 @contextmanager
@@ -78,12 +79,12 @@ def sandbox(*names: str) -> Generator[None]:
         raise ConfigurationError("No database is configured: call configure() first")
     with ExitStack() as stack:
         for alias in chosen:
-            stack.enter_context(_sandboxed(database_for(alias)))
+            stack.enter_context(_open_sandbox(database_for(alias)))
         yield
 
 
 @contextmanager
-def _sandboxed(real: Database) -> Generator[None]:
+def _open_sandbox(real: Database) -> Generator[None]:
     held = _Held(real)
     made = Sandbox(real, held.opened.result())
     _databases[real.alias] = made
@@ -92,7 +93,7 @@ def _sandboxed(real: Database) -> Generator[None]:
     finally:
         if _databases.get(real.alias) is made:
             _databases[real.alias] = real
-        held.release()
+        held.release_transaction()
 
 
 class _Held:
@@ -102,16 +103,18 @@ class _Held:
         self.opened: Future[Transaction] = Future()
         self._real = real
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._hold()), name="treefold-sandbox", daemon=True
+            target=lambda: asyncio.run(self._hold_transaction()),
+            name="treefold-sandbox",
+            daemon=True,
         )
         self._thread.start()
 
-    def release(self) -> None:
+    def release_transaction(self) -> None:
         """Roll back, and wait until that is done."""
         self._loop.call_soon_threadsafe(self._done.set)
         self._thread.join()
 
-    async def _hold(self) -> None:
+    async def _hold_transaction(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         try:

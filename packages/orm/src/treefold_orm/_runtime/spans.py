@@ -30,28 +30,30 @@ factories: list[SpanFactory] = []
 """In use now; each statement has a span of each."""
 
 
-def observe(factory: SpanFactory) -> Callable[[], None]:
+def add_span_factory(factory: SpanFactory) -> Callable[[], None]:
     """Open a span around every statement from here on; return a function that stops it."""
     factories.append(factory)
 
-    def stop() -> None:
+    def remove_span_factory() -> None:
         if factory in factories:
             factories.remove(factory)
 
-    return stop
+    return remove_span_factory
 
 
-def traced(operation: Operation[T], system: str) -> Operation[T]:
+def trace_statements(operation: Operation[T], system: str) -> Operation[T]:
     """Return the same operation with a span around each of its statements.
 
     Args:
         operation: an operation that has not begun.
         system: the name of the database, which becomes the attribute `db.system.name`.
     """
-    return _traced(operation, "postgresql" if system == "postgres" else system, copy_context())
+    return _trace_in_context(
+        operation, "postgresql" if system == "postgres" else system, copy_context()
+    )
 
 
-def _traced(operation: Operation[T], system: str, context: Context) -> Operation[T]:
+def _trace_in_context(operation: Operation[T], system: str, context: Context) -> Operation[T]:
     outcome: Any
     try:
         statement = operation.send(None)

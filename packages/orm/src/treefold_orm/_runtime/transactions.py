@@ -18,11 +18,11 @@ from contextvars import Token
 from typing import Any, Literal, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, TransactionConflict
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import replace_parts
 from treefold_orm._drivers.base import finish_anyway
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import EMPTY, Context, current
-from treefold_orm._runtime.open_transaction import State, Transaction, script
+from treefold_orm._runtime.open_transaction import State, Transaction, execute_statements
 from treefold_orm._runtime.run import check_blocking
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         self._rollback = rollback
         self._open: list[tuple[Transaction, Token[Context | None], str | None]] = []
 
-    def _make(self) -> Transaction:
+    def _create_transaction(self) -> Transaction:
         if self._retries:
             raise FieldError(
                 "retries works on a decorated function: a with block cannot be run again"
@@ -89,16 +89,16 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             database=database,
         )
 
-    def _enter(self, made: Transaction, turn: str | None) -> Transaction:
+    def _push_transaction(self, made: Transaction, turn: str | None) -> Transaction:
         context = current.get() or EMPTY
         made.state = State.OPEN
         token = current.set(
-            replaced(context, transactions={**context.transactions, self._using: made})
+            replace_parts(context, transactions={**context.transactions, self._using: made})
         )
         self._open.append((made, token, turn))
         return made
 
-    def _leave(self) -> tuple[Transaction, str | None]:
+    def _pop_transaction(self) -> tuple[Transaction, str | None]:
         """The transaction to end: the one of this task or thread, where several use this object."""
         context = current.get()
         mine = None if context is None else context.transactions.get(self._using)
@@ -112,37 +112,37 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     def __enter__(self) -> Transaction:
         check_blocking("`async with transaction():`")
-        made, turn = self._make(), None
+        made, turn = self._create_transaction(), None
         if made.parent is not None:
-            turn = made.parent.turn.take()
+            turn = made.parent.turn.take_item()
             made.session = made.parent.session
         else:
             made.session = made.database.checkout(write=made.write)
         try:
-            made.session.run(script([made.begin_sql()]))
+            made.session.run(execute_statements([made.begin_sql()]))
         except BaseException:
             self._give_back(made, turn)
             raise
-        return self._enter(made, turn)
+        return self._push_transaction(made, turn)
 
     def _give_back(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
-            made.parent.turn.give(turn)
+            made.parent.turn.return_item(turn)
         else:
             made.database.checkin(made.session)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        made, turn = self._leave()
+        made, turn = self._pop_transaction()
         commit = error is None and not made.rollback_only
         hooks: list[Callable[[], Any]] = []
         own: str | None = None
         try:
-            own = made.turn.take()
-            hooks = self._end(made, commit=commit, failed=error is not None)
+            own = made.turn.take_item()
+            hooks = self._end_transaction(made, commit=commit, failed=error is not None)
         finally:
             made.closed()
             if own is not None:
-                made.turn.give(own)
+                made.turn.return_item(own)
             self._give_back(made, turn)
         for hook in hooks:
             result = hook()
@@ -150,49 +150,51 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 result.close()
                 raise TypeError(f"{hook!r} is async: register it in an async transaction")
 
-    def _end(self, made: Transaction, *, commit: bool, failed: bool) -> list[Callable[[], Any]]:
+    def _end_transaction(
+        self, made: Transaction, *, commit: bool, failed: bool
+    ) -> list[Callable[[], Any]]:
         try:
             made.session.run(made.ending(commit=commit))
         except BaseException:
             if not failed:
-                self._undo(made)
+                self._roll_back_quietly(made)
                 raise
             return []  # the error that ended the block matters more than the broken connection
         return made.finished(commit=commit)
 
-    def _undo(self, made: Transaction) -> None:
+    def _roll_back_quietly(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # report the failed commit
             made.session.run(made.ending(commit=False))
 
     # -- async ------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Transaction:
-        made, turn = self._make(), None
+        made, turn = self._create_transaction(), None
         if made.parent is not None:
-            turn = await made.parent.turn.atake()
+            turn = await made.parent.turn.atake_item()
             made.session = made.parent.session
         else:
             made.session = await made.database.acheckout(write=made.write)
         try:
-            await finish_anyway(made.session.arun(script([made.begin_sql()])))
+            await finish_anyway(made.session.arun(execute_statements([made.begin_sql()])))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
-                await finish_anyway(self._abandon(made))
+                await finish_anyway(self._aroll_back_quietly(made))
             await finish_anyway(self._agive_back(made, turn))
             raise
-        return self._enter(made, turn)
+        return self._push_transaction(made, turn)
 
     async def _agive_back(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
-            made.parent.turn.give(turn)
+            made.parent.turn.return_item(turn)
         else:
             await made.database.acheckin(made.session)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        made, turn = self._leave()
+        made, turn = self._pop_transaction()
         commit = error is None and not made.rollback_only
         hooks: list[Callable[[], Any]] = []
-        work = self._aend(made, turn, hooks, commit=commit, failed=error is not None)
+        work = self._aend_transaction(made, turn, hooks, commit=commit, failed=error is not None)
         try:
             await finish_anyway(work)
         finally:  # a cancelled task has committed all the same
@@ -201,7 +203,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 if inspect.isawaitable(result):
                     await result
 
-    async def _aend(
+    async def _aend_transaction(
         self,
         made: Transaction,
         turn: str | None,
@@ -212,22 +214,22 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
     ) -> None:
         own: str | None = None
         try:
-            own = await made.turn.atake()
+            own = await made.turn.atake_item()
             try:
                 await made.session.arun(made.ending(commit=commit))
             except Exception:
                 if not failed:
-                    await self._abandon(made)
+                    await self._aroll_back_quietly(made)
                     raise
             else:
                 hooks += made.finished(commit=commit)
         finally:
             made.closed()
             if own is not None:
-                made.turn.give(own)
+                made.turn.return_item(own)
             await self._agive_back(made, turn)
 
-    async def _abandon(self, made: Transaction) -> None:
+    async def _aroll_back_quietly(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # report the error that led here
             await made.session.arun(made.ending(commit=False))
 
@@ -247,30 +249,30 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def awrapper(*args: Any, **kwargs: Any) -> Any:
+            async def acall_in_transaction(*args: Any, **kwargs: Any) -> Any:
                 for attempt in itertools.count(1):
                     try:
                         async with transaction(self._using, **options):
                             return await function(*args, **kwargs)
                     except TransactionConflict:
-                        if attempt == attempts or self._nested():
+                        if attempt == attempts or self._is_in_transaction():
                             raise
 
-            return cast("F", awrapper)
+            return cast("F", acall_in_transaction)
 
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def call_in_transaction(*args: Any, **kwargs: Any) -> Any:
             for attempt in itertools.count(1):
                 try:
                     with transaction(self._using, **options):
                         return function(*args, **kwargs)
                 except TransactionConflict:
-                    if attempt == attempts or self._nested():
+                    if attempt == attempts or self._is_in_transaction():
                         raise
 
-        return cast("F", wrapper)
+        return cast("F", call_in_transaction)
 
-    def _nested(self) -> bool:
+    def _is_in_transaction(self) -> bool:
         context = current.get()
         return context is not None and self._using in context.transactions
 
@@ -307,7 +309,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
 class _Detached:
     def __enter__(self) -> None:
-        self._token = current.set(replaced(current.get() or EMPTY, transactions={}))
+        self._token = current.set(replace_parts(current.get() or EMPTY, transactions={}))
 
     def __exit__(self, *_: object) -> None:
         current.reset(self._token)

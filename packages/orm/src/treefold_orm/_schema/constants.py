@@ -69,7 +69,7 @@ def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> 
     """Write a condition or expression over the columns of one row, with its values as literals."""
     scope = Scope(meta, [])
     frozen = resolve_condition(item, scope) if isinstance(item, Condition) else resolve(item, scope)
-    return _written(meta, frozen, scope, dialect)
+    return _render_node(meta, frozen, scope, dialect)
 
 
 class _Listing(SQLite):
@@ -86,7 +86,7 @@ class _Listing(SQLite):
 _LISTING = _Listing()
 
 
-def _written(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
+def _render_node(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
     builder = Builder()
     if dialect.name == "sqlite":
         dialect = _LISTING
@@ -99,11 +99,11 @@ def _written(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
     for place in range(1, len(pieces), 2):
         index, encode = builder._slots[int(pieces[place])]
         value = builder.consts[-index - 1] if index < 0 else scope.params[index]
-        pieces[place] = literal(_encoded(value, encode, dialect), dialect)
+        pieces[place] = literal(_encode_value(value, encode, dialect), dialect)
     return "".join(pieces)
 
 
-def _encoded(value: Any, encode: Any, dialect: Dialect) -> Any:
+def _encode_value(value: Any, encode: Any, dialect: Dialect) -> Any:
     if encode is None or value is None:
         return value
     if dialect.name == "postgres" and isinstance(value, _MOMENTS):
@@ -140,7 +140,7 @@ def reads_columns(meta: Meta, value: Any) -> bool:
     if not isinstance(value, Expression):
         return False
     try:
-        return _holds(resolve(value, Scope(meta, [])), _OF_ROWS)
+        return _contains_node(resolve(value, Scope(meta, [])), _OF_ROWS)
     except FieldError as error:
         raise ModelError(f"{meta.name}: {error}") from None
 
@@ -164,7 +164,7 @@ def _value_sql(
             value = field.clean(given)
         except FieldValueError as error:
             raise ModelError(f"{where} {error.reason}") from None
-        text = literal(_encoded(value, field.encoder(dialect.name), dialect), dialect)
+        text = literal(_encode_value(value, field.encoder(dialect.name), dialect), dialect)
         array = isinstance(value, list) and field.internal == "array"
         return f"{text}::{field.column_type(dialect.name)}" if array else text
     scope = Scope(meta, [])
@@ -172,16 +172,18 @@ def _value_sql(
         node = convert_for_column(resolve(given, scope), field)
     except FieldError as error:
         raise ModelError(f"{where} cannot be used: {error}") from None
-    if _holds(node, refused):
+    if _contains_node(node, refused):
         what = "columns, aggregates" if ColumnNode in refused else "aggregates"
         raise ModelError(f"{where} cannot look at {what} or other rows")
-    return f"({_written(meta, node, scope, dialect)})"
+    return f"({_render_node(meta, node, scope, dialect)})"
 
 
-def _holds(node: Node, kinds: tuple[type[Node], ...]) -> bool:
+def _contains_node(node: Node, kinds: tuple[type[Node], ...]) -> bool:
     if isinstance(node, SchemaSQLNode):
         return ColumnNode in kinds and bool(node.columns)
-    return isinstance(node, kinds) or any(_holds(child, kinds) for child in children_of(node))
+    return isinstance(node, kinds) or any(
+        _contains_node(child, kinds) for child in children_of(node)
+    )
 
 
 def literal(value: Any, dialect: Dialect) -> str:

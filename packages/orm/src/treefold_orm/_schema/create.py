@@ -47,13 +47,15 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[records.SchemaO
         made.append(records.CreateExtension("btree_gist"))
     while tables:
         ready = [
-            t for t in tables.values() if all(_settled(k, t, done, names) for k in t.foreign_keys)
+            t
+            for t in tables.values()
+            if all(_is_target_ready(k, t, done, names) for k in t.foreign_keys)
         ]
         table = (ready or list(tables.values()))[0]
         kept = [
             k
             for k in table.foreign_keys
-            if dialect.name == "sqlite" or _settled(k, table, done, names)
+            if dialect.name == "sqlite" or _is_target_ready(k, table, done, names)
         ]
         later += [
             records.AddForeignKey(table.name, key) for key in table.foreign_keys if key not in kept
@@ -77,20 +79,20 @@ def _refuse_equal_names(tables: dict[str, records.TableDef]) -> None:
                 )
 
 
-def _settled(
+def _is_target_ready(
     key: records.ForeignKeyDef, table: records.TableDef, done: set[str], names: set[str]
 ) -> bool:
     return key.target in done or key.target == table.name or key.target not in names
 
 
-def _metas(models: tuple[type[Model], ...]) -> list[Meta]:
-    registry.settle()
+def _collect_metas(models: tuple[type[Model], ...]) -> list[Meta]:
+    registry.settle_targets()
     if not models:
-        return registry.entered()
+        return registry.list_space_models()
     found = [model._meta for model in models]
     for meta in registry:  # tables that connect the given models belong to them
         if meta.auto_created and any(
-            many.meta in found and _connects(meta, many.meta)
+            many.meta in found and _is_through_model_of(meta, many.meta)
             for m in found
             for many in m.many.values()
         ):
@@ -98,7 +100,7 @@ def _metas(models: tuple[type[Model], ...]) -> list[Meta]:
     return found
 
 
-def _connects(through: Meta, source: Meta) -> bool:
+def _is_through_model_of(through: Meta, source: Meta) -> bool:
     return through.model.__qualname__.startswith(f"{source.model.__qualname__}_") and (
         (through.space, through.model.__module__) == (source.space, source.model.__module__)
     )
@@ -107,7 +109,7 @@ def _connects(through: Meta, source: Meta) -> bool:
 _CREATING = 0x74_72_65_65  # a number of our own: who holds it creates tables
 
 
-def _create(metas: list[Meta], alias: str) -> Generated[None]:
+def _create_tables(metas: list[Meta], alias: str) -> Generated[None]:
     yield ATOMIC
     dialect = database_for(alias).dialect
     metas = [meta for meta in metas if meta.managed]
@@ -123,13 +125,15 @@ def _create(metas: list[Meta], alias: str) -> Generated[None]:
                 "Python with another SQLite, or PostgreSQL"
             )
     for operation in operations:
-        if isinstance(operation, records.AddForeignKey) and (yield from _exists(operation)):
+        if isinstance(operation, records.AddForeignKey) and (
+            yield from _foreign_key_exists(operation)
+        ):
             continue
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
 
-def _exists(operation: records.AddForeignKey) -> Generated[bool]:
+def _foreign_key_exists(operation: records.AddForeignKey) -> Generated[bool]:
     found = yield Statement(
         "rows",
         "SELECT 1 FROM pg_constraint WHERE conname = $1 AND conrelid = to_regclass($2)",
@@ -153,19 +157,21 @@ def create_all(*models: type[Model], using: str | None = None) -> None:
         ModelError: A relation leads to a model of another database; no statement was sent.
         ConfigurationError: A database is not configured; no statement was sent.
     """
-    for alias, work in _works(models, using):
+    for alias, work in _operations_by_alias(models, using):
         run(alias, work, "await acreate_all()", write=True)
 
 
 async def acreate_all(*models: type[Model], using: str | None = None) -> None:
     """`create_all` for async code."""
-    for alias, work in _works(models, using):
+    for alias, work in _operations_by_alias(models, using):
         await arun(alias, work, write=True)
 
 
-def _works(models: tuple[type[Model], ...], using: str | None) -> list[tuple[str, Generated[None]]]:
+def _operations_by_alias(
+    models: tuple[type[Model], ...], using: str | None
+) -> list[tuple[str, Generated[None]]]:
     """The work on each database."""
-    metas = _metas(models)
+    metas = _collect_metas(models)
     check_relations(metas)
     if using is None:
         groups = group_by_database(metas) or {DEFAULT: []}
@@ -173,4 +179,4 @@ def _works(models: tuple[type[Model], ...], using: str | None) -> list[tuple[str
         groups = {using: metas if models else select_models(metas, using)}
     for alias in groups:
         database_for(alias)
-    return [(alias, _create(group, alias)) for alias, group in groups.items()]
+    return [(alias, _create_tables(group, alias)) for alias, group in groups.items()]

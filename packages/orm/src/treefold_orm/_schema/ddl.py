@@ -27,7 +27,7 @@ def statements(operation: records.SchemaOperation, dialect: Dialect) -> list[str
                 raise UnsupportedFeature(
                     "SQLite cannot add a foreign key to a table: create it with the table"
                 )
-            return [f"ALTER TABLE {quote(table)} ADD {_reference(key)}"]
+            return [f"ALTER TABLE {quote(table)} ADD {_foreign_key_clause(key)}"]
         case records.CreateExtension(name):
             return [f"CREATE EXTENSION IF NOT EXISTS {quote(name)}"]
         case schema_search.CreateSearchIndex():
@@ -40,7 +40,7 @@ def _create_table(operation: records.CreateTable, dialect: Dialect) -> list[str]
     table = operation.table
     lines = [column_clause(column, table, dialect) for column in table.columns]
     if len(table.primary_key) > 1:
-        lines.append(f"PRIMARY KEY ({_listed(table.primary_key)})")
+        lines.append(f"PRIMARY KEY ({_join_quoted_names(table.primary_key)})")
     constraints = [
         *table.foreign_keys,
         *(unique for unique in table.uniques if not unique.is_index),
@@ -91,13 +91,13 @@ def constraint_clause(
     """Write a constraint of a table for CREATE TABLE and for ALTER TABLE ... ADD."""
     match constraint:
         case records.ForeignKeyDef():
-            return _reference(constraint)
+            return _foreign_key_clause(constraint)
         case records.UniqueDef():
-            return _unique(constraint)
+            return _unique_clause(constraint)
         case records.CheckDef(name, sql):
             return f"CONSTRAINT {quote(name)} CHECK ({sql})"
         case records.ExclusionDef():
-            return _exclusion(constraint)
+            return _exclusion_clause(constraint)
 
 
 def column_clause(column: records.ColumnDef, table: records.TableDef, dialect: Dialect) -> str:
@@ -119,7 +119,7 @@ def column_clause(column: records.ColumnDef, table: records.TableDef, dialect: D
     return " ".join(parts)
 
 
-def _reference(key: records.ForeignKeyDef) -> str:
+def _foreign_key_clause(key: records.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return (
         f"CONSTRAINT {quote(key.name)} FOREIGN KEY ({quote(key.column)}) "
@@ -127,31 +127,31 @@ def _reference(key: records.ForeignKeyDef) -> str:
     )
 
 
-def _unique(unique: records.UniqueDef) -> str:
+def _unique_clause(unique: records.UniqueDef) -> str:
     nulls = "" if unique.nulls_distinct else " NULLS NOT DISTINCT"
     return (
-        f"CONSTRAINT {quote(unique.name)} UNIQUE{nulls} ({_listed(unique.columns)})"
-        f"{_include(unique.include)}{_deferrable(unique.deferrable)}"
+        f"CONSTRAINT {quote(unique.name)} UNIQUE{nulls} ({_join_quoted_names(unique.columns)})"
+        f"{_include_clause(unique.include)}{_deferrable_clause(unique.deferrable)}"
     )
 
 
-def _exclusion(exclusion: records.ExclusionDef) -> str:
+def _exclusion_clause(exclusion: records.ExclusionDef) -> str:
     where = f" WHERE ({exclusion.where})" if exclusion.where else ""
     return (
         f"CONSTRAINT {quote(exclusion.name)} EXCLUDE USING gist ({', '.join(exclusion.terms)})"
-        f"{where}{_deferrable(exclusion.deferrable)}"
+        f"{where}{_deferrable_clause(exclusion.deferrable)}"
     )
 
 
-def _deferrable(when: str) -> str:
+def _deferrable_clause(when: str) -> str:
     return f" DEFERRABLE INITIALLY {when.upper()}" if when else ""
 
 
-def _include(columns: Sequence[str]) -> str:
-    return f" INCLUDE ({_listed(columns)})" if columns else ""
+def _include_clause(columns: Sequence[str]) -> str:
+    return f" INCLUDE ({_join_quoted_names(columns)})" if columns else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_quoted_names(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names))
 
 
@@ -164,5 +164,5 @@ def _create_index(operation: records.CreateIndex) -> str:
     terms = ", ".join(index.terms)
     return (
         f"CREATE {kind} {missing}{quote(index.name)} ON {quote(operation.table)} "
-        f"({terms}){_include(index.include)}{nulls}{where}"
+        f"({terms}){_include_clause(index.include)}{nulls}{where}"
     )

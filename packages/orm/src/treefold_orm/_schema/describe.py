@@ -35,14 +35,16 @@ def table_of(meta: Meta, dialect: Dialect) -> records.TableDef:
     """
     made = records.TableDef(
         meta.table_name,
-        tuple(_column(meta, field, dialect) for field in meta.columns),
+        tuple(_describe_column(meta, field, dialect) for field in meta.columns),
         tuple(key.column_name for key in meta.keys),
-        tuple(_foreign_key(meta, field) for field in meta.columns if is_foreign_key(field)),
-        tuple(_uniques(meta, dialect)),
-        tuple(_checks(meta, dialect)),
-        tuple(_indexes(meta, dialect)),
+        tuple(
+            _describe_foreign_key(meta, field) for field in meta.columns if is_foreign_key(field)
+        ),
+        tuple(_describe_uniques(meta, dialect)),
+        tuple(_describe_checks(meta, dialect)),
+        tuple(_describe_indexes(meta, dialect)),
         tuple(search_of(meta, index, dialect) for index in search_indexes(meta)),
-        tuple(_exclusions(meta, dialect)),
+        tuple(_describe_exclusions(meta, dialect)),
     )
     _refuse_equal_names(meta, made)
     return made
@@ -59,7 +61,7 @@ def _refuse_equal_names(meta: Meta, table: records.TableDef) -> None:
         )
 
 
-def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> records.ColumnDef:
+def _describe_column(meta: Meta, field: Field[Any], dialect: Dialect) -> records.ColumnDef:
     checks = tuple(check.format(field.quoted) for check in field.checks(dialect.name))
     return records.ColumnDef(
         field.column_name,
@@ -72,7 +74,7 @@ def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> records.ColumnDe
     )
 
 
-def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyDef:
+def _describe_foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyDef:
     target = field.known_target
     name = field.constraint_name or constraint_name("fk", meta.table_name, field.column_name)
     return records.ForeignKeyDef(
@@ -80,17 +82,17 @@ def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyD
     )
 
 
-def _uniques(meta: Meta, dialect: Dialect) -> list[records.UniqueDef]:
+def _describe_uniques(meta: Meta, dialect: Dialect) -> list[records.UniqueDef]:
     made = [
         records.UniqueDef(constraint_name("uq", meta.table_name, f.column_name), (f.column_name,))
         for f in meta.columns
         if f.unique and not f.primary_key
     ]
     declared = [c for c in meta.constraints if isinstance(c, constraints.UniqueConstraint)]
-    return made + [_unique(meta, constraint, dialect) for constraint in declared]
+    return made + [_describe_unique(meta, constraint, dialect) for constraint in declared]
 
 
-def _unique(
+def _describe_unique(
     meta: Meta, constraint: constraints.UniqueConstraint, dialect: Dialect
 ) -> records.UniqueDef:
     name = unique_name(meta, constraint)
@@ -99,10 +101,10 @@ def _unique(
             f"{meta.name}: UniqueConstraint {name!r} is deferrable, which needs PostgreSQL"
         )
     fields = [field_of_constraint(meta, part) for part in constraint.fields]
-    terms = _terms(meta, constraint.expressions, constraint.opclasses, dialect)
+    terms = _terms_sql(meta, constraint.expressions, constraint.opclasses, dialect)
     nulls_distinct = constraint.nulls_distinct
     if not terms and constraint.opclasses and dialect.name == "postgres":
-        terms = _terms(meta, constraint.fields, constraint.opclasses, dialect)
+        terms = _terms_sql(meta, constraint.fields, constraint.opclasses, dialect)
     if not nulls_distinct and dialect.name == "sqlite":
         if constraint.expressions:
             raise UnsupportedFeature(
@@ -115,11 +117,11 @@ def _unique(
     return records.UniqueDef(
         name,
         () if terms else tuple(field.column_name for field in fields),
-        _where(meta, constraint.condition, dialect),
+        _condition_sql(meta, constraint.condition, dialect),
         terms,
         constraint.deferrable or "",
         nulls_distinct,
-        _included(meta, constraint.include, dialect),
+        _included_columns(meta, constraint.include, dialect),
     )
 
 
@@ -129,7 +131,7 @@ def _null_as_value(field: Field[Any]) -> tuple[str, ...]:
     return f"({field.quoted} IS NULL)", f"IFNULL({field.quoted}, 0)"
 
 
-def _checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
+def _describe_checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
     return [
         records.CheckDef(constraint.name, constant_sql(meta, constraint.condition, dialect))
         for constraint in meta.constraints
@@ -137,7 +139,7 @@ def _checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
     ]
 
 
-def _exclusions(meta: Meta, dialect: Dialect) -> list[records.ExclusionDef]:
+def _describe_exclusions(meta: Meta, dialect: Dialect) -> list[records.ExclusionDef]:
     made: list[records.ExclusionDef] = []
     for constraint in meta.constraints:
         if not isinstance(constraint, constraints.ExclusionConstraint):
@@ -148,13 +150,13 @@ def _exclusions(meta: Meta, dialect: Dialect) -> list[records.ExclusionDef]:
                 "rows in a transaction on other databases"
             )
         expressions = [term for term, _ in constraint.expressions]
-        terms = _terms(meta, expressions, (), dialect)
+        terms = _terms_sql(meta, expressions, (), dialect)
         operators = [operator for _, operator in constraint.expressions]
         made.append(
             records.ExclusionDef(
                 constraint.name,
                 tuple(f"{t} WITH {o}" for t, o in zip(terms, operators, strict=True)),
-                _where(meta, constraint.condition, dialect),
+                _condition_sql(meta, constraint.condition, dialect),
                 constraint.deferrable or "",
                 any(not isinstance(term, Range) for term in expressions),
             )
@@ -162,17 +164,17 @@ def _exclusions(meta: Meta, dialect: Dialect) -> list[records.ExclusionDef]:
     return made
 
 
-def _indexes(meta: Meta, dialect: Dialect) -> list[records.IndexDef]:
+def _describe_indexes(meta: Meta, dialect: Dialect) -> list[records.IndexDef]:
     made = [
         records.IndexDef(constraint_name("ix", meta.table_name, f.column_name), (f.quoted,))
         for f in meta.columns
         if f.db_index and not f.unique
     ]
     declared = [index for index in meta.indexes if isinstance(index, constraints.Index)]
-    return made + [_index(meta, index, dialect) for index in declared]
+    return made + [_describe_index(meta, index, dialect) for index in declared]
 
 
-def _index(meta: Meta, index: constraints.Index, dialect: Dialect) -> records.IndexDef:
+def _describe_index(meta: Meta, index: constraints.Index, dialect: Dialect) -> records.IndexDef:
     words: list[str] = []  # a descending index has another name than an ascending one
     for term in index.fields:
         if isinstance(term, str):
@@ -180,32 +182,32 @@ def _index(meta: Meta, index: constraints.Index, dialect: Dialect) -> records.In
             words += [column, "desc"] if term.startswith("-") else [column]
     return records.IndexDef(
         index.name or constraint_name("ix", meta.table_name, *words),
-        _terms(meta, index.fields, index.opclasses, dialect),
-        _where(meta, index.condition, dialect),
-        _included(meta, index.include, dialect),
+        _terms_sql(meta, index.fields, index.opclasses, dialect),
+        _condition_sql(meta, index.condition, dialect),
+        _included_columns(meta, index.include, dialect),
     )
 
 
-def _included(meta: Meta, names: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+def _included_columns(meta: Meta, names: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     columns = tuple(field_of_constraint(meta, name).column_name for name in names)
     return columns if dialect.name == "postgres" else ()
 
 
-def _where(meta: Meta, condition: Any, dialect: Dialect) -> str:
+def _condition_sql(meta: Meta, condition: Any, dialect: Dialect) -> str:
     return "" if condition is None else constant_sql(meta, condition, dialect)
 
 
-def _terms(
+def _terms_sql(
     meta: Meta, terms: Sequence[constraints.Term], opclasses: Sequence[str], dialect: Dialect
 ) -> tuple[str, ...]:
     classes = opclasses if dialect.name == "postgres" else ()
     return tuple(
-        _term(meta, term, f" {classes[i]}" if classes else "", dialect)
+        _term_sql(meta, term, f" {classes[i]}" if classes else "", dialect)
         for i, term in enumerate(terms)
     )
 
 
-def _term(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect) -> str:
+def _term_sql(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect) -> str:
     if isinstance(term, str):
         field = field_of_constraint(meta, term.removeprefix("-"))
         return f"{field.quoted}{opclass}{' DESC' if term.startswith('-') else ''}"

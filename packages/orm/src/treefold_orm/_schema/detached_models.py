@@ -28,11 +28,11 @@ class DetachedRegistry(Registry):
         self.tables: dict[str, Meta] = {}
         self._later: list[tuple[str, Callable[[Meta], None]]] = []
 
-    def add(self, meta: Meta) -> None:
+    def add_model(self, meta: Meta) -> None:
         """Register a model under its table."""
         self.tables[meta.table_name] = meta
 
-    def has(self, meta: Meta) -> bool:
+    def has_model(self, meta: Meta) -> bool:
         """Return True for the model of its table."""
         return self.tables.get(meta.table_name) is meta
 
@@ -49,10 +49,10 @@ class DetachedRegistry(Registry):
         """Run `action` once all models are there."""
         self._later.append((cast("str", target), action))
 
-    def settle(self) -> None:
-        """Nothing: `connect` does it, when all models are there."""
+    def settle_targets(self) -> None:
+        """Nothing: `connect_relations` does it, when all models are there."""
 
-    def connect(self) -> None:
+    def connect_relations(self) -> None:
         """Make the relations between the models."""
         later, self._later = self._later, []
         for table, action in later:
@@ -77,14 +77,16 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
     )
     ways_back = _ways_back(shapes)
     made: dict[str, Any] = {
-        name: type(shape.model or name, (base,), _body(shape, ways_back, using))
+        name: type(shape.model or name, (base,), _build_class_body(shape, ways_back, using))
         for name, shape in shapes.items()
     }
-    own.connect()
+    own.connect_relations()
     return made
 
 
-def _body(shape: TableShape, ways_back: Mapping[str, int], using: str) -> dict[str, Any]:
+def _build_class_body(
+    shape: TableShape, ways_back: Mapping[str, int], using: str
+) -> dict[str, Any]:
     fields = {name: field.copy() for name, field in shape.fields.items()}
     for field in fields.values():
         if is_foreign_key(field) and ways_back[_way_back(shape, field)] > 1:

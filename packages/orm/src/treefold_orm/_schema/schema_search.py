@@ -12,7 +12,7 @@ from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
 from treefold_orm._compile.search import build_vector
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, join, quoted_name, quoted_text
+from treefold_orm._dialects.sql import SQL, join_sql, quoted_name, quoted_text
 from treefold_orm._fields.meta import Meta
 from treefold_orm._search.search_index import index_columns, index_name
 from treefold_orm._terms.search_index import SearchIndex
@@ -113,21 +113,22 @@ def drop_search(operation: DropSearchIndex, dialect: Dialect) -> list[str]:
     if dialect.name == "postgres":
         return [SQL("DROP INDEX{} {}", present, name).text]
     dropped = [
-        SQL("DROP TRIGGER IF EXISTS {}", quoted_name(_trigger(search, event))) for event in _EVENTS
+        SQL("DROP TRIGGER IF EXISTS {}", quoted_name(_trigger_name(search, event)))
+        for event in _EVENTS
     ]
     return [made.text for made in (*dropped, SQL("DROP TABLE{} {}", present, name))]
 
 
-def _trigger(search: SearchDef, event: str) -> str:
+def _trigger_name(search: SearchDef, event: str) -> str:
     return constraint_name(event, search.name)
 
 
 def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
     name, table, key = quoted_name(search.name), quoted_name(search.table), quoted_name(search.key)
     named = [quoted_name(column) for column in search.columns]
-    columns = join(", ", named)
-    new = join(", ", [SQL("new.{}", column) for column in (key, *named)])
-    old = join(", ", [SQL("old.{}", column) for column in (key, *named)])
+    columns = join_sql(", ", named)
+    new = join_sql(", ", [SQL("new.{}", column) for column in (key, *named)])
+    old = join_sql(", ", [SQL("old.{}", column) for column in (key, *named)])
     add = SQL("INSERT INTO {} (rowid, {}) VALUES ({});", name, columns, new)
     remove = SQL("INSERT INTO {} ({}, rowid, {}) VALUES ('delete', {});", name, name, columns, old)
     stems = SQL("porter " if search.config == "english" else "")
@@ -138,9 +139,9 @@ def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
     )
     return [
         SQL(_TABLE, missing, name, columns, table, key, stems),
-        SQL(_REBUILD, name, name, quoted_text(_trigger(search, "insert"))),
+        SQL(_REBUILD, name, name, quoted_text(_trigger_name(search, "insert"))),
         *(
-            SQL(_TRIGGER, missing, quoted_name(_trigger(search, event)), when, table, body)
+            SQL(_TRIGGER, missing, quoted_name(_trigger_name(search, event)), when, table, body)
             for event, when, body in triggers
         ),
     ]

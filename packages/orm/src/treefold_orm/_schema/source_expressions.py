@@ -15,7 +15,7 @@ from treefold_orm._fields.base import Field
 from treefold_orm._functions.base import Constant, Function
 from treefold_orm._functions.windows import WindowFunction
 from treefold_orm._schema.source_fields import field_source
-from treefold_orm._schema.source_values import Import, Imports, call, plain_value, quoted
+from treefold_orm._schema.source_values import Import, Imports, plain_value, quoted, write_call
 from treefold_orm._terms.constraints import Constraint
 from treefold_orm._terms.operators import Combined, Comparison, Negated
 
@@ -61,7 +61,7 @@ class SourceWriter:
             case orm.Expression() | orm.OrderBy():
                 return self.expression(part)
             case _:
-                return self._constraint(part)
+                return self._write_constraint(part)
 
     def value(self, value: Any, *, nested: bool = False) -> str:
         """Write a constant, or an expression that stands where one may."""
@@ -77,16 +77,16 @@ class SourceWriter:
         self.names.add(head)
         return f"{self._renames.get(head, head)}{mark}{rest}"
 
-    def _orm(self, name: str) -> str:
+    def _import_from_orm(self, name: str) -> str:
         return self.imports.name("treefold_orm", name)
 
-    def _term(self, term: Any) -> str:
+    def _write_term(self, term: Any) -> str:
         if not isinstance(term, str):
             return self.value(term)
         sign = "-" if term.startswith("-") else ""
         return quoted(sign + self.path(term.removeprefix("-")))
 
-    def _argument(self, argument: Any) -> str:
+    def _write_argument(self, argument: Any) -> str:
         return quoted(self.path(argument)) if isinstance(argument, str) else self.value(argument)
 
     # -- expressions ------------------------------------------------------------------------------
@@ -97,30 +97,32 @@ class SourceWriter:
             case orm.OrderBy():
                 way = "desc" if made.descending else "asc"
                 options = {"nulls": quoted(made.nulls)} if made.nulls else {}
-                return call(f"{self.expression(made.expression, nested=True)}.{way}", [], options)
+                return write_call(
+                    f"{self.expression(made.expression, nested=True)}.{way}", [], options
+                )
             case orm.F() | orm.Column():
-                return call(self._orm("F"), [quoted(self.path(made.path))], {})
+                return write_call(self._import_from_orm("F"), [quoted(self.path(made.path))], {})
             case orm.Value():
-                return call(
-                    self._orm("Value"),
+                return write_call(
+                    self._import_from_orm("Value"),
                     [self.value(made.value)],
-                    self._options(output_field=made.output_field),
+                    self._write_options(output_field=made.output_field),
                 )
             case Constant():
                 return self.value(made.value)
             case orm.SchemaSQL():
                 return self._schema_sql(made)
             case Combined() if made.op == "**":
-                sides = [self._argument(made.left), self._argument(made.right)]
-                return call(self._orm("Power"), sides, {})
+                sides = [self._write_argument(made.left), self._write_argument(made.right)]
+                return write_call(self._import_from_orm("Power"), sides, {})
             case Combined():
                 left, right = (self.value(v, nested=True) for v in (made.left, made.right))
                 text = f"{left} {made.op} {right}"
                 return f"({text})" if nested else text
             case _:
-                return self._function(made)
+                return self._write_function(made)
 
-    def _options(self, **options: Any) -> dict[str, str]:
+    def _write_options(self, **options: Any) -> dict[str, str]:
         given = {name: value for name, value in options.items() if value is not None}
         return {
             name: self.write(cast("Field[Any]", value))
@@ -129,64 +131,68 @@ class SourceWriter:
             for name, value in given.items()
         }
 
-    def _function(self, made: orm.Expression) -> str:
-        name = self._class(made)
+    def _write_function(self, made: orm.Expression) -> str:
+        name = self._write_class_name(made)
         match made:
             case WindowFunction():
-                raise _refused(made)
+                raise _unsupported_error(made)
             case Function():
                 bare = type(made).__name__ in _BARE_FROM and made.option != "computed"
                 texts = [
                     self.value(arg.value)
                     if bare and place and isinstance(arg, orm.Value) and arg.output_field is None
-                    else self._argument(arg)
+                    else self._write_argument(arg)
                     for place, arg in enumerate(made.args)
                 ]
-                return call(name, texts, {})
+                return write_call(name, texts, {})
             case orm.Func() | orm.NullIf():
-                return call(name, map(self._argument, made.args), {})
+                return write_call(name, map(self._write_argument, made.args), {})
             case orm.Coalesce() | orm.Greatest() | orm.Least():
-                options = self._options(output_field=made.output_field)
-                return call(name, map(self._argument, made.args), options)
+                options = self._write_options(output_field=made.output_field)
+                return write_call(name, map(self._write_argument, made.args), options)
             case orm.Cast():
                 target = self.write(made.output_field)
-                return call(name, [self._argument(made.expression), target], {})
+                return write_call(name, [self._write_argument(made.expression), target], {})
             case orm.Extract():
-                texts = [self._argument(made.expression), quoted(made.part)]
-                return call(name, texts, self._options(tzinfo=made.tzinfo))
+                texts = [self._write_argument(made.expression), quoted(made.part)]
+                return write_call(name, texts, self._write_options(tzinfo=made.tzinfo))
             case orm.Trunc():
-                texts = [self._argument(made.expression), quoted(made.unit)]
-                return call(name, texts, self._options(tzinfo=made.tzinfo))
+                texts = [self._write_argument(made.expression), quoted(made.unit)]
+                return write_call(name, texts, self._write_options(tzinfo=made.tzinfo))
             case orm.Range():
-                texts = [self._argument(made.lower), self._argument(made.upper)]
-                return call(name, texts, {"bounds": quoted(made.bounds)})
+                texts = [self._write_argument(made.lower), self._write_argument(made.upper)]
+                return write_call(name, texts, {"bounds": quoted(made.bounds)})
             case orm.JSONObject():
-                return call(name, [], {k: self._argument(v) for k, v in made.values.items()})
+                return write_call(
+                    name, [], {k: self._write_argument(v) for k, v in made.values.items()}
+                )
             case orm.Case():
-                return self._case(made, name)
+                return self._write_case(made, name)
             case _:
-                raise _refused(made)
+                raise _unsupported_error(made)
 
-    def _case(self, made: orm.Case, name: str) -> str:
+    def _write_case(self, made: orm.Case, name: str) -> str:
         whens = [
-            call(
-                self._orm("When"), [self.condition(when.condition)], {"then": self.value(when.then)}
+            write_call(
+                self._import_from_orm("When"),
+                [self.condition(when.condition)],
+                {"then": self.value(when.then)},
             )
             for when in made.whens
         ]
-        options = self._options(default=made.default, output_field=made.output_field)
-        return call(name, whens, options)
+        options = self._write_options(default=made.default, output_field=made.output_field)
+        return write_call(name, whens, options)
 
     def _schema_sql(self, made: orm.SchemaSQL) -> str:
         names = [quoted(self.path(name)) for name in made.fields]
-        return call(self._orm("SchemaSQL"), [quoted(made.text), *names], {})
+        return write_call(self._import_from_orm("SchemaSQL"), [quoted(made.text), *names], {})
 
-    def _class(self, made: orm.Expression) -> str:
+    def _write_class_name(self, made: orm.Expression) -> str:
         kind = type(made)
         if getattr(orm, kind.__name__, None) is kind:
-            return self._orm(kind.__name__)
+            return self._import_from_orm(kind.__name__)
         if kind.__module__.startswith("treefold_orm."):
-            raise _refused(made)
+            raise _unsupported_error(made)
         return self.imports.of(kind)
 
     # -- conditions -------------------------------------------------------------------------------
@@ -195,17 +201,17 @@ class SourceWriter:
         """Write a condition."""
         match made:
             case orm.Q():
-                return self._q(made, nested=nested)
+                return self._write_q(made, nested=nested)
             case orm.SchemaSQL():
                 return self._schema_sql(made)
             case Negated():
                 return f"~{self.condition(made.inner, nested=True)}"
             case Comparison():
-                return self._comparison(made, nested=nested)
+                return self._write_comparison(made, nested=nested)
             case _:
-                raise _refused(made)
+                raise _unsupported_error(made)
 
-    def _q(self, made: orm.Q, *, nested: bool) -> str:
+    def _write_q(self, made: orm.Q, *, nested: bool) -> str:
         conditions = [child for child in made.children if isinstance(child, orm.Condition)]
         lookups = [child for child in made.children if not isinstance(child, orm.Condition)]
         is_call = (
@@ -216,62 +222,66 @@ class SourceWriter:
         if is_call and (lookups or not conditions):
             texts = [self.condition(child) for child in conditions]
             options = {self.path(name): self.value(value) for name, value in lookups}
-            return call(self._orm("Q"), texts, options)
+            return write_call(self._import_from_orm("Q"), texts, options)
         if len(made.children) == 1:
-            return self._child(made.children[0], nested=nested)
+            return self._write_q_child(made.children[0], nested=nested)
         sign = " | " if made.connector == "or" else " & "
-        text = sign.join(self._child(child, nested=True) for child in made.children)
+        text = sign.join(self._write_q_child(child, nested=True) for child in made.children)
         return f"({text})" if nested else text
 
-    def _child(self, child: Any, *, nested: bool) -> str:
+    def _write_q_child(self, child: Any, *, nested: bool) -> str:
         if isinstance(child, orm.Condition):
             return self.condition(child, nested=nested)
         name, value = child
-        return call(self._orm("Q"), [], {self.path(name): self.value(value)})
+        return write_call(self._import_from_orm("Q"), [], {self.path(name): self.value(value)})
 
-    def _comparison(self, made: Comparison, *, nested: bool) -> str:
+    def _write_comparison(self, made: Comparison, *, nested: bool) -> str:
         left: Any = made.left
         if isinstance(left, orm.Column):
             lookup = self.path(str(left.path)) + ("" if made.op == "exact" else f"__{made.op}")
-            return call(self._orm("Q"), [], {lookup: self.value(made.right)})
+            return write_call(self._import_from_orm("Q"), [], {lookup: self.value(made.right)})
         if made.op not in _SIGNS:
-            raise _refused(made)
+            raise _unsupported_error(made)
         right = self.value(made.right, nested=True)
         text = f"{self.expression(left, nested=True)} {_SIGNS[made.op]} {right}"
         return f"({text})" if nested else text
 
     # -- constraints and indexes ------------------------------------------------------------------
 
-    def _constraint(self, made: Constraint | orm.Index | orm.SearchIndex) -> str:
-        name = self._orm(type(made).__name__)
+    def _write_constraint(self, made: Constraint | orm.Index | orm.SearchIndex) -> str:
+        name = self._import_from_orm(type(made).__name__)
         match made:
             case orm.UniqueConstraint():
-                options = self._named(made.name, made.condition, made.include)
+                options = self._write_common_options(made.name, made.condition, made.include)
                 options |= {"deferrable": quoted(made.deferrable)} if made.deferrable else {}
                 options |= {} if made.nulls_distinct else {"nulls_distinct": "False"}
-                options |= self._opclasses(made.opclasses)
-                return call(name, map(self._term, made.fields or made.expressions), options)
+                options |= self._write_opclasses(made.opclasses)
+                return write_call(
+                    name, map(self._write_term, made.fields or made.expressions), options
+                )
             case orm.Index():
-                options = self._named(made.name, made.condition, made.include)
-                options |= self._opclasses(made.opclasses)
-                return call(name, map(self._term, made.fields), options)
+                options = self._write_common_options(made.name, made.condition, made.include)
+                options |= self._write_opclasses(made.opclasses)
+                return write_call(name, map(self._write_term, made.fields), options)
             case orm.CheckConstraint():
-                return call(name, [self.condition(made.condition)], {"name": quoted(made.name)})
+                return write_call(
+                    name, [self.condition(made.condition)], {"name": quoted(made.name)}
+                )
             case orm.ExclusionConstraint():
-                pairs = [f"({self._term(t)}, {quoted(o)})" for t, o in made.expressions]
-                options = self._named(made.name, made.condition, ())
+                pairs = [f"({self._write_term(t)}, {quoted(o)})" for t, o in made.expressions]
+                options = self._write_common_options(made.name, made.condition, ())
                 options |= {"deferrable": quoted(made.deferrable)} if made.deferrable else {}
-                return call(name, [f"[{', '.join(pairs)}]"], options)
+                return write_call(name, [f"[{', '.join(pairs)}]"], options)
             case orm.SearchIndex():
                 names = ", ".join(quoted(self.path(field)) for field in made.fields)
                 options = {} if made.config == "simple" else {"config": quoted(made.config)}
                 options |= {"weights": quoted(made.weights)} if made.weights else {}
                 options |= {"name": quoted(made.name)} if made.name else {}
-                return call(name, [f"[{names}]"], options)
+                return write_call(name, [f"[{names}]"], options)
             case _:
-                raise _refused(made)
+                raise _unsupported_error(made)
 
-    def _named(
+    def _write_common_options(
         self, name: str, condition: orm.Condition | None, include: Iterable[str]
     ) -> dict[str, str]:
         options = {"name": quoted(name)} if name else {}
@@ -280,12 +290,12 @@ class SourceWriter:
         kept = [quoted(self.path(field)) for field in include]
         return options | ({"include": f"[{', '.join(kept)}]"} if kept else {})
 
-    def _opclasses(self, names: Iterable[str]) -> dict[str, str]:
+    def _write_opclasses(self, names: Iterable[str]) -> dict[str, str]:
         texts = [quoted(name) for name in names]
         return {"opclasses": f"[{', '.join(texts)}]"} if texts else {}
 
 
-def _refused(made: object) -> ModelError:
+def _unsupported_error(made: object) -> ModelError:
     return ModelError(
         f"{type(made).__name__} cannot stand in a migration; constraints, indexes and defaults "
         "hold fields, values, functions and conditions on one row"

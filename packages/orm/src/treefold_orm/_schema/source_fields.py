@@ -20,7 +20,13 @@ from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import MISSING, AnyField, Field
 from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import is_foreign_key
-from treefold_orm._schema.source_values import Imports, call, is_plain_name, plain_value, quoted
+from treefold_orm._schema.source_values import (
+    Imports,
+    is_plain_name,
+    plain_value,
+    quoted,
+    write_call,
+)
 from treefold_orm._terms.operators import Expression
 
 _COMPARED = (str, int, bool, float, type(None))
@@ -35,14 +41,14 @@ class Declaration:
     args: tuple[Any, ...]
     options: dict[str, Any]
 
-    def make(self) -> AnyField:
+    def make_field(self) -> AnyField:
         """Return a new field, unbound."""
         made: AnyField = cast("Any", self.kind)(*self.args, **self.options)
         return made
 
 
 @functools.cache
-def _parameters(kind: type[AnyField]) -> tuple[list[str], bool, dict[str, Any]]:
+def _inspect_parameters(kind: type[AnyField]) -> tuple[list[str], bool, dict[str, Any]]:
     """The positional parameters, whether there may be more of them, and all with their defaults."""
     found = list(inspect.signature(kind).parameters.values())
     by_place = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -57,7 +63,7 @@ def _parameters(kind: type[AnyField]) -> tuple[list[str], bool, dict[str, Any]]:
 def declaration_of(field: AnyField) -> Declaration:
     """Return a field's declaration; a foreign key's names the table that it points to."""
     args, options = field.declared
-    positional, several, defaults = _parameters(type(field))
+    positional, several, defaults = _inspect_parameters(type(field))
     given = dict(zip(positional, args, strict=False))
     rest = args[len(positional) :]
     if rest and not several:
@@ -65,7 +71,7 @@ def declaration_of(field: AnyField) -> Declaration:
     given.update(options)
     if is_foreign_key(field):
         given["to"] = _table_of(field)
-    _normalize(field, given)
+    _normalize_arguments(field, given)
     names = [name for name in defaults if name in given]
     names += [name for name in given if name not in defaults]
     own = {"db_index"} if is_foreign_key(field) else set[str]()  # its default is another one
@@ -88,13 +94,15 @@ def _table_of(field: Any) -> str:
     return field.known_target.table_name
 
 
-def _normalize(field: AnyField, given: dict[str, Any]) -> None:
+def _normalize_arguments(field: AnyField, given: dict[str, Any]) -> None:
     for name in _LEFT_OUT & given.keys():
         del given[name]
-    if callable(given.get("default")) or not _writable(given.get("default")):
+    if callable(given.get("default")) or not _is_writable_value(given.get("default")):
         given.pop("default", None)
     if field.choices is not None:
-        given["choices"] = [(_plain(value), label) for value, label in field.choices.items()]
+        given["choices"] = [
+            (_unwrap_enum_member(value), label) for value, label in field.choices.items()
+        ]
     if isinstance(field, AutoField):
         given.pop("primary_key", None)
     if field.primary_key or getattr(field, "one_to_one", False):
@@ -103,14 +111,14 @@ def _normalize(field: AnyField, given: dict[str, Any]) -> None:
         given.pop("db_index", None)
     for name, value in given.items():
         if isinstance(value, type) and issubclass(value, enum.Enum):
-            given[name] = _frozen(value)
+            given[name] = _copy_enum(value)
 
 
-def _plain(value: Any) -> Any:
+def _unwrap_enum_member(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _frozen(given: type[enum.Enum]) -> type[enum.Enum]:
+def _copy_enum(given: type[enum.Enum]) -> type[enum.Enum]:
     # the values of today, under the name of today; `declare` in source writes the same
     members = {member.name: member.value for member in given}
     return cast("type[enum.Enum]", enum.Enum(given.__name__, members))
@@ -122,7 +130,7 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and not isinstance(value, Expression) and value == default
 
 
-def _writable(value: Any) -> bool:
+def _is_writable_value(value: Any) -> bool:
     try:
         plain_value(value, Imports())
     except ModelError:
@@ -132,7 +140,7 @@ def _writable(value: Any) -> bool:
 
 def unbound_copy(field: AnyField) -> AnyField:
     """Return a new field of the same declaration, bound to no model."""
-    return declaration_of(field).make()
+    return declaration_of(field).make_field()
 
 
 def same_declarations(one: AnyField, other: AnyField) -> bool:
@@ -171,7 +179,7 @@ def field_source(field: AnyField, imports: Imports, expression: Callable[[Expres
     else:
         name = imports.of(kind)
 
-    def written(value: Any) -> str:
+    def write_value(value: Any) -> str:
         if isinstance(value, Expression):
             return expression(value)
         if isinstance(value, Field):
@@ -182,10 +190,10 @@ def field_source(field: AnyField, imports: Imports, expression: Callable[[Expres
             return imports.of(value)
         return plain_value(value, imports)
 
-    return call(
+    return write_call(
         name,
-        [written(value) for value in declared.args],
-        {key: written(value) for key, value in declared.options.items()},
+        [write_value(value) for value in declared.args],
+        {key: write_value(value) for key, value in declared.options.items()},
     )
 
 

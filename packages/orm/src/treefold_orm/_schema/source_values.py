@@ -79,10 +79,10 @@ def namespace_of(imports: Iterable[Import]) -> dict[str, Any]:
 
 def quoted(text: str) -> str:
     """Return text as a literal, in double quotes where these need no more escapes."""
-    return _requoted(repr(text))
+    return _requote_literal(repr(text))
 
 
-def _requoted(literal: str) -> str:
+def _requote_literal(literal: str) -> str:
     body = literal[1:-1]
     plain = body.replace("\\'", "'") if literal[0] == "'" else body
     if plain.count('"') > plain.count("'"):
@@ -90,7 +90,7 @@ def _requoted(literal: str) -> str:
     return '"' + plain.replace('"', '\\"') + '"'
 
 
-def call(name: str, args: Iterable[str], options: Mapping[str, str]) -> str:
+def write_call(name: str, args: Iterable[str], options: Mapping[str, str]) -> str:
     """Write a call; options whose names are no names of Python go into a mapping."""
     words = [*args, *(f"{key}={text}" for key, text in options.items() if is_plain_name(key))]
     odd = [f"{quoted(key)}: {text}" for key, text in options.items() if not is_plain_name(key)]
@@ -110,7 +110,7 @@ def plain_value(value: Any, imports: Imports) -> str:
     if value is None or kind in (bool, int):
         return repr(value)
     if kind is bytes:
-        return f"b{_requoted(repr(value)[1:])}"
+        return f"b{_requote_literal(repr(value)[1:])}"
     if kind is str:
         return quoted(value)
     if kind is float:
@@ -120,17 +120,17 @@ def plain_value(value: Any, imports: Imports) -> str:
     if kind is uuid.UUID:
         return f"{imports.name('uuid', 'UUID')}({quoted(str(value))})"
     if kind in (dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone):
-        return _moment(value, imports)
+        return _write_datetime(value, imports)
     if kind is zoneinfo.ZoneInfo and value.key:
         return f"{imports.name('zoneinfo', 'ZoneInfo')}({quoted(value.key)})"
     if kind in (list, tuple, set, frozenset, dict):
-        return _collection(value, imports)
+        return _write_collection(value, imports)
     raise ModelError(
         f"{value!r} of type {kind.__name__} cannot be written in a migration; use a plain value"
     )
 
 
-def _moment(value: Any, imports: Imports) -> str:
+def _write_datetime(value: Any, imports: Imports) -> str:
     imports.module("datetime")
     zone = getattr(value, "tzinfo", None)
     if zone is None or type(zone) is dt.timezone:
@@ -139,7 +139,7 @@ def _moment(value: Any, imports: Imports) -> str:
     return f"{plain[:-1]}, tzinfo={plain_value(zone, imports)})"
 
 
-def _collection(value: Any, imports: Imports) -> str:
+def _write_collection(value: Any, imports: Imports) -> str:
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
         texts = [f"{plain_value(k, imports)}: {plain_value(v, imports)}" for k, v in pairs]

@@ -49,7 +49,7 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
     declarations that no model could have.
     """
     known: dict[str, Meta] = {}
-    made = known[name] = _unconnected(shapes[name])
+    made = known[name] = _build_meta(shapes[name])
     waiting = deque((made, field) for field in made.columns if is_foreign_key(field))
     while waiting:
         owner, field = waiting.popleft()
@@ -60,7 +60,7 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
                 "not known"
             )
         if target not in known:
-            found = known[target] = _unconnected(shapes[target])
+            found = known[target] = _build_meta(shapes[target])
             # a column has the type of the key that it points to, which may be a foreign key itself;
             # what else a target points to says nothing of this table
             waiting += [(found, key) for key in found.keys if is_foreign_key(key)]
@@ -72,7 +72,7 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
     return made
 
 
-def _unconnected(shape: TableShape) -> Meta:
+def _build_meta(shape: TableShape) -> Meta:
     model: Any = type(shape.model or shape.name, (), {"_space": ""})
     meta = Meta(model, table=shape.name, abstract=False)
     for field_name, field in shape.fields.items():

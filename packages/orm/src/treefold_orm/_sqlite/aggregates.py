@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from treefold_orm._base.data_errors import LONG, RANGE
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.refusals import fail_statement
 
 _UNITS = 1074  # a float is a whole number of halves to this power
 
 
-def register(raw: sqlite3.Connection) -> None:
+def register_aggregates(raw: sqlite3.Connection) -> None:
     """Register the aggregates the dialect uses."""
     for name, kind in _DEVIATIONS.items():
         raw.create_window_function(f"treefold_{name}", 1, cast("Any", kind))
@@ -30,9 +30,9 @@ def register(raw: sqlite3.Connection) -> None:
         raw.create_function(f"treefold_{name}_of", 1, _of_digits(kind), deterministic=True)
     for name, (size, kind) in _AGGREGATES.items():
         raw.create_aggregate(f"treefold_{name}", size, cast("Any", kind))
-    raw.create_function("treefold_digits", 1, _digits, deterministic=True)
-    raw.create_function("treefold_item", 1, _item, deterministic=True)
-    raw.create_function("treefold_joined", 2, _rejoined, deterministic=True)
+    raw.create_function("treefold_digits", 1, _float_to_hex, deterministic=True)
+    raw.create_function("treefold_item", 1, _encode_item, deterministic=True)
+    raw.create_function("treefold_joined", 2, _join_json_items, deterministic=True)
 
 
 class _Deviation:
@@ -55,7 +55,7 @@ class _Deviation:
         if value is None:
             return
         if self.exact is not None:
-            self.exact.add(value, 1)
+            self.exact.add_value(value, 1)
             return
         self.values.append(value)
         self.total += value
@@ -70,19 +70,19 @@ class _Deviation:
         if self.exact is None:
             self.exact = _ExactSums()
             for known in self.values:
-                self.exact.add(known, 1)
+                self.exact.add_value(known, 1)
             del self.values[:]
-        self.exact.add(value, -1)
+        self.exact.add_value(value, -1)
 
     def value(self) -> float | None:
         """The result for the rows that were met."""
         if self.exact is not None:
-            found = self.exact.variance(self.sample)
+            found = self.exact.compute_variance(self.sample)
         elif (divisor := len(self.values) - self.sample) < 1:
             found = None
         else:
             if not math.isfinite(self.total) or not math.isfinite(self.squares):
-                refuse(RANGE)
+                fail_statement(RANGE)
             found = self.squares / divisor
         return math.sqrt(found) if self.root and found is not None else found
 
@@ -97,16 +97,16 @@ class _ExactSums:
         self.total = 0
         self.squares = 0
 
-    def add(self, value: float, times: int) -> None:
+    def add_value(self, value: float, times: int) -> None:
         if not math.isfinite(value):
-            refuse(RANGE)
+            fail_statement(RANGE)
         number, divisor = value.as_integer_ratio()
         scaled = number << (_UNITS - divisor.bit_length() + 1)
         self.count += times
         self.total += times * scaled
         self.squares += times * scaled * scaled
 
-    def variance(self, sample: bool) -> float | None:
+    def compute_variance(self, sample: bool) -> float | None:
         divisor = self.count - sample
         if divisor < 1:
             return None
@@ -114,7 +114,7 @@ class _ExactSums:
         try:
             return squares / (self.count * divisor << 2 * _UNITS)
         except OverflowError:
-            refuse(RANGE)
+            fail_statement(RANGE)
 
 
 class _MeanOfIntegers:
@@ -146,7 +146,7 @@ class _Collected:
         self.plan, self.delimiter = plan, delimiter
         self.rows.append((value, *keys))
 
-    def values(self) -> list[Any]:
+    def sort_values(self) -> list[Any]:
         """The values in their order, each once where the plan says so."""
         rows = list(self.rows)
         for place in range(len(self.plan) // 2, 0, -1):
@@ -162,41 +162,41 @@ class _Collected:
 class _Joined(_Collected):
     def finalize(self) -> str | None:
         """The texts, joined."""
-        found = [value for value in self.values() if value is not None]
+        found = [value for value in self.sort_values() if value is not None]
         if not found:
             return None
         made = str(self.delimiter).join(found)
         if len(made) >= 2**28:
-            refuse(LONG)
+            fail_statement(LONG)
         return made
 
 
 class _Listed(_Collected):
     def finalize(self) -> str | None:
         """The values as a JSON list; binary values as hexadecimal text."""
-        return f"[{','.join(map(_item, self.values()))}]" if self.rows else None
+        return f"[{','.join(map(_encode_item, self.sort_values()))}]" if self.rows else None
 
 
-def _item(value: Any) -> str:
+def _encode_item(value: Any) -> str:
     return json.dumps(value.hex() if isinstance(value, bytes) else value)
 
 
-def _rejoined(text: str | None, delimiter: str) -> str | None:
+def _join_json_items(text: str | None, delimiter: str) -> str | None:
     return None if text is None else delimiter.join(json.loads(f"[{text}]"))
 
 
-def _digits(value: float | None) -> str | None:
+def _float_to_hex(value: float | None) -> str | None:
     return None if value is None else float(value).hex()
 
 
 def _of_digits(kind: type[_Deviation]) -> Callable[[str | None], float | None]:
-    def computed(text: str | None) -> float | None:
+    def compute_deviation(text: str | None) -> float | None:
         made = kind()
         for digits in text.split(",") if text else ():
             made.step(float.fromhex(digits))
         return made.value()
 
-    return computed
+    return compute_deviation
 
 
 _DEVIATIONS: dict[str, type[_Deviation]] = {

@@ -17,7 +17,7 @@ from typing import Any
 from treefold_orm._base.data_errors import DATES, FORM, RANGE
 from treefold_orm._fields.text_forms import TEXT_FORMS, TRUE
 from treefold_orm._fields.zones import zone_named
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.refusals import fail_statement
 
 _READ = {kind: re.compile(form, re.ASCII | re.IGNORECASE) for kind, form in TEXT_FORMS.items()}
 _WIDE = decimal.Context(prec=2000)
@@ -27,7 +27,7 @@ _FAR = 2.0**54
 
 def _read(text: str, kind: str) -> str:
     if _READ[kind].fullmatch(text) is None:
-        refuse(FORM)
+        fail_statement(FORM)
     return text.strip()
 
 
@@ -40,7 +40,7 @@ def sql_integer_of_text(text: str | None) -> int | None:
         return None
     digits = _read(text, "integer")
     if len(digits) > 4000 or not -(2**63) <= int(digits) < 2**63:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return int(digits)
 
 
@@ -50,7 +50,7 @@ def sql_float_of_text(text: str | None) -> float | None:
     number = float(_read(text, "float"))
     lost = not number and any(digit in "123456789" for digit in text.lower().partition("e")[0])
     if lost or not math.isfinite(number):
-        refuse(RANGE)
+        fail_statement(RANGE)
     return number
 
 
@@ -59,12 +59,12 @@ def sql_decimal_of_text(text: str | None, places: int) -> int | None:
         return None
     number = decimal.Decimal(_read(text, "decimal"))
     if number and number.adjusted() > 18:
-        refuse(RANGE)
+        fail_statement(RANGE)
     if number and number.adjusted() < -places - 1:
         return 0
     scaled = number.scaleb(places, _WIDE).to_integral_value(decimal.ROUND_HALF_UP, _WIDE)
     if abs(scaled) >= _MOST:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return int(scaled)
 
 
@@ -74,26 +74,26 @@ def sql_date_of_text(text: str | None) -> str | None:
     try:
         return dt.date.fromisoformat(_read(text, "date")).isoformat()
     except ValueError:
-        refuse(DATES)
+        fail_statement(DATES)
 
 
 def sql_time_of_text(text: str | None) -> str | None:
     if text is None:
         return None
-    return dt.time.fromisoformat(_filled(_read(text, "time"))).isoformat("microseconds")
+    return dt.time.fromisoformat(_pad_fraction(_read(text, "time"))).isoformat("microseconds")
 
 
 def sql_datetime_of_text(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        moment = dt.datetime.fromisoformat(_filled(_read(text, "datetime").upper()))
+        moment = dt.datetime.fromisoformat(_pad_fraction(_read(text, "datetime").upper()))
         return moment.astimezone(dt.UTC).isoformat(" ", "microseconds")
     except (ValueError, OverflowError):
-        refuse(DATES)
+        fail_statement(DATES)
 
 
-def _filled(text: str) -> str:
+def _pad_fraction(text: str) -> str:
     # a fraction of a second of any length, to six places
     return re.sub(r"\.([0-9]+)", lambda found: f".{found[1]:0<6}", text)
 
@@ -106,13 +106,13 @@ def sql_text_of_decimal(value: int | None, places: int) -> str | None:
     if value is None:
         return None
     if value.__class__ is float:
-        refuse(RANGE)
+        fail_statement(RANGE)
     digits = f"{abs(value):0>{places + 1}}"
     text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
     return f"-{text}" if value < 0 else text
 
 
-def shortest(value: float) -> decimal.Decimal:
+def shortest_decimal(value: float) -> decimal.Decimal:
     """Return the shortest decimal that no other float is as near to, as PostgreSQL takes it.
 
     Python also takes one that lies half-way between two floats, which has few digits only where
@@ -141,9 +141,9 @@ def sql_text_of_float(value: Any) -> str | None:
     """
     if value is None:
         return None
-    sign, digits, exponent = shortest(float(value)).normalize().as_tuple()
+    sign, digits, exponent = shortest_decimal(float(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
-        refuse(RANGE)
+        fail_statement(RANGE)
     figures = "".join(map(str, digits))
     first = len(figures) + exponent - 1
     if figures == "0":
@@ -167,5 +167,5 @@ def sql_clock_in_zone(value: Any, name: Any) -> str | None:
     try:
         local = dt.datetime.fromisoformat(value).astimezone(zone_named(name))
     except OverflowError:
-        refuse(DATES)
+        fail_statement(DATES)
     return local.replace(tzinfo=dt.UTC).isoformat(" ", "microseconds")

@@ -31,7 +31,7 @@ class Connection(sqlite3.Connection):
     clock: StatementClock
 
 
-def register(raw: Connection) -> None:
+def register_clock(raw: Connection) -> None:
     """Register the function the dialect uses."""
     raw.clock = StatementClock()
     raw.create_function("treefold_now", 0, raw.clock.now)

@@ -8,19 +8,19 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from treefold_orm._fields.zones import truncated
+from treefold_orm._fields.zones import truncate_in_zone
 from treefold_orm._sqlite import aggregates, casts, clock, json, math, numbers, storage, text
 
 _ANY_NUMBER = 4  # the flag of a function that takes *args, as in `inspect`, which is slow to import
 _DENIED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA})
 
 
-def _size(function: Any) -> int:
+def _count_parameters(function: Any) -> int:
     code = function.__code__
     return -1 if code.co_flags & _ANY_NUMBER else code.co_argcount
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"treefold_trunc": truncated} | {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"treefold_trunc": truncate_in_zone} | {
     f"treefold_{name.removeprefix('sql_')}": function
     for module in (casts, json, math, numbers, storage, text)
     for name, function in vars(module).items()
@@ -28,12 +28,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {"treefold_trunc": truncated} | {
 }
 
 
-def register(raw: clock.Connection) -> None:
+def register_functions(raw: clock.Connection) -> None:
     """Register the functions the dialect uses: `sql_lower` becomes `treefold_lower`."""
     for name, function in _FUNCTIONS.items():
-        raw.create_function(name, _size(function), function, deterministic=True)
-    clock.register(raw)
-    aggregates.register(raw)
+        raw.create_function(name, _count_parameters(function), function, deterministic=True)
+    clock.register_clock(raw)
+    aggregates.register_aggregates(raw)
 
 
 def readers_only(

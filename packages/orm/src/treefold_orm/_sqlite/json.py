@@ -18,7 +18,7 @@ def sql_json_at(document: str | None, keys: str) -> str | None:
     if document is None:
         return None
     value: Any = json.loads(document)
-    for key in _keys(keys):
+    for key in _parse_keys(keys):
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)
             if key not in members:
@@ -48,11 +48,11 @@ def sql_json_object(*parts: str | None) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _keys(text: str) -> list[str]:
+def _parse_keys(text: str) -> list[str]:
     return json.loads(text)
 
 
-def _number(text: str) -> str:
+def _normalize_number(text: str) -> str:
     # no text of a document holds NUL, so that no text equals a number
     sign, digits, exponent = decimal.Decimal(text).as_tuple()
     whole = "".join(map(str, digits)).lstrip("0")
@@ -62,33 +62,33 @@ def _number(text: str) -> str:
     return f"\0{'-' if sign else ' '}{kept}e{int(exponent) + len(whole) - len(kept)}"
 
 
-def _load(text: str) -> Any:
-    return json.loads(text, parse_int=_number, parse_float=_number)
+def _load_document(text: str) -> Any:
+    return json.loads(text, parse_int=_normalize_number, parse_float=_normalize_number)
 
 
 def sql_json_plain(document: str | None) -> str | None:
     """One text for all documents that are equal."""
-    return None if document is None else "j" + json_text(_load(document))
+    return None if document is None else "j" + json_text(_load_document(document))
 
 
 def sql_json_contains(document: str | None, wanted: str | None) -> int | None:
     if document is None or wanted is None:
         return None
-    whole, part = _load(document), _load(wanted)
+    whole, part = _load_document(document), _load_document(wanted)
     if isinstance(whole, list) and not isinstance(part, (list, dict)):
         part = [part]  # on the outermost level, a list contains its items
-    return int(_holds(whole, part))
+    return int(_contains_json(whole, part))
 
 
-def _holds(whole: Any, part: Any) -> bool:
+def _contains_json(whole: Any, part: Any) -> bool:
     if isinstance(part, dict):
         wanted = cast("dict[str, Any]", part)
         return isinstance(whole, dict) and all(
-            key in whole and _holds(whole[key], value) for key, value in wanted.items()
+            key in whole and _contains_json(whole[key], value) for key, value in wanted.items()
         )
     if isinstance(part, list):
         items = cast("list[Any]", part)
         return isinstance(whole, list) and all(
-            any(_holds(found, item) for found in cast("list[Any]", whole)) for item in items
+            any(_contains_json(found, item) for found in cast("list[Any]", whole)) for item in items
         )
     return type(whole) is type(part) and whole == part

@@ -11,17 +11,17 @@ import math
 from typing import Any
 
 from treefold_orm._base.data_errors import LOGARITHM, POWER, RANGE, ZERO
-from treefold_orm._sqlite.casts import shortest
-from treefold_orm._sqlite.numbers import divided
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.casts import shortest_decimal
+from treefold_orm._sqlite.numbers import divide_and_round
+from treefold_orm._sqlite.refusals import fail_statement
 
 _MOST = 10**18
 _PRECISE = decimal.Context(prec=50)
 
 
-def _exact(value: int) -> int:
+def _check_decimal_range(value: int) -> int:
     if not -_MOST < value < _MOST:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
@@ -29,7 +29,7 @@ def sql_round(value: Any, places: int) -> float | None:
     """A float rounded as it is written, half away from zero."""
     if value is None:
         return None
-    number = shortest(float(value))
+    number = shortest_decimal(float(value))
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and -exponent <= places:
         return float(value)
@@ -42,31 +42,31 @@ def sql_round_decimal(value: Any, places: int, scale: int) -> int | None:
     if value is None:
         return None
     if value.__class__ is float:
-        refuse(RANGE)
-    rounded = divided(value, 10 ** (scale - places))
+        fail_statement(RANGE)
+    rounded = divide_and_round(value, 10 ** (scale - places))
     whole = rounded if places >= 0 else rounded * 10**-places
-    return _between(whole) if not scale else _exact(whole)
+    return _check_bigint_range(whole) if not scale else _check_decimal_range(whole)
 
 
-def _between(value: int) -> int:
+def _check_bigint_range(value: int) -> int:
     if not -(2**63) <= value < 2**63:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
 def sql_floor(value: Any) -> int | None:
-    return None if value is None else _between(math.floor(value))
+    return None if value is None else _check_bigint_range(math.floor(value))
 
 
 def sql_ceil(value: Any) -> int | None:
-    return None if value is None else _between(math.ceil(value))
+    return None if value is None else _check_bigint_range(math.ceil(value))
 
 
 def sql_floor_decimal(value: Any, scale: int) -> int | None:
     if value is None:
         return None
     if value.__class__ is float:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value // 10**scale
 
 
@@ -81,17 +81,17 @@ def sql_power(base: Any, exponent: Any) -> float | None:
     try:
         made = math.pow(base, exponent)
     except OverflowError:
-        refuse(RANGE)
+        fail_statement(RANGE)
     except ValueError:
-        refuse(POWER)
+        fail_statement(POWER)
     if not made and base:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return made
 
 
 def sql_sqrt(value: Any) -> float | None:
     if value is not None and value < 0:
-        refuse(POWER)
+        fail_statement(POWER)
     return None if value is None else math.sqrt(value)
 
 
@@ -101,15 +101,15 @@ def sql_exp(value: Any) -> float | None:
     try:
         made = math.exp(value)
     except OverflowError:
-        refuse(RANGE)
+        fail_statement(RANGE)
     if not made:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return made
 
 
 def sql_ln(value: Any) -> float | None:
     if value is not None and value <= 0:
-        refuse(LOGARITHM)
+        fail_statement(LOGARITHM)
     return None if value is None else math.log(value)
 
 
@@ -117,10 +117,10 @@ def sql_log(base: Any, value: Any) -> float | None:
     if base is None or value is None:
         return None
     if base <= 0 or value <= 0:
-        refuse(LOGARITHM)
+        fail_statement(LOGARITHM)
     if base == 1:
-        refuse(ZERO)
-    above, below = (shortest(float(n)).ln(_PRECISE) for n in (value, base))
+        fail_statement(ZERO)
+    above, below = (shortest_decimal(float(n)).ln(_PRECISE) for n in (value, base))
     return float(_PRECISE.divide(above, below))
 
 

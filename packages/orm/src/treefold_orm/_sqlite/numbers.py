@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from treefold_orm._base.data_errors import RANGE, ZERO
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.refusals import fail_statement
 
 _MOST = 10**18  # a scaled decimal has at most 18 digits
 DATES = "A date or time must lie between the years 1 and 9999"
@@ -24,10 +24,10 @@ _DAY = 86_400_000_000
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
-def divided(number: int, divisor: int) -> int:
+def divide_and_round(number: int, divisor: int) -> int:
     """Return the quotient rounded half away from zero; `DataError` for a division by zero."""
     if not divisor:
-        refuse(ZERO)
+        fail_statement(ZERO)
     quotient, rest = divmod(abs(number), abs(divisor))
     quotient += 2 * rest >= abs(divisor)
     return quotient if (number < 0) == (divisor < 0) else -quotient
@@ -36,19 +36,19 @@ def divided(number: int, divisor: int) -> int:
 def sql_whole(value: Any) -> Any:
     # SQLite turns the sum or product of integers into a REAL where it leaves 64 bits
     if value.__class__ is float:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
 def sql_exact(value: Any) -> Any:
     if value is not None and (value.__class__ is float or not -_MOST < value < _MOST):
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
 def sql_finite(value: Any) -> Any:
     if value is not None and not math.isfinite(value):
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
@@ -57,14 +57,14 @@ def sql_fit(value: Any, shift: int, low: int, high: int) -> int | None:
     if value is None:
         return None
     if value.__class__ is float:
-        refuse(RANGE)
-    moved = value * 10**shift if shift >= 0 else divided(value, 10**-shift)
-    return _between(moved, low, high)
+        fail_statement(RANGE)
+    moved = value * 10**shift if shift >= 0 else divide_and_round(value, 10**-shift)
+    return _check_range(moved, low, high)
 
 
-def _between(value: int, low: int, high: int) -> int:
+def _check_range(value: int, low: int, high: int) -> int:
     if not low <= value <= high:
-        refuse(RANGE)
+        fail_statement(RANGE)
     return value
 
 
@@ -72,7 +72,7 @@ def sql_rounded(value: Any, low: int, high: int) -> int | None:
     if value is None:
         return None
     number = decimal.Decimal(value).to_integral_value(decimal.ROUND_HALF_UP)
-    return _between(int(number), low, high)
+    return _check_range(int(number), low, high)
 
 
 def sql_scaled(value: Any, places: int, low: int, high: int) -> int | None:
@@ -81,7 +81,7 @@ def sql_scaled(value: Any, places: int, low: int, high: int) -> int | None:
         return None
     text = f"{value:.15g}" if value.__class__ is float else value
     number = decimal.Decimal(text).scaleb(places, _WIDE)
-    return _between(int(number.to_integral_value(decimal.ROUND_HALF_UP)), low, high)
+    return _check_range(int(number.to_integral_value(decimal.ROUND_HALF_UP)), low, high)
 
 
 def sql_real(value: Any, places: int) -> float | None:
@@ -93,7 +93,7 @@ def sql_ratio(left: Any, right: Any) -> float | None:
     if left is None or right is None:
         return None
     if not right:
-        refuse(ZERO)
+        fail_statement(ZERO)
     return sql_finite(float(left) / float(right))
 
 
@@ -101,14 +101,14 @@ def sql_quotient(left: Any, right: Any, shift: int) -> int | None:
     """The scaled quotient of two scaled integers; `shift` makes up for their places."""
     if left is None or right is None:
         return None
-    return sql_exact(divided(sql_whole(left) * 10**shift, sql_whole(right)))
+    return sql_exact(divide_and_round(sql_whole(left) * 10**shift, sql_whole(right)))
 
 
 def sql_part(left: Any, right: Any) -> int | None:
     """A whole number divided by another one and rounded."""
     if left is None or right is None:
         return None
-    return _between(divided(left, right), _LOWEST, _HIGHEST)
+    return _check_range(divide_and_round(left, right), _LOWEST, _HIGHEST)
 
 
 def sql_mean(high: int | None, low: int | None, count: int) -> float | None:
@@ -123,11 +123,11 @@ def sql_rest(left: Any, right: Any, left_places: int, right_places: int) -> int 
     if left is None or right is None:
         return None
     if not right:
-        refuse(ZERO)
+        fail_statement(ZERO)
     finer = max(left_places, right_places)
     left, right = left * 10 ** (finer - left_places), right * 10 ** (finer - right_places)
     rest = abs(sql_whole(left)) % abs(sql_whole(right))
-    return _between(-rest if left < 0 else rest, _LOWEST, _HIGHEST)
+    return _check_range(-rest if left < 0 else rest, _LOWEST, _HIGHEST)
 
 
 def sql_datetime(microseconds: Any) -> str | None:
@@ -137,7 +137,7 @@ def sql_datetime(microseconds: Any) -> str | None:
         moment = _EPOCH + dt.timedelta(microseconds=sql_whole(microseconds))
         return moment.isoformat(" ", "microseconds")
     except OverflowError:
-        refuse(DATES)
+        fail_statement(DATES)
 
 
 def sql_date(microseconds: Any) -> str | None:
@@ -167,7 +167,7 @@ def sql_json_as(text: Any, kind: str) -> Any:
                 return None
             if isinstance(value, int) and _LOWEST <= value <= _HIGHEST and kind == "number":
                 return value
-            return float(value) if abs(value) <= _LARGEST_FLOAT else refuse(RANGE)
+            return float(value) if abs(value) <= _LARGEST_FLOAT else fail_statement(RANGE)
 
 
 _LARGEST_FLOAT = int(sys.float_info.max)

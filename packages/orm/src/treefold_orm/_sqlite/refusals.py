@@ -12,7 +12,7 @@ from treefold_orm._base.errors import DataError
 _refusal = threading.local()
 
 
-def refuse(reason: str) -> NoReturn:
+def fail_statement(reason: str) -> NoReturn:
     """Fail the running statement with a `DataError`; for the functions of a connection.
 
     `reason` names no value.

@@ -7,16 +7,18 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._fields import storage
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.refusals import fail_statement
 
 
 def sql_load_decimal(value: Any, places: int, name: str) -> int | None:
     if value is None:
         return None
     try:
-        return storage.scaled(value, places)
+        return storage.scale_to_integer(value, places)
     except ValueError:
-        return refuse(f"{name} cannot be read as DecimalField: the row holds no such number")
+        return fail_statement(
+            f"{name} cannot be read as DecimalField: the row holds no such number"
+        )
 
 
 def sql_store_decimal(value: int | None, places: int) -> str | None:
@@ -29,7 +31,7 @@ def sql_load_moment(value: Any, name: str) -> str | None:
     try:
         return storage.zoned_text(value)
     except ValueError:
-        return refuse(
+        return fail_statement(
             f"{name} cannot be read as DateTimeField(zone=None): the row holds no date and time "
             "without a zone"
         )

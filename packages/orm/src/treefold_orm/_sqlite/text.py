@@ -8,19 +8,19 @@ import re
 from typing import Any, cast
 
 from treefold_orm._base.data_errors import LENGTH, LONG
-from treefold_orm._sqlite.refusals import refuse
+from treefold_orm._sqlite.refusals import fail_statement
 
 _LONGEST = 2**28  # characters of a made text; PostgreSQL stops near it too
 
 
 @functools.lru_cache(maxsize=4096)
-def _small(letter: str) -> str:
+def _lower_letter(letter: str) -> str:
     # one letter never becomes several, and a sigma does not look where it stands
     return letter.lower()[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def _large(letter: str) -> str:
+def _upper_letter(letter: str) -> str:
     for made in (letter.upper(), letter.title()):
         if len(made) == 1:
             return made
@@ -35,7 +35,7 @@ def sql_lower(value: Any) -> str | None:
     if value is None:
         return None
     text = str(value)
-    return text.lower() if text.isascii() else "".join(map(_small, text))
+    return text.lower() if text.isascii() else "".join(map(_lower_letter, text))
 
 
 sql_fold = sql_lower
@@ -45,7 +45,7 @@ def sql_upper(value: Any) -> str | None:
     if value is None:
         return None
     text = str(value)
-    return text.upper() if text.isascii() else "".join(map(_large, text))
+    return text.upper() if text.isascii() else "".join(map(_upper_letter, text))
 
 
 def sql_ends(text: Any, ending: Any) -> int | None:
@@ -53,14 +53,14 @@ def sql_ends(text: Any, ending: Any) -> int | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _pattern(pattern: str, blind: int) -> re.Pattern[str]:
+def _compile_pattern(pattern: str, blind: int) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if blind else 0)
 
 
 def sql_regex(text: Any, pattern: Any, blind: int) -> int | None:
     if text is None or pattern is None:
         return None
-    return int(_pattern(str(pattern), blind).search(str(text)) is not None)
+    return int(_compile_pattern(str(pattern), blind).search(str(text)) is not None)
 
 
 def sql_reverse(text: str | None) -> str | None:
@@ -84,11 +84,11 @@ def sql_substr(text: str | None, start: int | None, *length: int | None) -> str 
         return text[max(start - 1, 0) :]
     (count,) = cast("tuple[int]", length)
     if count < 0:
-        refuse(LENGTH)
+        fail_statement(LENGTH)
     return text[max(start - 1, 0) : max(start - 1 + count, 0)]
 
 
-def _filling(length: int, text: str, fill: str) -> str:
+def _build_padding(length: int, text: str, fill: str) -> str:
     missing = length - len(text)
     if missing <= 0 or not fill:
         return ""
@@ -99,13 +99,13 @@ def _filling(length: int, text: str, fill: str) -> str:
 def sql_lpad(text: str | None, length: int | None, fill: str | None) -> str | None:
     if text is None or length is None or fill is None:
         return None
-    return _filling(length, text, fill) + text[: max(length, 0)]
+    return _build_padding(length, text, fill) + text[: max(length, 0)]
 
 
 def sql_rpad(text: str | None, length: int | None, fill: str | None) -> str | None:
     if text is None or length is None or fill is None:
         return None
-    return text[: max(length, 0)] + _filling(length, text, fill)
+    return text[: max(length, 0)] + _build_padding(length, text, fill)
 
 
 def sql_repeat(text: str | None, number: int | None) -> str | None:
@@ -117,7 +117,7 @@ def sql_repeat(text: str | None, number: int | None) -> str | None:
 
 def _check_length(length: int) -> None:
     if length >= _LONGEST:
-        refuse(LONG)
+        fail_statement(LONG)
 
 
 def sql_md5(text: str | None) -> str | None:
