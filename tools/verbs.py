@@ -18,19 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ALONE = frozenset(("run", "open", "close", "read", "write", "send", "resolve", "compile", "filter"))
-CEILINGS = {
-    "cli": (15, 5),
-    "docs-ui": (15, 5),
-    "http": (44, 5),
-    "logging": (15, 5),
-    "migrations": (50, 7),
-    "orm": (40, 6),
-    "router": (15, 5),
-    "scaffold": (15, 5),
-    "treefold": (15, 5),
-}
-"""The percentages of functions of one word, and of participles, that a package may have: 15 and 5,
-or what it has today."""
+MOST_WORDS, MOST_PARTICIPLES = 15, 5
+"""The percentages of functions of one word, and of participles, that a package may have."""
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -74,12 +63,11 @@ def check(package: Path) -> str | None:
     participles = 100 * sum(each.is_participle for each in found) / len(found)
     print(f"{package.name:12} {len(found):5} functions, {words:4.1f} % of one word,", end=" ")
     print(f"{participles:3.1f} % participles")
-    most_words, most_participles = CEILINGS.get(package.name, (15, 5))
-    if words <= most_words and participles <= most_participles:
+    if words <= MOST_WORDS and participles <= MOST_PARTICIPLES:
         return None
     return (
-        f"{package.name}: at most {most_words} % of the functions may have a name of one word, and"
-        f" {most_participles} % a participle; see `python tools/verbs.py --list {package.name}`"
+        f"{package.name}: at most {MOST_WORDS} % of the functions may have a name of one word, and"
+        f" {MOST_PARTICIPLES} % a participle; see `python tools/verbs.py --list {package.name}`"
     )
 
 
