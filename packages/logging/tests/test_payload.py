@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from treefold_logging import compact_payload, form_payload, json_payload, mask, opaque_payload
 from treefold_logging._escape import CUT, PAYLOAD_LIMIT
-from treefold_logging._mask import is_harmless
+from treefold_logging._mask import has_no_sensitive_key
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_VALUES)
 def test_what_is_harmless_has_nothing_to_mask(value: Any) -> None:
-    assert is_harmless(value) == (mask(value) == value)
+    assert has_no_sensitive_key(value) == (mask(value) == value)
 
 
 def test_a_container_inside_itself_is_not_harmless() -> None:
     inside: list[Any] = [1]
     inside.append(inside)
 
-    assert not is_harmless(inside)
+    assert not has_no_sensitive_key(inside)
     assert json_payload(inside) == '[1,"<cycle>"]'
 
 

@@ -93,7 +93,7 @@ def test_a_plan_changes_nothing(place: Place, files: Files) -> None:
     three(files)
     planned = runner(files).migrate(plan=True)
     assert names(planned) == ["0001_initial", "0002_book", "0003_rank"]
-    assert "CREATE TABLE" in planned[0].units[0].digest_text
+    assert "CREATE TABLE" in planned[0].units[0].identity_text
     assert place.tables() == set()
     runner(files).migrate()
     assert names(runner(files).rollback(plan=True)) == ["0003_rank"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from treefold_logging._escape import PAYLOAD_LIMIT, Printable, escape_field, shorten_text
 from treefold_logging._graphql import mask_variables
-from treefold_logging._mask import copy_masked, is_harmless, summarize_value
+from treefold_logging._mask import copy_masked, has_no_sensitive_key, summarize_value
 from treefold_logging._scrub import is_suspect, is_suspect_text, scrub
 from treefold_logging._words import harmless, is_sensitive
 
@@ -63,7 +63,7 @@ def json_payload(value: Any) -> str:
     Values under sensitive keys become `***`, secrets inside strings are scrubbed, values without a
     JSON form are shown as their type. Then the text, ASCII without controls, is cut to 2 KiB.
     """
-    masked = value if is_harmless(value) else copy_masked(value)
+    masked = value if has_no_sensitive_key(value) else copy_masked(value)
     if type(masked) in (dict, list):
         masked = mask_variables(masked)
     try:

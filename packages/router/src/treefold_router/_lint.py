@@ -38,7 +38,7 @@ def find_surprises(
         *_repeated_parameters(routes),
         *_unfit_names(visited),
         *_foreign_parameters(visited),
-        *_near_methods(ordinary),
+        *_misspelt_method_files(ordinary),
         *_case_clashes(clashes),
         *_version_spellings(visited),
     )
@@ -123,7 +123,7 @@ def _foreign_parameters(visited: Iterable[str]) -> Iterator[Finding]:
         )
 
 
-def _near_methods(ordinary: Iterable[str]) -> Iterator[Finding]:
+def _misspelt_method_files(ordinary: Iterable[str]) -> Iterator[Finding]:
     for file in sorted(ordinary, key=lambda file: file.split("/")):
         name = file.rpartition("/")[2]
         meant = near_method(name.removesuffix(".py"))

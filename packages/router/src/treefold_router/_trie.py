@@ -89,7 +89,7 @@ def match_path(root: Node, segments: Iterable[bytes], verb: str | None) -> Found
             if child is None:
                 return None
             # Letters and digits need no other look, and most values are made of nothing else.
-            value = segment.decode() if segment.isalnum() else _decode_value(segment)
+            value = segment.decode() if segment.isalnum() else _decode_allowed_text(segment)
             if value is None:
                 return None
             if params is None:
@@ -110,7 +110,7 @@ new_found = Found.__new__
 """One is made for each request with parameters; a call of the class takes a quarter longer."""
 
 
-def _decode_value(segment: bytes) -> str | None:
+def _decode_allowed_text(segment: bytes) -> str | None:
     """The value of a segment; None where no client may send it."""
     if segment in _DOT_SEGMENTS:
         return None

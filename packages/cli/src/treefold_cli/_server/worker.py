@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 
-def create_app() -> Application:
+def create_worker_app() -> Application:
     """Create the application in a worker process that exits when its supervisor exits.
 
     A killed supervisor cannot stop its workers, which would otherwise go on and hold the port.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from treefold_http import Application, ServeSettings
 
-_FACTORY = "treefold_cli._server.worker:create_app"
+_FACTORY = "treefold_cli._server.worker:create_worker_app"
 _FACTORY_ALLOWING_BROKEN = "treefold_cli._server.worker:create_app_allowing_broken"
 
 

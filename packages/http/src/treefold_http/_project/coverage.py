@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.boot_files import MIDDLEWARE
 from treefold_http._project.middleware_chain import unwrap_entry
-from treefold_http._project.outside_plans import page_of
+from treefold_http._project.outside_plans import path_answered_by
 from treefold_http._project.reuse import same_objects
 from treefold_http._project.subtrees import (
     ANY,
@@ -138,7 +138,7 @@ def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
 def _yield_reserved(entries: Sequence[Any]) -> Iterator[Segments]:
     yield from RESERVED
     for entry in entries:
-        if page := page_of(unwrap_entry(entry)):
+        if page := path_answered_by(unwrap_entry(entry)):
             yield decode_segments(page)
 
 

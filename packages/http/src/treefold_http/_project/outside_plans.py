@@ -55,7 +55,9 @@ class OutsidePlans:
         scoped = [each for each in middlewares if isinstance(each, Under) and each.may_cover_paths]
         self._everywhere = [each for each in scoped if not each.prefix]
         self._scoped = [each for each in scoped if each.prefix]
-        pages = {place: page_of(unwrap_entry(each)) for place, each in enumerate(middlewares)}
+        pages = {
+            place: path_answered_by(unwrap_entry(each)) for place, each in enumerate(middlewares)
+        }
         self._pages = {decode_segments(page): place for place, page in pages.items() if page}
         self._plans: dict[_Key, Plan] = {}
 
@@ -169,7 +171,7 @@ class OutsidePlans:
         return [*self._entries[:place], *inner, self._entries[place], *others]
 
 
-def page_of(entry: Any) -> str | None:
+def path_answered_by(entry: Any) -> str | None:
     """Return the path that an entry answers by itself, as `Metrics` does; None for none."""
     page = getattr(entry, "page", None)
     return page if isinstance(page, str) else None

@@ -53,7 +53,7 @@ class CookieForm:
         """Return the cookie value of a request; empty without one."""
         if b"cookie" not in connection.fields:
             return ""
-        name = self.name if self._is_plain(connection) else self.full_name
+        name = self.name if self._may_be_plain_in_dev(connection) else self.full_name
         return connection.cookies.get(name, "")
 
     def set_cookie(self, connection: Connection, value: str, seconds: float) -> None:
@@ -62,7 +62,7 @@ class CookieForm:
         Raises:
             ValueError: for a value that browsers would drop.
         """
-        plain = self._is_plain(connection)
+        plain = self._may_be_plain_in_dev(connection)
         name = self.name if plain else self.full_name
         if len(name) + len(value) > LONGEST:
             raise ValueError(
@@ -75,7 +75,7 @@ class CookieForm:
 
     def delete_cookie(self, connection: Connection) -> None:
         """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
-        plain = self._is_plain(connection)
+        plain = self._may_be_plain_in_dev(connection)
         name = self.name if plain else self.full_name
         self._add_cookie_field(connection, name, "", 0, secure=not plain)
 
@@ -100,7 +100,7 @@ class CookieForm:
             "partitioned": self.partitioned,
         }
 
-    def _is_plain(self, connection: Connection) -> bool:
+    def _may_be_plain_in_dev(self, connection: Connection) -> bool:
         if self.samesite == "none" or self.partitioned:
             return False
         return connection.app.dev and connection.scheme in ("http", "ws")

@@ -156,7 +156,7 @@ def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
     if name == "TEXT" and _checks_of(fields.JSONField(), column) <= checks:
         return Kind(fields.JSONField)
     sized = _SIZED.fullmatch(name.lower())
-    length = _length_of(column, checks)
+    length = _length_from_checks(column, checks)
     found = next((kind for words, kind in _AFFINITIES if words.search(name)), None)
     if found is None:
         return None
@@ -179,7 +179,7 @@ def _checks_of(made: AnyField, column: ColumnDef) -> set[str]:
     return {canonicalize_sql(text.format(quote(column.name))) for text in made.checks("sqlite")}
 
 
-def _length_of(column: ColumnDef, checks: set[str]) -> int:
+def _length_from_checks(column: ColumnDef, checks: set[str]) -> int:
     for check in checks:
         found = _LENGTH.fullmatch(check)
         if found is not None and found[1] == column.name.lower():

@@ -90,7 +90,7 @@ def baseline(
     Raises `FileError` for files and models that are there, `HistoryError` for a database that has
     recorded migrations, `InspectError` for one that cannot be taken over; nothing is written then.
     """
-    job = _prepare_job(folder, models, database, metas, say)
+    job = _make_checked_job(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
     _refuse_records(runner.applied(), database)
     with HeldConnection(database) as held:
@@ -114,7 +114,7 @@ async def abaseline(
     say: Say = ignore_line,
 ) -> Baseline:
     """`baseline` for async code."""
-    job = _prepare_job(folder, models, database, metas, say)
+    job = _make_checked_job(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
     _refuse_records(await runner.aapplied(), database)
     async with HeldConnection(database) as held:
@@ -129,7 +129,7 @@ async def abaseline(
     return _report_baseline(job, drafts, found)
 
 
-def _prepare_job(
+def _make_checked_job(
     folder: Folder,
     models: str | os.PathLike[str],
     database: str,

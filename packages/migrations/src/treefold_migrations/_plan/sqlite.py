@@ -139,12 +139,12 @@ def _name_is_reused(change: TableChange) -> bool:
 
 
 def _drop_moved_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
-    before, kept = work.change.before, kept_searches(work)
+    before, kept = work.change.before, searches_left_alone(work)
     searches = () if before is None else before.searches
     return [step for s in searches if s not in kept for step in _drop_search(s, dialect)]
 
 
-def kept_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
+def searches_left_alone(work: Alteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
@@ -280,7 +280,7 @@ def add_indexes(work: Alteration, dialect: schema.Dialect) -> list[Step]:
 
 def new_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Create the searches that were not kept."""
-    kept = kept_searches(work)
+    kept = searches_left_alone(work)
     wanted = [search for search in work.after.searches if search not in kept]
     return create_searches(work.after.name, wanted, dialect)
 

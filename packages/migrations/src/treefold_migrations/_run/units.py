@@ -48,7 +48,7 @@ class SqlUnit:
         return self.step.hidden
 
     @property
-    def digest_text(self) -> str:
+    def identity_text(self) -> str:
         """The parts by which two units are equal."""
         return self.step.sql
 
@@ -68,7 +68,7 @@ class PythonUnit:
     blocking = False
 
     @property
-    def digest_text(self) -> str:
+    def identity_text(self) -> str:
         """The parts by which two units are equal."""
         return f"python {self.function.__qualname__}"
 
@@ -133,7 +133,7 @@ def file_run(
     """Return the run of a file; `code` returns the code of a function of the file by its name."""
     digest = hashlib.sha256()
     for unit in units:
-        digest.update(unit.digest_text.encode() + b"\0")
+        digest.update(unit.identity_text.encode() + b"\0")
     digests = tuple(_digest_unit(unit, code) for unit in units)
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
@@ -143,7 +143,7 @@ def file_run(
 
 
 def _digest_unit(unit: Unit, code: Callable[[str], str] | None) -> str:
-    text = unit.digest_text
+    text = unit.identity_text
     if isinstance(unit, PythonUnit) and code is not None:
         text += "\0" + code(unit.function.__name__)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

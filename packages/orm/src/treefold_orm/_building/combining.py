@@ -34,8 +34,8 @@ def in_one_type(key: Key) -> Key:
     if len(set(map(len, parts))) != 1:
         return key  # refused when it is compiled, with the number of columns
     if all(part == parts[0] for part in parts):
-        return _with_common(key, ())
-    return _with_common(key, tuple(map(common_field, zip(*parts, strict=True))))
+        return _set_common_types(key, ())
+    return _set_common_types(key, tuple(map(common_field, zip(*parts, strict=True))))
 
 
 def _list_parts(key: Key) -> list[Key]:
@@ -48,11 +48,11 @@ def _list_parts(key: Key) -> list[Key]:
     return found
 
 
-def _with_common(key: Key, fields: tuple[AnyField | None, ...]) -> Key:
+def _set_common_types(key: Key, fields: tuple[AnyField | None, ...]) -> Key:
     steps: list[Any] = []
     for step in key[1:]:
         if isinstance(step, Combine):
-            steps.append(Combine(step.op, _with_common(step.key, fields), step.base))
+            steps.append(Combine(step.op, _set_common_types(step.key, fields), step.base))
         elif not isinstance(step, Common):
             steps.append(step)
     return (key[0], Common(fields), *steps) if fields else (key[0], *steps)

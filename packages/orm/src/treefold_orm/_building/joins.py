@@ -112,7 +112,7 @@ def run_of(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
     return None
 
 
-def shared_ctes(
+def find_ctes_shared_with_outer(
     key: tuple[Any, ...], params: Sequence[Any], scope: Scope
 ) -> tuple[tuple[int, int, int], ...]:
     """The CTEs of a query inside another one that the outer one has too: one text serves both."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import column_fields
-from treefold_orm._building.joins import shared_ctes
+from treefold_orm._building.joins import find_ctes_shared_with_outer
 from treefold_orm._building.one_database import check_database
 from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import with_outer
@@ -196,7 +196,7 @@ class QuerySteps(QuerySource):
             scope.database[:] = [check_database(self._alias, outer, scope.meta)]
         key, params = self._whole_key()
         base = len(scope.params)
-        shared = shared_ctes(key, params, scope)
+        shared = find_ctes_shared_with_outer(key, params, scope)
         scope.params.extend(params)
         try:
             key = with_outer(key, scope, column_fields)

@@ -135,7 +135,7 @@ class _Table(Frame):
         self.columns.append(text)
         return self.held[node]
 
-    def find_value(self, node: Expr) -> SQL | None:
+    def find_override(self, node: Expr) -> SQL | None:
         found = self.held.get(node)
         if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
             return self._add_column(node, build_expression(self.rows, node))

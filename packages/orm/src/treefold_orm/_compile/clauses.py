@@ -159,5 +159,5 @@ def in_common(
 def build_output(frame: Frame, expr: nodes.Expr) -> SQL:
     """An output column, which may be reached over to-many relations: one row for each."""
     if isinstance(expr, nodes.ColumnNode):
-        return frame.find_value(expr) or build_reached_column(frame, expr)
+        return frame.find_override(expr) or build_reached_column(frame, expr)
     return build_expression(frame, expr)

@@ -214,7 +214,7 @@ def _build_conjunction(frame: Frame, children: list[nodes.Node], right: Frame) -
     parts: list[ConditionSQL] = []
     found: dict[placing.Key, list[tuple[nodes.Compare, Hops]]] = {}
     children = _flatten_conjunction(children)
-    shared = placing.shared_by_or(frame, children)
+    shared = placing.find_rows_shared_with_or(frame, children)
     if shared is not None:
         inside, children = placing.split_by_relation(frame, children, shared)
         parts.append(_of_one_row(frame, inside, shared, right))

@@ -111,7 +111,7 @@ class Frame:
             made = SQL("{} {}", made, part if isinstance(part, SQL) else part())
         return made
 
-    def find_value(self, node: Expr) -> SQL | None:
+    def find_override(self, node: Expr) -> SQL | None:
         """The value of an expression that FROM computes already, else None."""
         return self.held.get(node) if self.held else None
 

@@ -3,8 +3,8 @@
 Conditions on one to-many relation that are joined by AND share a row, also those inside an OR. What
 is negated asks about all rows, and stands for itself.
 
-Example, `shared_by_or` finds that three lookups over `articles` speak of one row, two of them
-inside an OR, and `rebind_condition` makes them lookups of that row:
+Example, `find_rows_shared_with_or` finds that three lookups over `articles` speak of one row, two
+of them inside an OR, and `rebind_condition` makes them lookups of that row:
 
     >>> Writer.objects.filter(
     ... Q(articles__title="x") | Q(articles__title="y"), articles__views__gt=5
@@ -77,7 +77,7 @@ def keys_of(frame: Any, node: Node) -> set[Key]:
     return set() if key is None else {key}
 
 
-def shared_by_or(frame: Any, children: list[Node]) -> Key | None:
+def find_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
     """Rows that an OR speaks of along with another of these conditions."""
     spoken = [keys_of(frame, child) for child in children]
     for i, child in enumerate(children):

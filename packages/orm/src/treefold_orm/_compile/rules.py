@@ -44,7 +44,7 @@ DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
 
 def build_expression(frame: Frame, node: Expr) -> SQL:
     """Return the SQL of one expression node."""
-    found = frame.find_value(node)
+    found = frame.find_override(node)
     if found is not None:
         return found
     rule = EXPRESSIONS.get(node.__class__)

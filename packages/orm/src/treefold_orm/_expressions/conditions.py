@@ -228,7 +228,7 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
     if field.internal == "binary" and op not in {"exact", "in"}:
         raise FieldError(f"{op} cannot compare binary values: compare them by exact or in")
     if field.internal == "json" and op != "exact":
-        return _json_test(scope, left, op, value)
+        return _compare_json_scalar(scope, left, op, value)
     if op not in {"exact", "gt", "gte", "lt", "lte", "in", "range"} and field.internal != "text":
         raise FieldError(f"{op!r} compares text, and the expression is not text")
     if kind_of(field) in {"decimal", "float"}:
@@ -249,7 +249,7 @@ def _in_one_type(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
     return items, common_field([field, *finest]) or field
 
 
-def _json_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
+def _compare_json_scalar(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
     """The JSON test for a value: numbers are compared with numbers, text with text."""
     first = json_lookups.plain_items(value)[:1] if op in {"in", "range"} else [value]
     if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in first):

@@ -45,12 +45,17 @@ def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resol
         missing = lookup.op != "isnull" or value
         if value is None and lookup.op != "exact":
             raise FieldError(f"{lookup.name}__{lookup.op} cannot compare with None: use isnull")
-        return resolved(scope, _lookup_of_part(lookup, key.parts[0], "isnull"), missing)
+        return resolved(scope, _build_key_part_lookup(lookup, key.parts[0], "isnull"), missing)
     match lookup.op:
         case "exact":
             pairs = zip(key.parts, _values_of_parts(scope, lookup, value), strict=True)
             return nodes.And(
-                tuple([resolved(scope, _lookup_of_part(lookup, p, "exact"), v) for p, v in pairs])
+                tuple(
+                    [
+                        resolved(scope, _build_key_part_lookup(lookup, p, "exact"), v)
+                        for p, v in pairs
+                    ]
+                )
             )
         case "in":
             return _compare_among(scope, lookup, value)
@@ -77,10 +82,10 @@ def _compare_in_order(
     for place, part in enumerate(key.parts):
         last = place == len(key.parts) - 1
         tests = [
-            resolved(scope, _lookup_of_part(lookup, same, "exact"), values[i])
+            resolved(scope, _build_key_part_lookup(lookup, same, "exact"), values[i])
             for i, same in enumerate(key.parts[:place])
         ]
-        further = _lookup_of_part(lookup, part, op if last else op.removesuffix("e"))
+        further = _build_key_part_lookup(lookup, part, op if last else op.removesuffix("e"))
         tests.append(resolved(scope, further, values[place]))
         branches.append(nodes.And(tuple(tests)))
     return nodes.Or(tuple(branches))
@@ -97,7 +102,7 @@ def _compare_among(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
     return nodes.Compare(lookup, scope.add_param(keys, key))
 
 
-def _lookup_of_part(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
+def _build_key_part_lookup(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
     return Lookup(lookup.name, lookup.hops, part, op, part, takes=op != "isnull")
 
 

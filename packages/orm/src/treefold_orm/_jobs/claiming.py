@@ -116,7 +116,7 @@ class Claims(Queries):
             log.warning("job %d could not be put back, again after --lost-after: %s", job.id, kind)
 
 
-def forget_starts(table: str) -> str:
+def failed_job_renewal_sql(table: str) -> str:
     """Return the statement that makes failed jobs new ones."""
     return (
         f"UPDATE {table} SET headers = {_HEADERS} - '{KEY}' "  # noqa: S608 - a name of PgQueuer

@@ -172,10 +172,12 @@ async def requeue_jobs(ids: Sequence[int]) -> None:
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
-    from treefold_orm._jobs.claiming import forget_starts
+    from treefold_orm._jobs.claiming import failed_job_renewal_sql
 
     queries = Queries(_Connection())
-    await queries.driver.execute(forget_starts(queries.qbq.qualified.queue_table), list(ids))
+    await queries.driver.execute(
+        failed_job_renewal_sql(queries.qbq.qualified.queue_table), list(ids)
+    )
     await queries.requeue_jobs([JobId(one) for one in ids])
 
 

@@ -56,7 +56,7 @@ class _Unaliased(Frame):
             )
         return column_name(field)
 
-    def find_value(self, node: Expr) -> SQL | None:
+    def find_override(self, node: Expr) -> SQL | None:
         if isinstance(node, SchemaSQLNode):
             return schema_text(node.text, node.columns)
         # the schema is read by other programs too, which lack the functions of a connection
