@@ -14,10 +14,10 @@ from http_redis import Gate, Server, free_port, started
 from treefold_http import Application
 from treefold_http._redis import (
     RedisUnavailable,
+    RedisUse,
     SharedRedis,
     client as redis_client,
     close_redis,
-    shared_redis,
     used_redis,
 )
 
@@ -211,8 +211,8 @@ def test_clients_are_shared_by_url_and_used_in_one_loop_after_another(redis_url:
     app = Application("shop")
 
     async def work() -> None:
-        redis = shared_redis(redis_url, effect="a", app=app)
-        assert redis is shared_redis(redis_url, effect="b", app=None)
+        redis = RedisUse(redis_url, effect="a", app=app).client
+        assert redis is RedisUse(redis_url, effect="b", app=None).client
         assert used_redis(app) == [redis]
         await redis.execute("PING")
         await close_redis()
@@ -226,4 +226,4 @@ def test_clients_are_shared_by_url_and_used_in_one_loop_after_another(redis_url:
 @pytest.mark.parametrize("url", ["", "127.0.0.1", "http://127.0.0.1", "redis://127.0.0.1:port"])
 def test_a_url_that_is_none_of_redis_is_refused_where_it_is_given(url: str) -> None:
     with pytest.raises(ValueError, match=r"^Redis URL must specify|^Port could not be cast"):
-        shared_redis(url, effect="a", app=None)
+        RedisUse(url, effect="a", app=None)

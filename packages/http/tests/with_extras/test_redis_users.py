@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from http_redis import Server, connected, started
+from http_reloading import Live
 
 from treefold_http import Application, Settings, SettingsError
-from treefold_http._redis import close_redis, users
+from treefold_http._redis import close_redis, used_redis, users
 from treefold_http._runtime.name_space import TEST_RUN
 
 if TYPE_CHECKING:
-    from packages.http.tests.conftest import Exchange
+    from packages.http.tests.conftest import Answer, Exchange
 
 ONE, TWO = "one", "two"
 KEY = "s" * 32
@@ -243,3 +244,65 @@ def test_another_deployment_on_a_server_that_it_does_not_use_refuses_no_start(
             await app.lifespan.run_shutdown()
 
     asyncio.run(main())
+
+
+LIMIT = "from treefold_http.middleware import RateLimit\nlimit = RateLimit('1000/s', redis=True)\n"
+CACHED = (
+    "from treefold_http.cache import cached\n@cached(60, alias='far')\n"
+    "async def handler(request):\n    return 'ok'\n"
+)
+ENTRIES = {
+    "limit": {"Middleware/__init__.py": f"{LIMIT}middlewares = [limit]\n"},
+    "limit of a route": {"Api/v1/Get.py": f"{LIMIT}middlewares = [limit]\n{OK}"},
+    "limit below a prefix": {
+        "Middleware/__init__.py": f"from treefold_http.middleware import under\n{LIMIT}"
+        "middlewares = [under('/v1', limit)]\n"
+    },
+    "sessions": {
+        "Middleware/__init__.py": "from treefold_http.middleware import Sessions\n"
+        "middlewares = [Sessions(store='redis', csrf=False)]\n"
+    },
+    "answers": {"Api/v1/Get.py": CACHED},
+}
+"""The files of each kind of entry that needs a server."""
+EMPTY = {"Middleware/__init__.py": "middlewares = []\n", "Api/v1/Get.py": OK}
+OTHER = {"Api/v1/Other/Get.py": OK}
+AWAY = "redis://127.0.0.1:1"
+
+
+def _is_ready(live: Live) -> bool:
+    return live.answer("/readyz").status == 200
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_save_ends_the_use_of_a_server_with_its_last_entry(
+    tmp_path: Path, ask: Callable[..., Answer], entry: str
+) -> None:
+    root = write(tmp_path / "shop", {**EMPTY, **OTHER, **ENTRIES[entry]})
+    caches = {"far": AWAY}
+    settings = Settings(name="shop", secret_key=KEY, health=True, redis_url=AWAY, caches=caches)
+    edited = Live(Application(root, settings=settings, dev=True), ask)
+    assert _is_ready(edited) is False
+    edited.edit({"Api/v1/Other/Get.py": f"{OK}\n"})
+    assert _is_ready(edited) is False, "an entry that the save did not touch"
+    edited.edit({name: EMPTY[name] for name in ENTRIES[entry]})
+    assert _is_ready(edited) is True
+    edited.edit(ENTRIES[entry])
+    assert _is_ready(edited) is False
+    edited.edit({"Api/v1/Get.py": "def handler(:\n"})
+    assert _is_ready(edited) is False, "the last version of a broken file serves"
+
+
+def test_a_command_after_a_save_begins_a_use_again(
+    tmp_path: Path, urls: dict[str, str], ask: Callable[..., Answer]
+) -> None:
+    use = Use("cache", ONE)
+    app = use.application(tmp_path, "shop", urls)
+    edited = Live(Application(app.root, settings=app.settings, dev=True), ask)
+    assert used_redis(edited.app) == []
+    assert edited.answer("/v1").status == 200
+    assert [client.url for client in used_redis(edited.app)] == [urls[ONE]]
+    edited.edit(OTHER)
+    assert used_redis(edited.app) == []
+    assert edited.answer("/v1").status == 200
+    assert [client.url for client in used_redis(edited.app)] == [urls[ONE]]

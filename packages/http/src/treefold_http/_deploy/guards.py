@@ -51,7 +51,7 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
         yield TWICE.at(f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one")
     open_routes = {**_lost_in_version(deployment), **_open_siblings(deployment)}
     for served, (kind, why) in open_routes.items():
-        text = f"{served.display_name} refuses nobody, and {why}"
+        text = f"{served.display_name} has no guard; {why}"
         yield kind.at(served.file_path, text, "async def handler(user: User = Depends(signed_in)):")
     yield from _check_caches(deployment)
 
@@ -75,7 +75,7 @@ def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]
                 g for g in group if g.is_guarded and g.is_state_changing <= served.is_state_changing
             ]
             if weaker:
-                found[served] = SIBLING, f"{weaker[0].display_name} does"
+                found[served] = SIBLING, f"{weaker[0].display_name} has one"
     by_parent: dict[str, list[list[ServedRoute]]] = defaultdict(list)
     for template, group in by_template.items():
         by_parent[template.rpartition("/")[0]].append(group)
@@ -85,7 +85,7 @@ def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]
         guarded = [group for group in groups if all(each.is_guarded for each in group)]
         bare = [group for group in groups if not any(each.is_guarded for each in group)]
         if len(guarded) >= _LEAST_SIBLINGS and len(bare) == 1:
-            why = f"all {len(guarded)} others below {parent} do"
+            why = f"all {len(guarded)} others below {parent} have one"
             found |= {served: (SIBLING, why) for served in bare[0]}
     return found
 
@@ -100,7 +100,7 @@ def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, st
         guarded = [served for served in group if served.is_guarded]
         if guarded:
             found |= {
-                served: (VERSION, f"{guarded[-1].display_name} does")
+                served: (VERSION, f"{guarded[-1].display_name} has one")
                 for served in group
                 if not served.is_guarded
             }

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.masked_paths import MaskedPaths
+from treefold_http._project.middleware_chain import unwrap_entry
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 
@@ -14,12 +16,12 @@ if TYPE_CHECKING:
     from treefold_http._failures.error_format import ErrorFormat
     from treefold_http._injection.providers import Key
     from treefold_http._project.fallbacks import ScopedFallbacks
-    from treefold_http._project.handlers import HandlerModule
     from treefold_http._project.outside_plans import OutsidePlans
     from treefold_http._project.plans import Plan
     from treefold_http._project.subtrees import Under
     from treefold_http._requests.connection import Connection
     from treefold_http._runtime.boot_report import BootReport, BrokenFile
+    from treefold_http._runtime.runtime import Runtime
     from treefold_router import Route, RouteTable
 
 
@@ -70,6 +72,15 @@ class LoadedProject:
     asked: dict[Route, frozenset[Key]]
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
+
+    def find_redis_urls(self, app: Runtime) -> set[str]:
+        """Return the URLs of the Redis servers that its middleware entries need."""
+        loaded = [each for each in self.modules.values() if isinstance(each, HandlerModule)]
+        loaded += [module for module, _ in self.good.values()]
+        own = {id(entry): entry for module in loaded for entry in module.middlewares}
+        entries = map(unwrap_entry, [*self.middlewares, *own.values()])
+        urls = [e.find_redis_url(app) for e in entries if hasattr(e, "find_redis_url")]
+        return {url for url in urls if url is not None}
 
     def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes of the path segments to mask in logs, for a request without a route.

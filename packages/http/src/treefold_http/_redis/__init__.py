@@ -9,8 +9,9 @@ from treefold_http._redis.client import (
 )
 from treefold_http._redis.own_redis import OwnRedis as OwnRedis, own_key as own_key
 from treefold_http._redis.users import (
+    RedisUse as RedisUse,
+    begin_uses_again as begin_uses_again,
     close_redis as close_redis,
     ensure_claim as ensure_claim,
-    shared_redis as shared_redis,
     used_redis as used_redis,
 )

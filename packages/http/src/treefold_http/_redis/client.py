@@ -46,7 +46,7 @@ class RedisUnavailable(TreefoldError):
 
 
 class SharedRedis:
-    """The client of one URL; made by `users.shared_redis`.
+    """The client of one URL; made by `users.RedisUse`.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`.

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
-from treefold_http._redis.client import SharedRedis, Word
-from treefold_http._redis.users import shared_redis
+from treefold_http._redis.client import Word
+from treefold_http._redis.users import RedisUse
 from treefold_http._runtime.current_application import current_names
 from treefold_http._runtime.name_space import NameSpace
 
@@ -41,7 +41,7 @@ class OwnRedis:
         app: Runtime | None,
         shared: bool = False,
     ) -> None:
-        self._redis: SharedRedis = shared_redis(url, effect=effect, app=app)
+        self._use = RedisUse(url, effect=effect, app=app)
         self._app = None if app is None else proxy(app)  # which keeps what it has opened
         self._shared = shared
 
@@ -57,42 +57,44 @@ class OwnRedis:
             SettingsError: another deployment uses the names.
         """
         await self._claim_names()
-        return await self._redis.execute(*command)
+        return await self._use.client.execute(*command)
 
     async def run_transaction(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """As `SharedRedis.run_transaction`."""
         await self._claim_names()
-        return await self._redis.run_transaction(commands)
+        return await self._use.client.run_transaction(commands)
 
     async def run_script(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
         """As `SharedRedis.run_script`."""
         await self._claim_names()
-        return await self._redis.run_script(source, keys, arguments)
+        return await self._use.client.run_script(source, keys, arguments)
 
     def run_transaction_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """As `SharedRedis.run_transaction_blocking`."""
         self._claim_names_blocking()
-        return self._redis.run_transaction_blocking(commands)
+        return self._use.client.run_transaction_blocking(commands)
 
     def run_script_blocking(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
         """As `SharedRedis.run_script_blocking`."""
         self._claim_names_blocking()
-        return self._redis.run_script_blocking(source, keys, arguments)
+        return self._use.client.run_script_blocking(source, keys, arguments)
 
     def _find_names(self) -> NameSpace:
         return current_names() if self._app is None else self._app.names
 
     async def _claim_names(self) -> None:
-        if not self._shared and self._redis.is_claim_due(names := self._find_names()):
-            await self._redis.claim_names(names)
+        client = self._use.client
+        if not self._shared and client.is_claim_due(names := self._find_names()):
+            await client.claim_names(names)
 
     def _claim_names_blocking(self) -> None:
-        if not self._shared and self._redis.is_claim_due(names := self._find_names()):
-            self._redis.claim_names_blocking(names)
+        client = self._use.client
+        if not self._shared and client.is_claim_due(names := self._find_names()):
+            client.claim_names_blocking(names)
 
 
 def own_key(names: NameSpace, kind: str, name: str, *, shared: bool) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 from treefold_http._redis.client import RedisUnavailable, SharedRedis
@@ -17,27 +17,48 @@ from treefold_http._runtime.name_space import NameSpace
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
 
+Uses: TypeAlias = dict[str, SharedRedis]
+"""By URL, the clients whose commands an application needs."""
+
 _clients: dict[str, SharedRedis] = {}
-_of_applications: WeakKeyDictionary[Runtime, dict[str, SharedRedis]] = WeakKeyDictionary()
+_uses: WeakKeyDictionary[Runtime, Uses] = WeakKeyDictionary()
 """The clients whose commands an application needs; one that only claims names is in none."""
 
 
-def shared_redis(url: str, *, effect: str, app: Runtime | None) -> SharedRedis:
-    """Return the client of a URL, the same one for every caller.
+class RedisUse:
+    """The use of a server by one part of an application.
 
     Args:
-        effect: the effect of a failure for the caller, for the warning.
+        url: of the server; all uses of one URL have one client.
+        effect: the effect of a failure for the part, for the warning.
         app: the application that needs it; None for a script.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.
         ValueError: if the URL is not one of Redis.
     """
-    client = _client_of(url)
-    client.add_effect(effect)
-    if app is not None:
-        _of_applications.setdefault(app, {})[url] = client
-    return client
+
+    def __init__(self, url: str, *, effect: str, app: Runtime | None) -> None:
+        self._client = _client_of(url)
+        self._client.add_effect(effect)
+        self._uses: Uses = {} if app is None else _uses.setdefault(app, {})
+        self._uses[url] = self._client
+
+    @property
+    def client(self) -> SharedRedis:
+        """The client, for a command: its application needs the server from now on."""
+        self._uses[self._client.url] = self._client
+        return self._client
+
+
+def begin_uses_again(app: Runtime, urls: Iterable[str]) -> None:
+    """Count these servers as needed, and others once the application sends them a command again.
+
+    Called after a reload, which may have removed the last use of a server.
+    """
+    uses = _uses.setdefault(app, {})
+    uses.clear()
+    uses.update({url: _client_of(url) for url in urls})
 
 
 def _client_of(url: str) -> SharedRedis:
@@ -49,7 +70,7 @@ def _client_of(url: str) -> SharedRedis:
 
 def used_redis(app: Runtime) -> list[SharedRedis]:
     """Return the clients whose commands an application needs."""
-    return list(_of_applications.get(app, {}).values())
+    return list(_uses.get(app, {}).values())
 
 
 def every_redis() -> list[SharedRedis]:

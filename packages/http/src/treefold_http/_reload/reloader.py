@@ -20,6 +20,7 @@ from treefold_http._project.installed import is_wanted
 from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.modules import ModuleSpace, lock_imports
 from treefold_http._project.reuse import same_objects
+from treefold_http._redis.users import begin_uses_again
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.import_watch import ImportWatch
 from treefold_http._reload.module_index import ModuleIndex
@@ -249,6 +250,7 @@ class Reloader:
         fresh = plan.stale - failed
         self._failed = self._failed - plan.stale | failed | plan.left_out
         app.exchange_project(project)
+        begin_uses_again(app, project.find_redis_urls(app))
         for name in staying:
             self._contents[name] = contents_of(staying[name], loaded.keys())
         for name in fresh:

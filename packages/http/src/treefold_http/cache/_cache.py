@@ -29,6 +29,7 @@ class Backend(Protocol):
     """Where a cache keeps its bytes; see `_memory` and `_redis`."""
 
     waits: bool
+    redis_url: str | None
 
     def read_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
     def write_entry(

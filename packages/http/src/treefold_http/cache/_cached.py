@@ -93,6 +93,10 @@ class Cached:
         del extensions
         self.cache.place_of(app)
 
+    def find_redis_url(self, app: Runtime) -> str | None:
+        """Return the URL of the Redis that has its values, None if they are in memory."""
+        return self.cache.place_of(app).backend.redis_url
+
     def tags_of(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
         return check_tags(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags

@@ -53,6 +53,7 @@ class MemoryBackend:
     """
 
     waits = False
+    redis_url: str | None = None
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         if max_bytes < 1024:

@@ -62,6 +62,9 @@ class RedisBackend:
         app: the application; None for a script.
         shared: keep values for all applications of the environment.
 
+    Attributes:
+        redis_url: the argument `url`.
+
     Raises:
         TreefoldError: if the `redis` extra is not installed.
         ValueError: if the URL is not one of Redis.
@@ -71,6 +74,7 @@ class RedisBackend:
 
     def __init__(self, url: str, alias: str, app: Runtime | None, *, shared: bool = False) -> None:
         self._redis = OwnRedis(url, effect="caches miss", app=app, shared=shared)
+        self.redis_url: str | None = url
         self._alias = hash_name(alias)[:16]
         self._unsent: dict[str, tuple[str, ...]] = {}
 

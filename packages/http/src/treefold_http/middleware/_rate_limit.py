@@ -134,6 +134,10 @@ class RateLimit:
         if self._redis:
             self.redis_of(app)
 
+    def find_redis_url(self, app: Runtime) -> str | None:
+        """Return the URL of the Redis that counts, None without one."""
+        return (app.settings.redis_url if self._redis is True else self._redis) or None
+
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the limit of a route."""
         bucket = _Bucket(self, route, self._label_among(entries))
@@ -145,8 +149,8 @@ class RateLimit:
         if found is None:
             from treefold_http.middleware._redis_limits import RedisLimits
 
-            url = app.settings.redis_url if self._redis is True else self._redis
-            if not url:
+            url = self.find_redis_url(app)
+            if url is None:
                 raise TreefoldError(
                     "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
-from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
+from treefold_http._redis import RedisUnavailable, RedisUse
 from treefold_http._runtime.name_space import NameSpace
 from treefold_http.middleware._gcra import SCRIPT
 
@@ -54,7 +54,7 @@ class RedisLimits:
     """
 
     def __init__(self, url: str, *, effect: str, app: Runtime) -> None:
-        self._redis: SharedRedis = shared_redis(url, effect=effect, app=app)
+        self._use = RedisUse(url, effect=effect, app=app)
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
     async def claim_names(self, names: NameSpace) -> None:
@@ -64,8 +64,9 @@ class RedisLimits:
             RedisUnavailable: after 100 ms at most.
             SettingsError: another one does.
         """
-        if self._redis.is_claim_due(names):
-            await self._redis.claim_names(names)
+        client = self._use.client
+        if client.is_claim_due(names):
+            await client.claim_names(names)
 
     async def count_request(self, key: str, interval: int, capacity: int) -> Reply:
         """Count one request of a key.
@@ -110,7 +111,7 @@ class RedisLimits:
     async def _count_batch(self, batch: list[_Waiting]) -> list[Reply]:
         keys = [one.key for one in batch]
         arguments = [number for one in batch for number in (one.interval, one.capacity)]
-        return await self._redis.execute("EVAL", SCRIPT, len(keys), *keys, *arguments)
+        return await self._use.client.execute("EVAL", SCRIPT, len(keys), *keys, *arguments)
 
 
 def _fail_requests(requests: list[_Waiting], error: BaseException) -> None:

@@ -156,8 +156,8 @@ class Sessions:
         if self.store == "memory":
             return _memory_of(app, self.cookie.name)
         if self.store == "redis":
-            url = self._redis or app.settings.redis_url
-            if not url:
+            url = self.find_redis_url(app)
+            if url is None:
                 raise SettingsError(
                     "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
@@ -172,6 +172,10 @@ class Sessions:
                 )
             return found
         return self.store  # pyright: ignore[reportReturnType] - no name is left
+
+    def find_redis_url(self, app: Runtime) -> str | None:
+        """Return the URL of the Redis that has the sessions, None for another store."""
+        return (self._redis or app.settings.redis_url or None) if self.store == "redis" else None
 
     def beside(self, entries: Sequence[Any]) -> Sequence[Any]:
         """Return the `CSRF` that has to run inside of it, unless the list has one.
