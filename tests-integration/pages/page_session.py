@@ -142,7 +142,10 @@ class PageSession:
             json.loads(text)
         if block.file.startswith(_SERVED_FOLDERS) or block.file == "treefold.toml":
             for port, server in self._servers.items():
-                server.await_reload(marks[port], NEW_MODULE if is_new else RELOAD)
+                try:
+                    server.await_reload(marks[port], NEW_MODULE if is_new else RELOAD)
+                except AssertionError as error:
+                    self._fail(self._there(str(error)))
 
     def _here(self, text: str) -> str:
         """Replace the ports, databases and servers of the page by those of the session."""
@@ -319,13 +322,14 @@ class Server:
         if not self.is_dev or not self._await_line(_RELOADING, mark, patience):
             return
         written = self.lines.text().splitlines()[mark:]
-        if any(line.startswith("[INFO] restarting: ") for line in written):
-            self._await_line(_RESTARTED, mark, START)
+        is_restarted = any(line.startswith("[INFO] restarting: ") for line in written)
+        if is_restarted and not self._await_line(_RESTARTED, mark, START):
+            raise AssertionError(f"the restart did not end:\n{self.lines.text()}")
 
     def _await_line(self, wanted: re.Pattern[str], mark: int, patience: float) -> bool:
         deadline = time.monotonic() + patience
         while not any(map(wanted.search, self.lines.text().splitlines()[mark:])):
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self._process.poll() is not None:
                 return False
             time.sleep(0.02)
         return True

@@ -200,6 +200,23 @@ def test_a_folder_to_watch_that_is_missing_is_an_error(tmp_path: Path) -> None:
     assert "there is no folder" in done.stderr
 
 
+def test_a_restarted_process_goes_on_without_a_folder_that_is_missing(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    dev = start({VALUE: "async def handler(request):\n    return [1]\n"}, "--reload-dir", "../lib")
+    dev.until([1])
+    (dev.root / "treefold.toml").write_text('watch = ["../nowhere"]\n')
+    dev.lines("Cannot watch '../nowhere': there is no folder")
+    dev.until([1])
+    (tmp_path / "lib").rmdir()
+    (dev.root / "treefold.toml").write_text("")
+    dev.lines(f"Cannot watch '{tmp_path / 'lib'}': there is no folder")
+    dev.until([1])
+    (dev.root / VALUE).write_text("async def handler(request):\n    return [2]\n")
+    dev.until([2])
+
+
 ONCE = """
 import platform  # a module of another package that refuses a second definition of a name
 names = vars(platform).setdefault("names_of_metrics", set())

@@ -24,18 +24,22 @@ class Watched:
 
     @classmethod
     def make_for_root(cls, root: Path, folders: Sequence[str], include: Sequence[str]) -> "Watched":
-        """Look at the root and at other folders, whose paths start at the root.
-
-        Raises:
-            CommandError: a folder does not exist.
-        """
+        """Look at the root and at other folders, whose paths start at the root."""
         others = [(root / folder).resolve() for folder in folders]
-        for folder, given in zip(others, folders, strict=True):
-            if not folder.is_dir():
-                raise CommandError(
-                    f"Cannot watch {given!r}: there is no folder {folder}; correct the setting"
-                    " 'watch' or --reload-dir",
-                    code=MISUSE,
-                )
         places = dict.fromkeys([root, *(one for one in others if not one.is_relative_to(root))])
         return cls(root, tuple(include), {one: take_snapshot(str(one), include) for one in places})
+
+
+def require_folder(root: Path, folder: str) -> None:
+    """Refuse a folder to watch that does not exist; its path starts at the root.
+
+    Raises:
+        CommandError: the message names the setting and the option.
+    """
+    place = (root / folder).resolve()
+    if not place.is_dir():
+        raise CommandError(
+            f"Cannot watch {folder!r}: there is no folder {place}; correct the setting"
+            " 'watch' or --reload-dir",
+            code=MISUSE,
+        )

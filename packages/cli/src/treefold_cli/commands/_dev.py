@@ -93,25 +93,36 @@ def dev(
         app.has_own_server = True
         if former is None and not is_loopback(host):
             print_error(f"Warning: {_describe_exposure(host)}")
-        watched = (
-            None if no_reload else _choose_watched(app, reload_dir or (), reload_include or ())
-        )
-        if _serve_project(app, listener, watched, again=former is not None, migrate=migrate):
+        again = former is not None
+        watched = None
+        if not no_reload:
+            watched = _choose_watched(app, reload_dir or (), reload_include or (), again=again)
+        if _serve_project(app, listener, watched, again=again, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
 def _choose_watched(
-    app: "Application", reload_dir: Sequence[str], reload_include: Sequence[str]
+    app: "Application", reload_dir: Sequence[str], reload_include: Sequence[str], *, again: bool
 ) -> "Watched":
-    from treefold_cli._dev.watched import Watched
+    """Return what to watch; a restarted process goes on without a folder that is missing."""
+    from treefold_cli._dev.watched import Watched, require_folder
     from treefold_http import TreefoldError
 
     folders, include = [os.path.abspath(folder) for folder in reload_dir], [*reload_include]
     with contextlib.suppress(TreefoldError):  # wrong settings are reported by the boot
         folders = [*app.settings.watch, *folders]
         include = [*app.settings.watch_include, *include]
-    return Watched.make_for_root(app.root, folders, include)
+    present: list[str] = []
+    for folder in folders:
+        try:
+            require_folder(app.root, folder)
+            present.append(folder)
+        except CommandError as error:
+            if not again:
+                raise
+            print_error(f"Error: {error}")
+    return Watched.make_for_root(app.root, present, include)
 
 
 def _describe_exposure(host: str) -> str:
