@@ -20,7 +20,7 @@ QUICK = (
     " packages/cli/tests/commands/test_check.py packages/cli/tests/commands/test_create.py"
     " packages/cli/tests/commands/test_dev.py packages/cli/tests/commands/test_doctor.py"
     " packages/cli/tests/commands/test_new.py packages/cli/tests/commands/test_version.py",
-    "pytest tests-integration/pages -p no:valkey",
+    "pages",
 )
 """Scripts of `hatch.toml`, as they are typed after `hatch run`."""
 
