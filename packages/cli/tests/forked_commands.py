@@ -8,6 +8,7 @@ interpreter: the fixture `executable`, not `forked`.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import gc
 import importlib
 import json
@@ -35,6 +36,9 @@ LOADED = (
     "treefold_http",
     "uvicorn.protocols.http.auto",
 )
+
+LIMIT = 120.0
+"""Seconds that a command may take."""
 
 
 class Forked:
@@ -143,7 +147,16 @@ class ForkServer:
             given.seek(0)
             files = given.fileno(), out.fileno(), err.fileno()
             asked = {"module": "", "arguments": [*arguments], "strict": strict}
-            code = Forked(self._ask(asked, cwd, env, files)).wait(120)
+            forked = Forked(self._ask(asked, cwd, {**env, "PYTHONFAULTHANDLER": "1"}, files))
+            try:
+                code = forked.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(forked.pid, signal.SIGABRT)  # each process writes where its threads are
+                forked.wait()
+                out.seek(0)
+                err.seek(0)
+                shown = f"{' '.join(arguments)} did not end:\n{out.read()}\n{err.read()}"
+                raise AssertionError(shown) from None
             out.seek(0)
             err.seek(0)
             return subprocess.CompletedProcess([*arguments], code, out.read(), err.read())
@@ -222,6 +235,7 @@ def become(asked: dict[str, Any], files: Sequence[int]) -> NoReturn:
     sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
+    faulthandler.enable(file=2)
     if asked["strict"]:
         warnings.simplefilter("error")
     given = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

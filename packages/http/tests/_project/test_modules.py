@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import subprocess
 import sys
@@ -423,6 +424,40 @@ def test_while_a_root_is_current_its_modules_are_those_of_sys_modules(write: Wri
         with two.as_current_root():
             assert sys.modules["Services.names"] is second
         assert sys.modules["Services.names"] is first
+
+
+class _ImportsAtItsEnd:
+    """Garbage that only the collector finds, and that imports a module when it does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        name = f"imported_by_a_finalizer_{id(self)}"
+        sys.modules[name] = ModuleType(name)
+
+
+def test_garbage_may_be_collected_while_modules_are_listed(write: Write) -> None:
+    space = ModuleSpace.of_root(write({"Api/v1/Get.py": "N = 1\n"}))
+    space.make_current_root()
+    before = set(sys.modules)
+    pairs = [(number, space) for number in range(5000)]  # Python has no free pair to use again
+    thresholds = gc.get_threshold()
+    gc.disable()
+    try:
+        _ImportsAtItsEnd()
+        gc.set_threshold(gc.get_count()[0] + 50)  # a collection among the first hundred modules
+        gc.enable()
+        space.find_loaded_modules()
+    finally:
+        gc.enable()
+        gc.set_threshold(*thresholds)
+        pairs.clear()
+        gc.collect()
+        added = set(sys.modules) - before
+        for name in added:
+            del sys.modules[name]
+    assert [name.startswith("imported_by_a_finalizer") for name in added] == [True]
 
 
 def test_the_former_root_comes_back_after_a_failure(write: Write) -> None:

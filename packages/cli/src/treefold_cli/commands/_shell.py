@@ -71,7 +71,7 @@ def _model_classes() -> Mapping[str, type]:
     """Return the classes that the modules of `Models/` define, which the boot has imported."""
     modules = [
         module
-        for name, module in sorted(sys.modules.items())
+        for name, module in sorted(sys.modules.copy().items())
         if name == "Models" or name.startswith("Models.")
     ]
     return {

@@ -136,7 +136,9 @@ class ModuleSpace:
         """Return the root's modules by dotted name; the root must be the current one."""
         known, self._known = self._known, {}
         found: dict[str, ModuleType] = {}
-        for name, module in list(sys.modules.items()):
+        # Copied at once: in the middle of `list(...items())` Python 3.11 may collect garbage, whose
+        # finalizers import modules.
+        for name, module in sys.modules.copy().items():
             if known.get(name) == id(module) or (
                 name.partition(".")[0] in self.tops and self._is_below(module)
             ):
@@ -277,7 +279,7 @@ def attach_submodules(package: ModuleType) -> None:
     `import a.b` sets `b` on `a` only when it loads `b`.
     """
     prefix = f"{package.__name__}."
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.startswith(prefix) and "." not in name.removeprefix(prefix):
             setattr(package, name.removeprefix(prefix), module)
 

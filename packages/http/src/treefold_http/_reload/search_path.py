@@ -31,7 +31,7 @@ def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
     prefix = os.path.join(root, "")
     leaves = {os.path.basename(path) for path in paths}
     found: dict[str, str] = {}
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         path = getattr(module, "__file__", None)
         if isinstance(path, str) and os.path.basename(path) in leaves:
             # Handlers share their file names: the links of thousands are not resolved.
