@@ -47,7 +47,7 @@ class Model{n}(Model):
 REPLAY = """
 from treefold_migrations._files.loading import load_folder
 history = load_folder({folder!r})
-assert len(history) == {files} and len(history.state_at().tables) == {tables}
+assert len(history) == {files} and len(history.compute_state_after().tables) == {tables}
 """
 CHECK = """
 import sys

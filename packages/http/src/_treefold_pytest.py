@@ -42,10 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     before = os.environ.get(_TEST_RUN)
     os.environ[_TEST_RUN] = run = f"test-{secrets.token_hex(4)}"
-    config.add_cleanup(lambda: _end_run(run, before))
+    config.add_cleanup(lambda: _end_test_run(run, before))
 
 
-def _end_run(run: str, before: str | None) -> None:
+def _end_test_run(run: str, before: str | None) -> None:
     if "treefold_http._redis.client" in sys.modules:  # otherwise nothing of it is in Redis
         from treefold_http._redis.ended_runs import forget_test_run
 
@@ -58,22 +58,22 @@ def _end_run(run: str, before: str | None) -> None:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Write the log of a phase while pytest captures it, not later between its dots."""
-    return (yield from _log_written())
+    return (yield from _flush_log_after())
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Do the same for the test itself."""
-    return (yield from _log_written())
+    return (yield from _flush_log_after())
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     """Do the same for the end of its fixtures."""
-    return (yield from _log_written())
+    return (yield from _flush_log_after())
 
 
-def _log_written() -> Generator[None]:
+def _flush_log_after() -> Generator[None]:
     try:
         return (yield)
     finally:
@@ -91,10 +91,12 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
         pytest.UsageError: when there is none.
     """
     if option := config.getoption(_NAME):
-        return _checked(config.invocation_params.dir / option, f"--treefold-app-dir {option}")
+        return _require_api_folder(
+            config.invocation_params.dir / option, f"--treefold-app-dir {option}"
+        )
     if setting := config.getini(_NAME):
         folder = config.inipath.parent if config.inipath else config.rootpath
-        return _checked(folder / setting, f"{_NAME} {setting}")
+        return _require_api_folder(folder / setting, f"{_NAME} {setting}")
     for origin in (start, config.invocation_params.dir, config.rootpath):
         for folder in (origin, *origin.parents):
             if (folder / "Api").is_dir():
@@ -105,7 +107,7 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
     )
 
 
-def _checked(folder: Path, said: str) -> Path:
+def _require_api_folder(folder: Path, said: str) -> Path:
     if not (folder / "Api").is_dir():
         raise pytest.UsageError(f"{said}: {folder} must contain Api/; name the folder that does")
     return folder
@@ -133,7 +135,7 @@ def treefold_apps() -> Callable[[Path], Application]:
     made: dict[Path, Application] = {}
     prepared: set[Path] = set()
 
-    def application(root: Path) -> Application:
+    def boot_application(root: Path) -> Application:
         app = made.get(root)
         if app is None:
             app = made[root] = make_application(root)
@@ -143,7 +145,7 @@ def treefold_apps() -> Callable[[Path], Application]:
             prepared.add(root)
         return app
 
-    return application
+    return boot_application
 
 
 @pytest.fixture
@@ -155,7 +157,7 @@ def app(
     Its databases are those of the test run, never those of the settings.
     """
     root = find_app_dir(request.config, request.path.parent)
-    with _own_databases(request) as own:
+    with _use_test_databases(request) as own:
         if own is not None:
             own.prepared = True  # by `treefold_apps`
         app = treefold_apps(root)
@@ -175,12 +177,12 @@ def treefold_keeps_off_configured_databases(request: pytest.FixtureRequest) -> I
     except pytest.UsageError:
         yield
         return
-    with _own_databases(request):
+    with _use_test_databases(request):
         yield
 
 
 @contextmanager
-def _own_databases(request: pytest.FixtureRequest) -> Generator[Any]:
+def _use_test_databases(request: pytest.FixtureRequest) -> Generator[Any]:
     """Keep off the configured databases, if a plugin beside this one knows how."""
     try:
         own: Any = request.getfixturevalue("treefold_databases")
@@ -217,11 +219,11 @@ def async_client(request: pytest.FixtureRequest, app: Application) -> AsyncTestC
     client = AsyncTestClient(app)
 
     @functools.wraps(test)
-    async def started(*args: Any, **kwargs: Any) -> None:
+    async def run_with_client(*args: Any, **kwargs: Any) -> None:
         async with client:
             await test(*args, **kwargs)
 
-    request.node.obj = started
+    request.node.obj = run_with_client
     return client
 
 

@@ -5,7 +5,13 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_logging._escape import CUT, escape_field, field_of_bytes, one_line, shorten_text
+from treefold_logging._escape import (
+    CUT,
+    escape_bytes,
+    escape_field,
+    escape_unprintable,
+    shorten_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +40,7 @@ def test_a_field_is_one_word(text: str, shown: str) -> None:
     ],
 )
 def test_s77_controls_and_marks_are_escaped(text: str, shown: str) -> None:
-    assert one_line(text) == shown
+    assert escape_unprintable(text) == shown
 
 
 def test_a_long_text_is_cut_visibly() -> None:
@@ -51,9 +57,9 @@ def test_a_field_is_printable_ascii_within_its_limit(text: str, limit: int) -> N
 
 @given(st.binary())
 def test_bytes_can_be_read_back_from_a_field(data: bytes) -> None:
-    assert unquote_to_bytes(field_of_bytes(data)) == unquote_to_bytes(data)
+    assert unquote_to_bytes(escape_bytes(data)) == unquote_to_bytes(data)
 
 
 @given(st.text())
 def test_one_line_is_printable(text: str) -> None:
-    assert one_line(text).isprintable()
+    assert escape_unprintable(text).isprintable()

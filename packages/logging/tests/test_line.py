@@ -12,14 +12,14 @@ from hypothesis import given, strategies as st
 from treefold_logging._escape import TEXT_LIMIT
 from treefold_logging._line import (
     TRACE_PREFIX,
+    build_request_fields,
+    format_json_entry,
+    format_record_message,
+    format_request_entry,
+    format_request_message,
+    format_text_entry,
     format_traceback,
-    json_entry,
-    message_of,
-    request_entry,
-    request_fields,
-    request_message,
-    text_entry,
-    with_id,
+    with_request_id,
 )
 
 FORGED = "\n[INFO] GET /v1/fake 200 1.00ms id=x payload={}\x1b[31m"
@@ -35,15 +35,19 @@ def raised(error: BaseException) -> BaseException:
 def fields(**parts: Any) -> dict[str, Any]:
     given_parts: dict[str, Any] = {"status": 200, "seconds": 0.00042, "payload": "-"}
     given_parts |= {"method": "GET", "target": "/v1/user", "request_id": "abc"}
-    return request_fields(**(given_parts | parts))
+    return build_request_fields(**(given_parts | parts))
 
 
 def test_the_line_of_a_request_has_the_specified_form() -> None:
-    assert request_message(fields(), failed=False) == "GET /v1/user 200 0.42ms id=abc payload=-"
+    assert (
+        format_request_message(fields(), failed=False) == "GET /v1/user 200 0.42ms id=abc payload=-"
+    )
 
 
 def test_an_arrow_stands_before_the_status_of_an_unhandled_error() -> None:
-    assert request_message(fields(status=500), failed=True).startswith("GET /v1/user -> 500 ")
+    assert format_request_message(fields(status=500), failed=True).startswith(
+        "GET /v1/user -> 500 "
+    )
 
 
 LINE = re.compile(
@@ -56,8 +60,10 @@ LINE = re.compile(
 def test_s78_a_strict_parser_recovers_the_fields_of_any_request(
     method: str, target: str, status: int, seconds: float, request_id: str, payload: str
 ) -> None:
-    parts = request_fields(method, target, status, seconds, request_id=request_id, payload=payload)
-    entry = text_entry("INFO", request_message(parts, failed=False))
+    parts = build_request_fields(
+        method, target, status, seconds, request_id=request_id, payload=payload
+    )
+    entry = format_text_entry("INFO", format_request_message(parts, failed=False))
     match = LINE.fullmatch(entry)
     assert match is not None
     assert match["method"] == parts["method"]
@@ -70,7 +76,7 @@ def test_s78_a_strict_parser_recovers_the_fields_of_any_request(
 
 def test_s78_a_path_cannot_forge_the_fields_behind_it() -> None:
     parts = fields(target="/v1/x 200 1.0ms id=forged payload={}")
-    match = LINE.fullmatch(text_entry("INFO", request_message(parts, failed=False)))
+    match = LINE.fullmatch(format_text_entry("INFO", format_request_message(parts, failed=False)))
     assert match is not None
     assert match["id"] == "abc"
     assert match["path"] == "/v1/x%20200%201.0ms%20id=forged%20payload={}"
@@ -80,7 +86,7 @@ def test_s87_no_line_of_a_traceback_looks_like_a_line_of_the_log() -> None:
     error = ValueError(FORGED)
     error.add_note(FORGED)
     error.__cause__ = ExceptionGroup(FORGED, [KeyError(FORGED), OSError("\r\u2028[INFO]\x85")])
-    entry = request_entry("ERROR", "x", fields=fields(), error=raised(error), as_json=False)
+    entry = format_request_entry("ERROR", "x", fields=fields(), error=raised(error), as_json=False)
     first, *rest = entry.removesuffix("\n").split("\n")
     assert first.startswith("[ERROR] GET /v1/user -> 200 ")
     assert all(line.startswith(TRACE_PREFIX) for line in rest)
@@ -134,7 +140,7 @@ def test_a_huge_exception_is_cut() -> None:
 
 
 def test_json_entries_are_one_object_on_one_line() -> None:
-    entry = json_entry(
+    entry = format_json_entry(
         "INFO", "treefold", values={"message": "a\n\x7f\u202e"}, created=1700000000.0625
     )
     assert entry.endswith("}\n")
@@ -148,7 +154,7 @@ def test_json_entries_are_one_object_on_one_line() -> None:
 
 
 def test_a_request_in_json_has_its_fields_and_the_exception() -> None:
-    entry = request_entry(
+    entry = format_request_entry(
         "ERROR", "treefold", fields=fields(), error=raised(ValueError(FORGED)), as_json=True
     )
     got = json.loads(entry)
@@ -182,16 +188,16 @@ def record(message: Any, *args: Any) -> logging.LogRecord:
     ],
 )
 def test_s90_messages_are_scrubbed_and_escaped(message: Any, args: Any, shown: str) -> None:
-    assert message_of(record(message, *args)) == shown
+    assert format_record_message(record(message, *args)) == shown
 
 
 def test_a_huge_message_is_cut() -> None:
-    assert len(message_of(record("x" * 10_000_000))) <= TEXT_LIMIT
+    assert len(format_record_message(record("x" * 10_000_000))) <= TEXT_LIMIT
 
 
 def test_the_id_follows_the_message_inside_a_request_only() -> None:
-    assert with_id("done", "a b") == "done id=a%20b"
-    assert with_id("done", "-") == "done"
+    assert with_request_id("done", "a b") == "done id=a%20b"
+    assert with_request_id("done", "-") == "done"
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,10 @@ def test_each_line_reaches_every_follower_as_it_is_written(writer: Writer) -> No
         tail = keep_tail(writer)
         one, other = tail.follow(), tail.follow()
         seen = [await anext(one), await anext(other)]
-        writer.add_now("live\n")
+        writer.add_and_write("live\n")
         seen += [await asyncio.wait_for(anext(each), 5) for each in (one, other)]
         await one.aclose()
-        writer.add_now("later\n")
+        writer.add_and_write("later\n")
         seen.append(await asyncio.wait_for(anext(other), 5))
         await other.aclose()
         return seen
@@ -94,7 +94,7 @@ def test_a_slow_follower_loses_the_oldest_lines_and_no_memory(writer: Writer) ->
         follower = keep_tail(writer).follow()
         await anext(follower)
         for number in range(3 * SIZE):
-            writer.add_now(f"{number}\n")
+            writer.add_and_write(f"{number}\n")
         lines = await anext(follower)
         await follower.aclose()
         return lines

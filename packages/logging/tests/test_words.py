@@ -15,7 +15,7 @@ from treefold_logging._words import (
     added_words,
     harmless,
     is_sensitive_in_query,
-    verdict_with,
+    make_sensitivity_test,
     verdicts,
 )
 
@@ -93,21 +93,21 @@ def test_verdicts_of_long_keys_are_not_kept() -> None:
 
 
 def test_additional_words_only_add() -> None:
-    verdict = verdict_with(["Nick-Name"])
+    verdict = make_sensitivity_test(["Nick-Name"])
     assert verdict("old_nickname")
     assert verdict("password")
     assert not verdict("name")
 
 
 def test_one_additional_word_may_be_a_bare_string() -> None:
-    verdict = verdict_with("plate")
+    verdict = make_sensitivity_test("plate")
     assert verdict("number_plate")
     assert not verdict("tea")
 
 
 @pytest.mark.parametrize("word", ["", "--", "\u200b"])
 def test_an_additional_word_without_letters_adds_nothing(word: str) -> None:
-    assert not verdict_with([word])("name")
+    assert not make_sensitivity_test([word])("name")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from treefold_logging._writer import (
     URGENT_TIMEOUT,
     WAKE_AT_LINES,
     Writer,
-    text_notice,
+    format_text_drop_notice,
 )
 
 
@@ -88,7 +88,7 @@ def test_an_urgent_entry_is_written_at_once_behind_the_earlier_ones(
     writer: Writer, disk: Disk
 ) -> None:
     writer.add_entry("a\n")
-    writer.add_now("b\n")
+    writer.add_and_write("b\n")
     assert disk.getvalue() == "a\nb\n"
 
 
@@ -140,17 +140,17 @@ def test_a_crowded_buffer_does_not_wait_for_the_interval(
     for number in range(WAKE_AT_LINES + 1):
         writer.add_entry(f"{number}\n")
     until(lambda: disk.getvalue().endswith(f"\n{WAKE_AT_LINES}\n"))
-    writer.start_empty()  # leaves the thread, which waits for an hour
+    writer.reset_state()  # leaves the thread, which waits for an hour
 
 
 def test_r06_a_full_disk_costs_lines_and_recovers_by_itself(writer: Writer, disk: Disk) -> None:
     disk.full = True
     for _ in range(3):
-        writer.add_now("lost\n")
+        writer.add_and_write("lost\n")
     disk.full = False
-    writer.add_now("kept\n")
-    writer.add_now("next\n")
-    assert disk.getvalue() == f"kept\n{text_notice(3)}next\n"
+    writer.add_and_write("kept\n")
+    writer.add_and_write("next\n")
+    assert disk.getvalue() == f"kept\n{format_text_drop_notice(3)}next\n"
 
 
 def test_r06_a_disk_that_fills_within_a_line_has_the_next_line_on_its_own(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ def test_r06_a_disk_that_fills_within_a_line_has_the_next_line_on_its_own(tmp_pa
         writer = Writer(lambda: stream)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         try:
-            writer.add_now("a\n")
-            writer.add_now("x" * 2000 + "\n")
+            writer.add_and_write("a\n")
+            writer.add_and_write("x" * 2000 + "\n")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        writer.add_now("b\n")
+        writer.add_and_write("b\n")
         writer.close()
-    assert (tmp_path / "log").read_text() == f"a\n{'x' * 998}\nb\n{text_notice(1)}"
+    assert (tmp_path / "log").read_text() == f"a\n{'x' * 998}\nb\n{format_text_drop_notice(1)}"
 
 
 def test_a_stream_that_nobody_reads_makes_urgent_entries_wait_once(
@@ -176,11 +176,11 @@ def test_a_stream_that_nobody_reads_makes_urgent_entries_wait_once(
     until(disk.writing.is_set)
     started = time.monotonic()
     for _ in range(20):
-        writer.add_now("b\n")
+        writer.add_and_write("b\n")
     assert time.monotonic() - started < 5 * URGENT_TIMEOUT
     disk.lock.release()
     until(lambda: disk.getvalue() == "a\n" + "b\n" * 20)
-    writer.add_now("c\n")
+    writer.add_and_write("c\n")
     assert disk.getvalue().endswith("c\n")
 
 
@@ -196,12 +196,12 @@ def test_an_entry_added_while_writing_is_not_written_into_the_other(disk: Disk) 
     class Reentrant(Disk):
         def write(self, text: str, /) -> int:
             if "outer" in text:
-                writer.add_now("inner\n")  # as a signal handler may do
+                writer.add_and_write("inner\n")  # as a signal handler may do
             return super().write(text)
 
     stream = Reentrant()
     writer = Writer(lambda: stream)
-    writer.add_now("outer\n")
+    writer.add_and_write("outer\n")
     assert writer.write_buffered(1)
     assert stream.getvalue() == "outer\ninner\n"
     writer.close()
@@ -210,9 +210,9 @@ def test_an_entry_added_while_writing_is_not_written_into_the_other(disk: Disk) 
 def test_the_stream_is_looked_up_for_every_batch() -> None:
     streams = [io.StringIO(), io.StringIO()]
     writer = Writer(lambda: streams[0])
-    writer.add_now("a\n")
+    writer.add_and_write("a\n")
     del streams[0]
-    writer.add_now("b\n")
+    writer.add_and_write("b\n")
     assert streams[0].getvalue() == "b\n"
     writer.close()
 
@@ -222,7 +222,7 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
 ) -> None:
     def work(name: int) -> None:
         for number in range(500):
-            add = writer.add_now if number % 97 == 0 else writer.add_entry
+            add = writer.add_and_write if number % 97 == 0 else writer.add_entry
             add(f"{name} {number} {'x' * (UNCOUNTED_CHARS if number % 50 == 0 else 0)}\n")
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]

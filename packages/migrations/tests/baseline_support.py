@@ -52,7 +52,7 @@ def take_over(place: Place, root: Path) -> Taken:
     assert makemigrations(folder, check=True, metas=metas).operations == []
     assert [str(line) for line in drift(folder, database=place.alias)] == []
     assert migrate(folder, database=place.alias) == []
-    return Taken(text, module, metas, history.state_at(), lines)
+    return Taken(text, module, metas, history.compute_state_after(), lines)
 
 
 def made_again(taken: Taken, place: Place) -> None:

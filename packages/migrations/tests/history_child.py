@@ -66,7 +66,7 @@ class History:
                 files.write(f"{place:04}_change", *operations, above=above, after=[last])
                 last = f"{place:04}_change"
             try:
-                files.history().state_at()
+                files.history().compute_state_after()
             except MigrationError:  # such as a field that another change has dropped
                 for added in set(files.folder.iterdir()) - before:
                     if added.suffix == ".py":

@@ -26,7 +26,7 @@ from typing import Any
 import treefold_orm
 from treefold_migrations import SchemaState
 from treefold_migrations._detect.answers import Answers
-from treefold_migrations._detect.models import models_state
+from treefold_migrations._detect.models import build_models_state
 from treefold_orm import Model, registry
 
 BOTH = ("sqlite", "postgres")
@@ -72,7 +72,7 @@ def answers_of(flags: str) -> Answers:
             allow = True
         else:
             given[word.removeprefix("--")].append(next(words))
-    return Answers.of_flags(
+    return Answers.from_flags(
         rename=given["rename"], drop=given["drop"], fill=given["fill"], allow_destructive=allow
     )
 
@@ -105,7 +105,7 @@ def models_of(body: str) -> tuple[type[Model], ...]:
 def state_of(body: str) -> SchemaState:
     """Return the state of the models of a body, with the tables between them."""
     module = {model.__module__ for model in models_of(body)}
-    return models_state([meta for meta in registry if meta.model.__module__ in module])
+    return build_models_state([meta for meta in registry if meta.model.__module__ in module])
 
 
 def read_pairs(text: str) -> list[Pair]:

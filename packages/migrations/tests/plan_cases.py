@@ -6,7 +6,7 @@ from typing import Any
 
 from plan_engines import Bench, Row
 
-from treefold_migrations._plan.between import Answers, changes_between
+from treefold_migrations._plan.between import Answers, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.step import Step
 from treefold_orm import fields
@@ -45,7 +45,7 @@ class Case:
         """The changes for the planner."""
         old = {s.name: s for s in self.before}
         new = {s.name: s for s in self.after}
-        return changes_between(old, new, dialect=dialect, answers=self.answers)
+        return compute_table_changes(old, new, dialect=dialect, answers=self.answers)
 
     def apply(self, bench: Bench, **options: Any) -> list[Step]:
         """Plan and apply the change."""

@@ -171,7 +171,7 @@ WRONG = {
 def test_a_text_with_names_in_braces(files: Files, name: str, text: str) -> None:
     more = {"slug": SLUG, "rank": "fields.IntegerField()", "data": "fields.JSONField()"}
     files.write("0001_initial", book(**more), after=[])
-    state = files.history().state_at()
+    state = files.history().compute_state_after()
     if (name, text) in WRONG:
         with pytest.raises(MigrationError, match=WRONG[name, text]):
             parse_fill(state, "book", name, text)

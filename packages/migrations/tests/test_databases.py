@@ -66,7 +66,7 @@ def test_the_database_of_a_model_is_part_of_its_file(tmp_path: Path) -> None:
     assert made.source.count("database=") == 1
     assert 'model="Event",\n            database="analytics",' in made.source
     assert makemigrations(folder, metas=metas).operations == []
-    state = load_folder(folder).state_at()
+    state = load_folder(folder).compute_state_after()
     assert [t.options.database for t in state.tables.values()] == ["default", "analytics"]
 
 

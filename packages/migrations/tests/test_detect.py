@@ -13,8 +13,8 @@ import treefold_migrations as m
 from treefold_migrations import Ambiguous, DataLossRefused, MigrationError, StateError
 from treefold_migrations._detect.answers import Answers, Question
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._detect.models import models_state
-from treefold_migrations._state.schema_state import same_states
+from treefold_migrations._detect.models import build_models_state
+from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm import Model, fields, registry
 from treefold_orm.schema import Imports
 
@@ -143,7 +143,7 @@ def test_a_key_that_moves_to_another_field_is_refused() -> None:
     ],
 )
 def test_a_fill_is_read_as_the_field_reads_text(field: str, text: str, source: str) -> None:
-    answers = Answers.of_flags(fill=[f"thing.x:{text}"])
+    answers = Answers.from_flags(fill=[f"thing.x:{text}"])
     (found,) = detect_operations(state_of(N), state_of(f"{N}\nx = fields.{field}"), answers)
     assert found.source(Imports()).endswith(f"fill={source})")
 
@@ -186,12 +186,12 @@ def test_models_of_this_application_are_taken_without_naming_them(tmp_path: Path
 
     def found() -> list[str]:
         registry.enter_space(tmp_path)
-        return list(models_state().tables)
+        return list(build_models_state().tables)
 
     names = contextvars.copy_context().run(found)
     assert "detected" in names
     assert "thing" not in names  # a model of another application
-    assert list(models_state([Detected._meta]).tables) == ["detected"]
+    assert list(build_models_state([Detected._meta]).tables) == ["detected"]
 
 
 def test_from_nothing_to_everything_and_back() -> None:
@@ -206,10 +206,10 @@ def test_from_nothing_to_everything_and_back() -> None:
     state = m.SchemaState()
     for operation in detect_operations(state, everything):
         state = operation.apply(state)
-    assert same_states(state, everything)
+    assert is_same_state(state, everything)
     for operation in detect_operations(state, m.SchemaState(), answers_of("--allow-destructive")):
         state = operation.apply(state)
-    assert same_states(state, m.SchemaState())
+    assert is_same_state(state, m.SchemaState())
 
 
 TAGS = """

@@ -15,12 +15,12 @@ from pairs import PAIRS
 import treefold_migrations as m
 from treefold_migrations import FileError, HistoryError, SchemaState
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._files.hashing import old_digests_of
-from treefold_migrations._files.layout import laid_out
+from treefold_migrations._files.hashing import compute_legacy_digests
+from treefold_migrations._files.layout import format_expression
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._files.names import next_name, words_for
-from treefold_migrations._files.writing import migration_source, write_migration
-from treefold_migrations._state.schema_state import same_states
+from treefold_migrations._files.names import build_next_name, suggest_name_words
+from treefold_migrations._files.writing import render_migration_source, write_migration
+from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm import fields
 
 HEAD = "from treefold_orm import fields\nfrom treefold_migrations import *\n"
@@ -46,8 +46,8 @@ def test_every_change_is_written_and_loaded_again(tmp_path: Path) -> None:
         write_migration(folder, "0002_change", ["0001_initial"], second)
         history = load_folder(folder)
         assert list(history["0002_change"].operations) == second, pair.name
-        assert same_states(history.state_at("0001_initial"), pair.old()), pair.name
-        assert same_states(history.state_at(), pair.new()), pair.name
+        assert is_same_state(history.compute_state_after("0001_initial"), pair.old()), pair.name
+        assert is_same_state(history.compute_state_after(), pair.new()), pair.name
 
 
 def test_a_file_says_what_it_does_and_imports_what_it_needs() -> None:
@@ -63,7 +63,7 @@ def test_a_file_says_what_it_does_and_imports_what_it_needs() -> None:
         ),
         m.AddField("author", "born", fields.DateField(null=True)),
     ]
-    assert migration_source([], operations) == textwrap.dedent(
+    assert render_migration_source([], operations) == textwrap.dedent(
         '''\
         """Create table author.
         Add field author.born.
@@ -93,7 +93,7 @@ def test_a_file_says_what_it_does_and_imports_what_it_needs() -> None:
 
 @given(st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.tuples(inner)))
 def test_source_that_is_laid_out_means_the_same(value: Any) -> None:
-    assert eval(laid_out(repr(value), indent=8)) == value
+    assert eval(format_expression(repr(value), indent=8)) == value
 
 
 def test_a_file_appears_completely_or_not_at_all(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_folder_that_does_not_exist_has_no_migrations(tmp_path: Path) -> None:
     history = load_folder(tmp_path / "none")
     assert history.order() == []
     assert history.head() is None
-    assert same_states(history.state_at(), SchemaState())
+    assert is_same_state(history.compute_state_after(), SchemaState())
 
 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
@@ -187,15 +187,15 @@ def test_a_file_that_is_none_is_named_with_the_reason(
 def test_an_operation_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -> None:
     put(tmp_path, "0001_a", declared([], AUTHOR, 'DropField("author", "none")'))
     with pytest.raises(m.StateError, match=r"0001_a, operation 2 \(drop field author\.none\): "):
-        load_folder(tmp_path).state_at()
+        load_folder(tmp_path).compute_state_after()
 
 
 def test_numbers_go_on_after_the_highest() -> None:
-    assert next_name([], "initial") == "0001_initial"
-    assert next_name(["0003_a", "0003_b", "0002_x"], "Add Slug!") == "0004_add_slug"
-    assert next_name(["9999_x"], "") == "10000_changes"
-    assert next_name([], "ä" * 9 + "x" * 99) == "0001_" + "x" * 50
-    words = words_for([m.DropTable("a"), m.DropTable("b")], first=False)
+    assert build_next_name([], "initial") == "0001_initial"
+    assert build_next_name(["0003_a", "0003_b", "0002_x"], "Add Slug!") == "0004_add_slug"
+    assert build_next_name(["9999_x"], "") == "10000_changes"
+    assert build_next_name([], "ä" * 9 + "x" * 99) == "0001_" + "x" * 50
+    words = suggest_name_words([m.DropTable("a"), m.DropTable("b")], first=False)
     assert words == "drop table a and more"
 
 
@@ -289,7 +289,7 @@ def test_hashes_are_those_of_every_version_of_python(tmp_path: Path) -> None:
     assert one(tmp_path, body) == known
     (loaded,) = load_folder(tmp_path).order()
     first = "eec43514e448d8a9f19c86e4a88be704d065fc74302bc60059c960298c046ca7"
-    assert old_digests_of([], loaded.migration, loaded.path.read_text()) == {first}
+    assert compute_legacy_digests([], loaded.migration, loaded.path.read_text()) == {first}
 
 
 # -- the graph ------------------------------------------------------------------------------------
@@ -348,4 +348,4 @@ def test_steps_are_the_states_between_files(tmp_path: Path) -> None:
         for i, before, after in history.walk_states()
     ]
     assert tables == [("0001_a", [], ["author"]), ("0002_b", ["author"], ["x"])]
-    assert list(history.state_before("0002_b").tables) == ["author"]
+    assert list(history.compute_state_before("0002_b").tables) == ["author"]

@@ -17,7 +17,7 @@ from run_support import (
 )
 
 from treefold_migrations._commands import command_line, command_line_checks
-from treefold_migrations._files.hashing import old_digests_of
+from treefold_migrations._files.hashing import compute_legacy_digests
 
 RANK = 'AddField("author", "rank", fields.IntegerField(null=True))'
 FILL = """
@@ -52,7 +52,7 @@ def as_first_version(place: Place, files: Files) -> None:
     parents: list[str] = []
     for item in files.history().order():
         text = item.path.read_text()
-        (old,) = old_digests_of(parents, item.migration, text)
+        (old,) = compute_legacy_digests(parents, item.migration, text)
         place.ask(
             f"UPDATE treefold_migrations SET hash = '{old}' WHERE name = '{item.name}' RETURNING 1"
         )

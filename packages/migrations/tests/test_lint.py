@@ -28,7 +28,7 @@ from treefold_migrations import (
     lint as lint_files,
 )
 from treefold_migrations._files.writing import write_migration
-from treefold_migrations._lint.lint import format_github, lint
+from treefold_migrations._lint.lint import format_github_annotations, lint
 from treefold_migrations._lint.rules import RULES
 from treefold_migrations._lint.sql import split_statements
 from treefold_migrations._operations.base import Operation
@@ -408,13 +408,13 @@ def test_a_finding_names_the_rule_the_lock_and_the_safe_way() -> None:
 
 def test_a_finding_annotates_a_file_in_a_review() -> None:
     findings = lint(Migration(operations=[DropTable("team")]), BEFORE, Postgres())
-    assert format_github(findings, "migrations/0002_drop,it.py") == (
+    assert format_github_annotations(findings, "migrations/0002_drop,it.py") == (
         "::warning file=migrations/0002_drop%2Cit.py,title=drop-table::team: drops a table "
         "with its rows. It takes ACCESS EXCLUSIVE. Stop using the table in one release and drop "
         "it in the next; keep a backup."
     )
     newline = lint(Migration(operations=[sql("DROP TABLE a\n-- 100%\n")]), BEFORE, Postgres())
-    assert "\n" not in format_github(newline, "f.py")
+    assert "\n" not in format_github_annotations(newline, "f.py")
 
 
 def test_sqlite_has_no_locks_to_speak_of() -> None:

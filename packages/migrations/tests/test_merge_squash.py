@@ -15,7 +15,7 @@ from treefold_migrations._commands.files import (
     squash,
 )
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._state.schema_state import same_states
+from treefold_migrations._state.schema_state import is_same_state
 
 HEAD = "from treefold_orm import Index, fields\nfrom treefold_migrations import *\n"
 BASE = """
@@ -115,7 +115,7 @@ def test_three_branches_of_different_length_meet(folder: Path) -> None:
     put(folder, "0002_third", ["0001_initial"], 'DropField("author", "a")')
     put(folder, "0003_on", ["0002_other"], 'RenameField("author", "y", "z")')
     merge(folder)
-    assert set(load_folder(folder).state_at().table("author").fields) == {"id", "x", "z"}
+    assert set(load_folder(folder).compute_state_after().table("author").fields) == {"id", "x", "z"}
 
 
 # -- squash ---------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_a_squash_takes_the_place_of_its_files(folder: Path) -> None:
     assert path.name == "0005_squashed.py"
     assert [item.name for item in after.order()] == ["0005_squashed", "0004_y"]
     assert len(after["0005_squashed"].operations) == 1
-    assert same_states(after.state_at(), before.state_at())
+    assert is_same_state(after.compute_state_after(), before.compute_state_after())
     assert after["0002_x"].name == "0005_squashed"
     assert after["0005_squashed"].replaces == {
         name: before.compute_digest(name) for name in ("0001_initial", "0002_x", "0003_post")
@@ -160,7 +160,7 @@ def test_a_squash_can_be_squashed_again(folder: Path) -> None:
     history = load_folder(folder)
     assert [item.name for item in history.order()] == ["0006_again"]
     assert list(history["0006_again"].replaces)[-1] == "0004_y"
-    assert history.digest_for_children("0006_again") == hashes.compute_digest("0004_y")
+    assert history.compute_digest_for_children("0006_again") == hashes.compute_digest("0004_y")
 
 
 def test_sql_stays_in_a_squash_and_what_is_elidable_goes(folder: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_squash_keeps_the_rule_of_a_foreign_key(folder: Path) -> None:
     assert "PROTECT" in (folder / "0004_squashed.py").read_text(encoding="utf-8")
     history = load_folder(folder)
     after = history.replay_migrations([item.name for item in history.order()])
-    assert same_states(before, after)
+    assert is_same_state(before, after)
 
 
 def test_python_that_is_not_elidable_stops_a_squash(folder: Path) -> None:

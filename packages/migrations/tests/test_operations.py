@@ -10,8 +10,8 @@ import pytest
 
 import treefold_migrations as m
 from treefold_migrations import SchemaState, StateError
-from treefold_migrations._state.rendering import fill_sql, render_table
-from treefold_migrations._state.schema_state import same_states
+from treefold_migrations._state.rendering import render_fill_sql, render_table
+from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm import CheckConstraint, F, Index, Lower, Model, Now, Q, UniqueConstraint, fields
 from treefold_orm.schema import Imports, Postgres, SQLite, namespace_of
 
@@ -94,7 +94,7 @@ def test_an_operation_is_undone_by_its_reverse(operation: m.Operation) -> None:
     before = start()
     reverse = operation.reverse(before)
     assert reverse is not None
-    assert same_states(reverse.apply(operation.apply(before)), before)
+    assert is_same_state(reverse.apply(operation.apply(before)), before)
 
 
 @pytest.mark.parametrize("operation", BY_TEXT)
@@ -111,7 +111,7 @@ def test_the_source_of_an_operation_makes_it_again(operation: m.Operation) -> No
 def test_a_state_is_not_changed_by_an_operation(operation: m.Operation) -> None:
     before = start()
     operation.apply(before)
-    assert same_states(before, start())
+    assert is_same_state(before, start())
 
 
 @pytest.mark.parametrize(
@@ -250,11 +250,11 @@ def test_a_fill_is_sql_of_the_database(
     field: Any, value: object, sqlite: str, postgres: str
 ) -> None:
     state = m.AddField("post", "x", field).apply(start())
-    assert fill_sql(state, "post", "x", value, SQLite()) == sqlite
-    assert fill_sql(state, "post", "x", value, Postgres()) == postgres
+    assert render_fill_sql(state, "post", "x", value, SQLite()) == sqlite
+    assert render_fill_sql(state, "post", "x", value, Postgres()) == postgres
 
 
 def test_a_fill_that_does_not_fit_is_an_error_with_its_value() -> None:
     state = m.AddField("post", "x", fields.IntegerField()).apply(start())
     with pytest.raises(StateError, match=r"post\.x cannot be filled with 'many': .*takes an int"):
-        fill_sql(state, "post", "x", "many", SQLite())
+        render_fill_sql(state, "post", "x", "many", SQLite())

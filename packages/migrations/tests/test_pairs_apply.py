@@ -19,8 +19,8 @@ from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.tables import RenameTable
 from treefold_migrations._plan.operations import plan_operations
-from treefold_migrations._state.rendering import shape_of, table_meta
-from treefold_migrations._state.schema_state import TableState, same_parts
+from treefold_migrations._state.rendering import build_table_meta, build_table_shape
+from treefold_migrations._state.schema_state import TableState, is_same_declaration
 from treefold_orm import IntegrityError
 from treefold_orm.schema import TableShape
 
@@ -96,7 +96,7 @@ def shapes_of(pair: Pair, state: SchemaState) -> list[TableShape]:
     """The tables of a state, and those that others manage, which are there all the time."""
     both = [*pair.old().tables.values(), *pair.new().tables.values()]
     others = {table.name: table for table in both if not table.options.managed}
-    return [shape_of(table) for table in {**state.tables, **others}.values()]
+    return [build_table_shape(table) for table in {**state.tables, **others}.values()]
 
 
 def expected(bench: Bench, pair: Pair, *, after: bool) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def expected(bench: Bench, pair: Pair, *, after: bool) -> dict[str, Any]:
 def fill(bench: Bench, state: SchemaState) -> None:
     """Insert rows into all tables, as many as their constraints let in."""
     for table in state.tables.values():
-        for row in rows_of(table_meta(state, table.name), bench.engine):
+        for row in rows_of(build_table_meta(state, table.name), bench.engine):
             try:
                 bench.insert(table.name, row)
             except IntegrityError:
@@ -118,7 +118,7 @@ def fill(bench: Bench, state: SchemaState) -> None:
 
 def values_of(bench: Bench, state: SchemaState, name: str) -> dict[str, list[Any]]:
     """The values of a table by field."""
-    meta = table_meta(state, name)
+    meta = build_table_meta(state, name)
     columns = {field: made.column_name for field, made in meta.fields.items()}
     order = meta.keys[0].column_name
     rows = bench.rows(name, list(columns.values()), order)
@@ -159,7 +159,9 @@ def travel(bench: Bench, path: Path) -> None:
 def unchanged(old: TableState, new: TableState) -> list[str]:
     """The fields that both tables have in the same way."""
     return [
-        name for name, field in old.fields.items() if same_parts(field, new.fields.get(name, None))
+        name
+        for name, field in old.fields.items()
+        if is_same_declaration(field, new.fields.get(name, None))
     ]
 
 

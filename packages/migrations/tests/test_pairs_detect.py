@@ -8,7 +8,7 @@ from pairs import PAIRS, Pair, answers_of, read_pairs, state_of
 from treefold_migrations import Ambiguous, DataLossRefused, MigrationError, Operation
 from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._state.rendering import render_state
-from treefold_migrations._state.schema_state import same_states
+from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm.schema import Dialect, Imports, Postgres, SQLite
 
 DIALECTS: dict[str, Dialect] = {"sqlite": SQLite(), "postgres": Postgres()}
@@ -37,10 +37,10 @@ def test_operations_lead_to_the_new_state_and_back(pair: Pair) -> None:
         assert reverse is not None
         undo.insert(0, reverse)
         state = operation.apply(state)
-    assert same_states(state, pair.new())
+    assert is_same_state(state, pair.new())
     for operation in undo:
         state = operation.apply(state)
-    assert same_states(state, pair.old())
+    assert is_same_state(state, pair.old())
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)

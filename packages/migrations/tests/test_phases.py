@@ -22,7 +22,7 @@ from test_run_lock import holding, start
 from treefold_migrations import Ambiguous, DataLossRefused, HistoryError, RunError, drift
 from treefold_migrations._commands.running import migrate, rollback
 from treefold_migrations._run.events import Event
-from treefold_migrations._run.half_done import describe_standing
+from treefold_migrations._run.half_done import describe_progress
 from treefold_migrations._run.runner import Runner
 
 BOOK = (
@@ -53,7 +53,7 @@ def names(runs: list[Any]) -> list[str]:
 
 
 def stands(files: Files) -> dict[str, str]:
-    return {name: describe_standing(e) for name, e in runner(files).applied().progress.items()}
+    return {name: describe_progress(e) for name, e in runner(files).applied().progress.items()}
 
 
 # -- what the commands say ------------------------------------------------------------------------

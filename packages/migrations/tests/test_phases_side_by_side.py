@@ -136,7 +136,7 @@ def write_files(files: Any, change: Change) -> None:
 
 def releases(files: Any, change: Change) -> tuple[Release, Release]:
     history = files.history()
-    states = history.state_at("0001_base"), history.state_at()
+    states = history.compute_state_after("0001_base"), history.compute_state_after()
     old, new = (FrozenModels(state, using="default")["book"] for state in states)
     return Release(old, change.old_row, "Old"), Release(new, change.new_row, "New")
 

@@ -30,7 +30,7 @@ from treefold_migrations import (
     RenameTable,
     SchemaState,
 )
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._plan.operations import plan_operations
 from treefold_orm import Index, fields
 from treefold_orm.schema import Dialect, Postgres, SQLite
@@ -92,7 +92,7 @@ EXAMPLES = list(examples())
 
 
 def planned(operations: list[Operation], dialect: Dialect) -> list[str]:
-    states = states_through(operations, BEFORE)
+    states = compute_states(operations, BEFORE)
     steps = [step for _, made in plan_operations(operations, states, dialect) for step in made]
     return [" ".join((step.sql or step.verify).split()) for step in steps]
 

@@ -26,7 +26,7 @@ from treefold_migrations import (
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._plan.operations import plan_operations
 from treefold_migrations._plan.step import Step
-from treefold_migrations._state.rendering import shape_of
+from treefold_migrations._state.rendering import build_table_shape
 from treefold_orm import Index, Now, fields
 from treefold_orm.schema import Imports, Postgres, SQLite
 
@@ -62,12 +62,12 @@ def apply(bench: Bench, *operations: Operation) -> None:
     steps = [s for _, steps in planned(bench.dialect, *operations) for s in steps]
     bench.apply(steps)
     after = states_of(*operations)[-1]
-    wanted = bench.expected([shape_of(table) for table in after.tables.values()])
+    wanted = bench.expected([build_table_shape(table) for table in after.tables.values()])
     assert bench.catalog() == wanted
 
 
 def begin(bench: Bench) -> None:
-    bench.create([shape_of(table) for table in BEFORE.tables.values()])
+    bench.create([build_table_shape(table) for table in BEFORE.tables.values()])
     bench.insert("user", {"name": "'Ann'"})
     bench.insert("post", {"user_id": "1"})
 

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from plan_engines import Bench
 
-from treefold_migrations._plan.between import Answers, changes_between
+from treefold_migrations._plan.between import Answers, compute_table_changes
 from treefold_orm import (
     CheckConstraint,
     Index,
@@ -195,7 +195,7 @@ class Walk:
     def check(self, before: Schema, answers: Answers) -> None:
         bench = self.bench
         rows = {name: self.rows(name, table) for name, table in before.items()}
-        changes = changes_between(
+        changes = compute_table_changes(
             shapes_of(before), shapes_of(self.schema), dialect=bench.dialect, answers=answers
         )
         bench.change(changes)

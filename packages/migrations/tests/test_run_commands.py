@@ -20,8 +20,8 @@ from treefold_migrations import FileError, HistoryError, RunError
 from treefold_migrations._commands.running import (
     amigrate,
     migrate,
+    render_planned_sql,
     rollback,
-    script_of,
     sqlmigrate,
 )
 from treefold_orm import aclose_all
@@ -149,7 +149,7 @@ def test_a_plan_and_a_fake_run_are_told(place: Place, files: Files) -> None:
     planned = migrate(files.folder, plan=True, say=lines.append)
     assert lines[:3] == ["0001_initial: 1 step", "  1/1 create table author", "0002_fill: 2 steps"]
     assert ("(committed by itself)" in lines[3]) == (place.engine == "postgres")
-    assert 'CREATE TABLE "author"' in script_of(planned)
+    assert 'CREATE TABLE "author"' in render_planned_sql(planned)
     lines.clear()
     migrate(files.folder, fake=True, say=lines.append)
     assert lines == ["0001_initial: record written", "0002_fill: record written"]

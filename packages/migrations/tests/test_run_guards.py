@@ -22,7 +22,7 @@ from test_run_steps import at_alter_table, locked
 from treefold_migrations import LockTimeout, RunError, lint, migrate
 from treefold_migrations._lint.changes import Subject, lint_change
 from treefold_migrations._plan.operations import plan_changes
-from treefold_migrations._plan.sql_locks import lock_of
+from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._run.events import Event
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.runner import Runner
@@ -282,7 +282,7 @@ def test_a_limit_of_the_author_stays(postgres: Place, files: Files) -> None:
     ],
 )
 def test_the_lock_of_sql_is_known_by_its_words(sql: str, lock: str) -> None:
-    assert lock_of(sql) == lock
+    assert find_strongest_lock(sql) == lock
 
 
 # -- no lock while rows are read ------------------------------------------------------------------

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import treefold_migrations as m
 from treefold_migrations import SchemaState, StateError
 from treefold_migrations._commands.files import makemigrations
-from treefold_migrations._detect.models import models_state
+from treefold_migrations._detect.models import build_models_state
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._files.writing import migration_source, write_migration
+from treefold_migrations._files.writing import render_migration_source, write_migration
 from treefold_orm import CheckConstraint, Index, Model, Q, fields
 
 HOSTILE = 'a"); import os #'
@@ -27,7 +27,7 @@ def hostile_model(name: str, **body: Any) -> Any:
 def test_s_113_a_model_with_a_hostile_name_is_refused(tmp_path: Path) -> None:
     meta = hostile_model(HOSTILE, Meta=type("Meta", (), {"table": "plain"}))._meta
     with pytest.raises(StateError, match="must be a plain name; rename the class"):
-        models_state([meta])
+        build_models_state([meta])
     with pytest.raises(StateError, match="must be a plain name; rename the class"):
         makemigrations(tmp_path, metas=[meta])
     assert list(tmp_path.iterdir()) == []
@@ -37,7 +37,7 @@ def test_s_113_a_hostile_table_is_text_in_the_file(tmp_path: Path) -> None:
     meta = hostile_model("Plain", Meta=type("Meta", (), {"table": HOSTILE}))._meta
     made = makemigrations(tmp_path, metas=[meta])
     assert not [n for n in ast.walk(ast.parse(made.source)) if isinstance(n, ast.Import)]
-    assert list(load_folder(tmp_path).state_at().tables) == [HOSTILE]
+    assert list(load_folder(tmp_path).compute_state_after().tables) == [HOSTILE]
 
 
 def test_s_113_the_path_comes_from_checked_words_alone(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_s_113_any_text_in_any_place_stays_text(
         m.RunSQL(value, tables=[table]),
         m.AlterField(table, "t", fields.TextField(db_default=value), fill=column),
     ]
-    source = migration_source([], operations)
+    source = render_migration_source([], operations)
     tree = ast.parse(source)
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert names <= {

@@ -10,10 +10,10 @@ from orm_models import Author, Everything, Order, Post
 
 from treefold_orm import FieldError
 from treefold_orm._expressions.conversion import (
-    common_field,
+    classify_field,
     convert_for_column,
     convert_node,
-    kind_of,
+    find_common_type,
 )
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, ParamNode
 from treefold_orm._fields.carriers import (
@@ -23,7 +23,7 @@ from treefold_orm._fields.carriers import (
     FLOAT,
     INTEGER,
     TEXT,
-    decimal_carrier,
+    make_decimal_field,
 )
 
 EVERY = Everything._meta.fields
@@ -55,28 +55,28 @@ COMMON = [
 
 @pytest.mark.parametrize(("names", "kind", "places"), COMMON)
 def test_the_common_type_of_columns(names: tuple[str, ...], kind: str, places: int) -> None:
-    found = common_field(EVERY[name] for name in names)
+    found = find_common_type(EVERY[name] for name in names)
     assert found is not None
-    assert (kind_of(found), getattr(found, "decimal_places", 0)) == (kind, places)
+    assert (classify_field(found), getattr(found, "decimal_places", 0)) == (kind, places)
 
 
 def test_an_enum_stays_an_enum_beside_itself() -> None:
-    assert common_field([EVERY["color"], EVERY["color"]]) is EVERY["color"]
+    assert find_common_type([EVERY["color"], EVERY["color"]]) is EVERY["color"]
 
 
 def test_decimals_take_the_most_places() -> None:
-    found = common_field([TOTAL, EVERY["money"], decimal_carrier(1)])
-    assert found is decimal_carrier(3)
+    found = find_common_type([TOTAL, EVERY["money"], make_decimal_field(1)])
+    assert found is make_decimal_field(3)
 
 
 def test_a_foreign_key_is_compared_as_the_key_it_points_to() -> None:
-    found = common_field([Post._meta.fields["author"], Author._meta.fields["age"]])
+    found = find_common_type([Post._meta.fields["author"], Author._meta.fields["age"]])
     assert found is INTEGER
 
 
 def test_what_is_not_known_does_not_count() -> None:
-    assert common_field([None, TEXT, None]) is TEXT
-    assert common_field([None]) is None
+    assert find_common_type([None, TEXT, None]) is TEXT
+    assert find_common_type([None]) is None
 
 
 REFUSED = [
@@ -98,18 +98,20 @@ REFUSED = [
 def test_types_without_a_common_one_are_named_in_the_error(one: str, other: str) -> None:
     wanted = rf"Everything\.{one} .* and Everything\.{other} .*convert one with Cast\(\)"
     with pytest.raises(FieldError, match=wanted):
-        common_field([EVERY[one], EVERY[other]])
+        find_common_type([EVERY[one], EVERY[other]])
 
 
 def test_a_value_in_the_same_form_stays_as_it_is() -> None:
     node = _column(TOTAL)
-    assert convert_node(node, decimal_carrier(2)) is node
+    assert convert_node(node, make_decimal_field(2)) is node
     assert convert_node(_column(EVERY["char"]), TEXT).field is EVERY["char"]
 
 
 def test_a_value_in_another_form_gets_a_conversion() -> None:
     node = _column(EVERY["small"])
-    assert convert_node(node, decimal_carrier(2)) == ConvertNode(decimal_carrier(2), node, "value")
+    assert convert_node(node, make_decimal_field(2)) == ConvertNode(
+        make_decimal_field(2), node, "value"
+    )
 
 
 def test_a_null_without_type_takes_the_type_it_is_converted_to() -> None:
@@ -117,12 +119,12 @@ def test_a_null_without_type_takes_the_type_it_is_converted_to() -> None:
 
 
 def test_a_conversion_never_loses_anything() -> None:
-    for source, target in ((FLOAT, INTEGER), (decimal_carrier(3), TOTAL), (DATETIME, DATE)):
+    for source, target in ((FLOAT, INTEGER), (make_decimal_field(3), TOTAL), (DATETIME, DATE)):
         with pytest.raises(FieldError, match=r"cannot be used as .*: convert it with Cast\(\)"):
             convert_node(_column(source), target)
 
 
-@pytest.mark.parametrize("source", [INTEGER, FLOAT, decimal_carrier(4), decimal_carrier(2)])
+@pytest.mark.parametrize("source", [INTEGER, FLOAT, make_decimal_field(4), make_decimal_field(2)])
 def test_assignment_converts_to_the_type_of_the_column(source: Any) -> None:
     node = _column(source)
     assert convert_for_column(node, TOTAL) == ConvertNode(TOTAL, node, "assign")
@@ -149,16 +151,16 @@ def test_a_common_type_does_not_depend_on_the_order() -> None:
             outcomes: list[Any] = []
             for pair in ((one, other), (other, one)):
                 try:
-                    found = common_field(EVERY[name] for name in pair)
+                    found = find_common_type(EVERY[name] for name in pair)
                     assert found is not None
-                    outcomes.append((kind_of(found), getattr(found, "decimal_places", 0)))
+                    outcomes.append((classify_field(found), getattr(found, "decimal_places", 0)))
                 except FieldError:
                     outcomes.append("refused")
             assert outcomes[0] == outcomes[1]
 
 
 def test_values_of_python_have_the_places_they_are_written_with() -> None:
-    from treefold_orm._fields.carriers import field_of
+    from treefold_orm._fields.carriers import infer_value_field
 
-    found = common_field([TOTAL, field_of(decimal.Decimal("0.0005"))])
-    assert found is decimal_carrier(4)
+    found = find_common_type([TOTAL, infer_value_field(decimal.Decimal("0.0005"))])
+    assert found is make_decimal_field(4)

@@ -119,7 +119,7 @@ async def test_ctes_of_one_shape_keep_their_own_values(db: Any, half: Any) -> No
 
 def test_the_plan_of_a_cte_belongs_to_its_shape(db: Any) -> None:
     def plan(query: BaseQuery[Any, Any]) -> Any:
-        return query._plan_for("rows")[0]
+        return query._compile_plan("rows")[0]
 
     first = plan(Author.objects.join(totals(views__gt=1), author="pk"))
     assert plan(Author.objects.join(totals(views__gt=2), author="pk")) is first

@@ -18,7 +18,7 @@ from orm_halves import Handle, in_half
 from orm_models import Tag
 
 from treefold_orm import ConnectionFailed, aclose_all, araw, configure, raw, transaction
-from treefold_orm._drivers.postgres import place_of
+from treefold_orm._drivers.postgres import describe_server
 
 KILLS = int(os.environ.get("TREEFOLD_FAULT_KILLS", "200"))
 SIZE = 4
@@ -273,7 +273,7 @@ async def test_a_connection_that_nobody_waits_for_serves_the_next(pooled: Any) -
     ],
 )
 def test_a_place_is_host_port_and_database(connect: dict[str, Any], place: str) -> None:
-    assert place_of(connect) == f"{place}, database 'shop'"
+    assert describe_server(connect) == f"{place}, database 'shop'"
 
 
 @pytest.mark.parametrize(

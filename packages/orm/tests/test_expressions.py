@@ -204,7 +204,7 @@ async def test_update_with_expressions(db: Any, half: Any) -> None:
 
 
 def test_update_from_another_table_is_refused() -> None:
-    from treefold_orm._compile.writes import update_plan
+    from treefold_orm._compile.writes import build_update_plan
     from treefold_orm._dialects.sqlite import SQLite
 
     query = Post.objects.all()
@@ -212,7 +212,7 @@ def test_update_from_another_table_is_refused() -> None:
     with pytest.raises(
         FieldError, match=r"update\(\) cannot take values from another table: use Subquery"
     ):
-        update_plan(SQLite(), query._key, ((Post._meta.fields["title"], node),), given=0)
+        build_update_plan(SQLite(), query._key, ((Post._meta.fields["title"], node),), given=0)
 
 
 async def test_case_when(db: Any, half: Any) -> None:

@@ -58,10 +58,10 @@ from treefold_orm import (
     fields,
 )
 from treefold_orm._base.names import quote
-from treefold_orm._building.latest_by import by_time
-from treefold_orm._compile.aggregate_query import aggregate_plan
-from treefold_orm._compile.plans import count_plan, exists_plan, rows_plan
-from treefold_orm._compile.writes import delete_plan, update_plan
+from treefold_orm._building.latest_by import order_by_time
+from treefold_orm._compile.aggregate_query import build_aggregate_plan
+from treefold_orm._compile.plans import build_count_plan, build_exists_plan, build_rows_plan
+from treefold_orm._compile.writes import build_delete_plan, build_update_plan
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._dialects.sqlite import SQLite
@@ -69,7 +69,7 @@ from treefold_orm._operations import paging
 from treefold_orm._schema.constants import literal
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.schema_search import CreateSearchIndex, SearchDef
-from treefold_orm._search.search_index import index_name, search_indexes
+from treefold_orm._search.search_index import build_search_index_name, list_search_indexes
 
 CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "20000"))
 DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
@@ -130,8 +130,8 @@ PIECES = [
 
 def rows(query: Any, dialect: Dialect) -> str:
     """The text of a query's SELECT."""
-    key, params = query._whole_key()
-    return rows_plan(dialect, key, given=len(params)).sql
+    key, params = query._build_key_with_slice()
+    return build_rows_plan(dialect, key, given=len(params)).sql
 
 
 def of(build: Callable[[str], Any]) -> Callable[[str, Dialect], str]:
@@ -145,7 +145,7 @@ def updated(text: str, dialect: Dialect) -> str:
     scope = query._make_scope()
     field = Author._meta.fields["name"]
     node = scope.add_param(field.coerce(text), field)
-    return update_plan(dialect, query._key, ((field, node),), given=len(scope.params)).sql
+    return build_update_plan(dialect, query._key, ((field, node),), given=len(scope.params)).sql
 
 
 def aggregated(text: str, dialect: Dialect) -> str:
@@ -153,7 +153,7 @@ def aggregated(text: str, dialect: Dialect) -> str:
     query = Author.objects.filter(name=text)
     scope = query._make_scope()
     node = Count("posts", filter=Q(posts__title=text)).resolve(scope)
-    return aggregate_plan(dialect, query._key, (("n", node),), given=len(scope.params)).sql
+    return build_aggregate_plan(dialect, query._key, (("n", node),), given=len(scope.params)).sql
 
 
 class Dashed(Func):
@@ -296,9 +296,9 @@ VALUES: dict[str, Callable[[str, Dialect], str]] = {
     ),
     "assigned": updated,
     "aggregated": aggregated,
-    "deleted": lambda t, d: delete_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
-    "counted": lambda t, d: count_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
-    "found": lambda t, d: exists_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+    "deleted": lambda t, d: build_delete_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+    "counted": lambda t, d: build_count_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+    "found": lambda t, d: build_exists_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
 }
 
 NAMES: dict[str, Callable[[str, Dialect], str]] = {
@@ -327,7 +327,7 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "Func": of(lambda t: Author.objects.annotate(x=Dashed(t, "name"))),
     "cursor": cursor,
     "distinct": of(lambda t: Post.objects.distinct(t)),
-    "latest": of(lambda t: by_time(Author.objects.all(), [t], latest=True)),
+    "latest": of(lambda t: order_by_time(Author.objects.all(), [t], latest=True)),
     "dates": of(lambda t: Everything.objects.dates(t, "year")),
     "dates unit": of(lambda t: Everything.objects.dates("day", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
     "dates order": of(lambda t: Everything.objects.dates("day", "year", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
@@ -367,7 +367,7 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
 # what a statement of this package may be made of, with quoted names and literals taken out
 PLAIN = re.compile(r"[A-Za-z0-9_ ()*=<>|,.$?:\[\]+/%&@#!-]*", re.ASCII)
 QUOTED = re.compile(r""""(?:[^"]|"")*"|'[^']*'""")
-OWN = {f'"{index_name(search_indexes(Essay._meta)[0], Essay._meta)}"'} | {
+OWN = {f'"{build_search_index_name(list_search_indexes(Essay._meta)[0], Essay._meta)}"'} | {
     name
     for model in (Author, Post, Everything, Person, Essay)
     for meta in (

@@ -13,7 +13,7 @@ import orm_jobs
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_orm._jobs.call import Call, call_of
+from treefold_orm._jobs.call import Call, build_checked_call
 
 
 class Size(IntEnum):
@@ -58,7 +58,7 @@ del removed
 )
 def test_a_function_without_an_importable_name_is_refused(fn: Any, text: str) -> None:
     with pytest.raises(TypeError) as caught:
-        call_of(fn, (), {})
+        build_checked_call(fn, (), {})
     assert text in str(caught.value)
 
 
@@ -82,14 +82,14 @@ CYCLE.append(CYCLE)
 )
 def test_an_argument_that_is_not_json_is_refused_by_its_place(value: Any, text: str) -> None:
     with pytest.raises(TypeError) as caught:
-        call_of(orm_jobs.note, (value,), {})
+        build_checked_call(orm_jobs.note, (value,), {})
     assert text in str(caught.value)
     assert "pass the key of a row" in str(caught.value)
 
 
 def test_the_error_of_an_argument_does_not_show_values() -> None:
     with pytest.raises(TypeError) as caught:
-        call_of(orm_jobs.fail, ("x",), {"password": {"hunter2"}})
+        build_checked_call(orm_jobs.fail, ("x",), {"password": {"hunter2"}})
     assert "hunter2" not in str(caught.value)
 
 
@@ -104,7 +104,7 @@ def test_arguments_that_the_function_does_not_take_are_refused(
     args: tuple[Any, ...], kwargs: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(TypeError, match=text):
-        call_of(orm_jobs.note, args, kwargs)
+        build_checked_call(orm_jobs.note, args, kwargs)
 
 
 JSON = st.recursive(
@@ -121,7 +121,7 @@ JSON = st.recursive(
 @given(JSON, st.dictionaries(st.text(st.characters(), min_size=1), JSON, max_size=3))
 def test_json_arguments_arrive_as_they_were_sent(value: Any, more: dict[str, Any]) -> None:
     more.pop("value", None)
-    call = call_of(orm_jobs.note, (value,), more)
+    call = build_checked_call(orm_jobs.note, (value,), more)
     payload = call.to_json().encode()
     assert Call.from_json(payload) == call
     assert call.resolve() is orm_jobs.note
@@ -131,7 +131,7 @@ def test_a_function_of_a_former_version_of_its_module_keeps_its_name() -> None:
     async def note(value: Any) -> None: ...
 
     note.__module__, note.__qualname__ = "orm_jobs", "note"
-    assert call_of(note, (1,), {}).function == "orm_jobs:note"
+    assert build_checked_call(note, (1,), {}).function == "orm_jobs:note"
 
 
 @pytest.mark.parametrize(

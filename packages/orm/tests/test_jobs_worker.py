@@ -24,7 +24,7 @@ from orm_queue import Queue, new_queue
 
 from treefold_orm import ConfigurationError, close_all, configure, transaction
 from treefold_orm._jobs import engine
-from treefold_orm._jobs.process import here, name_queue
+from treefold_orm._jobs.process import choose_queue_name, here
 from treefold_orm._jobs.schedules import load_schedules
 from treefold_orm._jobs.worker import Options, Worker
 from treefold_orm._runtime.connections import _databases
@@ -92,8 +92,8 @@ async def test_a_failing_job_is_tried_again_and_then_kept_as_failed(
     assert "failed at attempt 1 of 3 (ValueError: no address), again in 0.05 s" in lines[0]
     assert "failed at attempt 2 of 3 (ValueError: no address), again in 0.1 s" in lines[1]
     assert "failed at attempt 3 of 3, kept as job" in lines[2]
-    (job,) = await engine.failed_jobs(10)
-    assert await engine.last_error(job.id) == "ValueError: no address"
+    (job,) = await engine.list_failed_jobs(10)
+    assert await engine.read_last_error(job.id) == "ValueError: no address"
 
 
 async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
@@ -101,7 +101,7 @@ async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
     await worker(attempts=1).run()
     assert queue.states() == "failed 0"
     await engine.requeue_jobs([queue.value("SELECT id FROM pgqueuer")])
-    assert await engine.count_by_state() == {"queued": 1}
+    assert await engine.count_jobs_by_state() == {"queued": 1}
     await worker(attempts=1).run()
     assert queue.states() is None
 
@@ -140,7 +140,7 @@ async def test_an_error_that_no_database_keeps_stays_with_its_job(queue: Queue) 
         [*range(8), *["file \udcff.txt", "nul \0 byte"] * 2], key=str
     )
     assert queue.states() == "failed 1, failed 1"
-    errors = [await engine.last_error(job.id) for job in await engine.failed_jobs(10)]
+    errors = [await engine.read_last_error(job.id) for job in await engine.list_failed_jobs(10)]
     assert sorted(errors) == [r"ValueError: file \udcff.txt", r"ValueError: nul \x00 byte"]
 
 
@@ -164,7 +164,9 @@ async def test_hostile_ends_are_recorded_once_and_alone(
     done = 2 * HOSTILE - len(failing)
     assert queue.value(f"{ended} GROUP BY status") == f"successful {done}"
     assert sum("kept as job" in record.getMessage() for record in caplog.records) == len(failing)
-    assert all([await engine.last_error(job.id) for job in await engine.failed_jobs(10**6)])
+    assert all(
+        [await engine.read_last_error(job.id) for job in await engine.list_failed_jobs(10**6)]
+    )
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -234,8 +236,8 @@ async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Que
     queue.run(f"UPDATE pgqueuer SET headers = '{mark}'")
     await worker(attempts=3).run()
     assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
-    (job,) = await engine.failed_jobs(10)
-    assert await engine.last_error(job.id) == "its worker was lost 3 times while it ran"
+    (job,) = await engine.list_failed_jobs(10)
+    assert await engine.read_last_error(job.id) == "its worker was lost 3 times while it ran"
     await engine.requeue_jobs([job.id])
     await worker(attempts=3).run()
     assert (orm_jobs.seen, queue.states()) == ([1], None)
@@ -318,13 +320,13 @@ async def test_the_queue_waits_for_a_database_that_is_away(
 ) -> None:
     await aenqueue(orm_jobs.note, 1)
     working = worker()
-    first: Any = working._take_jobs
+    first: Any = working._run_queue
 
     async def refused() -> None:
-        working._take_jobs = first
+        working._run_queue = first
         raise ConnectionRefusedError("not there")
 
-    working._take_jobs = refused
+    working._run_queue = refused
     with caplog.at_level(logging.INFO, "treefold.jobs"):
         await working.run()
     assert orm_jobs.seen == [1]
@@ -380,7 +382,7 @@ async def test_a_schedule_is_passed_over_while_its_last_job_waits(queue: Queue) 
     schedule = Schedule("* * * * *", orm_jobs.note, 1)
     for _ in range(2):
         await engine.ainsert_job(schedule.call, once="digest")
-    assert await engine.count_by_state() == {"queued": 1}
+    assert await engine.count_jobs_by_state() == {"queued": 1}
 
 
 @pytest.mark.parametrize("cron", ["* * *", "every day", "99 * * * *", 5])
@@ -453,8 +455,8 @@ async def test_a_worker_takes_the_jobs_of_its_application_and_names_the_others(
     await worker(attempts=1).run()
 
     assert sorted(orm_jobs.seen) == ["lost", "treefold:shop:production"]  # side by side
-    assert await engine.count_by_state() == {"failed": 1}
-    assert [job.entrypoint for job in await engine.failed_jobs(1)] == [here.queue]
+    assert await engine.count_jobs_by_state() == {"failed": 1}
+    assert [job.entrypoint for job in await engine.list_failed_jobs(1)] == [here.queue]
     told = [text for text in caplog.messages if "jobs wait" in text]
     assert told == [
         "2 jobs wait in queue treefold:shop:development, which this worker"
@@ -468,7 +470,7 @@ async def test_failed_jobs_of_others_do_not_hide_those_of_an_application(queue: 
         await aenqueue(orm_jobs.fail, "lost")
         await worker(attempts=1).run()
     here.queue = "treefold:a"
-    assert len(await engine.failed_jobs(1)) == 1
+    assert len(await engine.list_failed_jobs(1)) == 1
 
 
 async def test_a_schedule_of_two_applications_is_kept_for_each(queue: Queue) -> None:
@@ -498,4 +500,4 @@ class Names:
 def test_a_queue_has_the_names_of_the_settings_not_of_a_folder(
     names: Names | None, queue: str
 ) -> None:
-    assert name_queue(names) == queue
+    assert choose_queue_name(names) == queue

@@ -16,7 +16,7 @@ from orm_models import Country
 from treefold_orm import ConfigurationError, configure, create_all
 from treefold_orm._drivers.postgres import PostgresDatabase
 from treefold_orm._framework.own_databases import LONGEST_NAME, _shorten_name
-from treefold_orm._runtime.connections import _databases, database_for, made_for
+from treefold_orm._runtime.connections import _databases, database_for, make_unregistered_database
 from treefold_orm.testing import OwnDatabases, sandbox
 
 
@@ -236,7 +236,7 @@ def test_a_user_who_may_make_none_is_told_the_ways_out(postgres_dsn: str, tmp_pa
     ],
 )
 def test_only_the_name_of_an_address_changes(address: str, name: str) -> None:
-    made = made_for("default", address)
+    made = make_unregistered_database("default", address)
     assert isinstance(made, PostgresDatabase)
     moved = made.with_database(f"test_{made.database}")
     assert moved.database == name

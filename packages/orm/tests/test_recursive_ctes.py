@@ -304,7 +304,7 @@ async def test_parameters_of_a_recursion_stand_where_they_belong(db: Any, half: 
 def test_a_plan_belongs_to_the_shape_of_a_recursion(db: Any) -> None:
     def plan(name: str, **options: Any) -> Any:
         made = CTE.recursive(Person.objects.filter(name=name), "staff", **options)
-        return made.objects._plan_for("rows")[0]
+        return made.objects._compile_plan("rows")[0]
 
     assert plan("a", depth="level") is plan("b", depth="level")
     assert plan("a", max_depth=1) is plan("b", max_depth=7)

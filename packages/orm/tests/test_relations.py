@@ -161,14 +161,14 @@ async def test_ordering_across_a_relation(db: Any, half: Any) -> None:
 
 
 def test_ordering_and_values_of_many_rows_are_refused_where_one_is_needed() -> None:
-    from treefold_orm._compile.plans import rows_plan
+    from treefold_orm._compile.plans import build_rows_plan
     from treefold_orm._dialects.sqlite import SQLite
 
     query = Post.objects.order_by("tags__name")
     with pytest.raises(
         FieldError, match=r"Post.tags leads to many rows: use an aggregate, Subquery or Exists"
     ):
-        rows_plan(SQLite(), query._key, given=0)
+        build_rows_plan(SQLite(), query._key, given=0)
 
 
 # -- loading --------------------------------------------------------------------------------------

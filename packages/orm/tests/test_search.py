@@ -48,8 +48,8 @@ from treefold_orm._schema.create import _create_tables
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
-from treefold_orm._search.search_index import index_name, search_indexes
-from treefold_orm._search.search_text import fts5_encoder, split_words
+from treefold_orm._search.search_index import build_search_index_name, list_search_indexes
+from treefold_orm._search.search_text import make_fts5_encoder, split_words
 
 WHOLE = SearchVector("title", "body")
 
@@ -382,12 +382,15 @@ def test_postgres_searches_with_the_index(empty: Any) -> None:
         Note.objects.filter(text__search="tree"),
     ):
         found = query.explain(plan=True).indexes
-        assert set(found) & {"searched", index_name(search_indexes(Note._meta)[0], Note._meta)}
+        assert set(found) & {
+            "searched",
+            build_search_index_name(list_search_indexes(Note._meta)[0], Note._meta),
+        }
 
 
 def test_one_plan_serves_every_text(empty: Any) -> None:
     def plan(query: Any) -> Any:
-        return query._plan_for("rows")[0]
+        return query._compile_plan("rows")[0]
 
     first = plan(Article.objects.filter(title__search="a"))
     assert plan(Article.objects.filter(title__search=SearchQuery("b", kind="plain"))) is first
@@ -537,7 +540,7 @@ def test_a_column_filter_of_the_text_reaches_no_column(empty: Any) -> None:
 def test_fts5_gets_words_in_quotes_only(
     kind: str, text: str, columns: tuple[str, ...], wanted: str
 ) -> None:
-    assert fts5_encoder(kind, columns)(text) == wanted
+    assert make_fts5_encoder(kind, columns)(text) == wanted
 
 
 def test_words_keep_their_marks() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from treefold_router import Found, Route
-from treefold_router._trie import Node, insert_path, match_path, static_places
+from treefold_router._trie import Node, insert_path, match_path, walk_static_paths
 
 
 def grown(*paths: str) -> Node:
@@ -58,4 +58,4 @@ def test_a_place_without_the_verb_is_returned_itself() -> None:
 
 def test_static_places_are_spelled_as_clients_do() -> None:
     root = grown("v1/A b/[id]/C", "v1/D")
-    assert {path for path, _ in static_places(root)} == {b"/v1", b"/v1/a%20b", b"/v1/d"}
+    assert {path for path, _ in walk_static_paths(root)} == {b"/v1", b"/v1/a%20b", b"/v1/d"}

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from treefold_scaffold._computed_imports import computed_imports
+from treefold_scaffold._computed_imports import find_computed_imports
 
 HEAD = "import importlib as il, Api\nfrom importlib import import_module as load\n"
 
@@ -24,7 +24,7 @@ HEAD = "import importlib as il, Api\nfrom importlib import import_module as load
     ],
 )
 def test_a_computed_name_is_found_with_its_line(call: str):
-    assert computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == (3,)
+    assert find_computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == (3,)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_a_computed_name_is_found_with_its_line(call: str):
     ],
 )
 def test_a_name_that_is_written_out_or_outside_of_the_versions_is_not(call: str):
-    assert computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == ()
+    assert find_computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == ()

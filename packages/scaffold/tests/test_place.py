@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from treefold_scaffold import ScaffoldError
-from treefold_scaffold._place import latest_version, locate
+from treefold_scaffold._place import find_latest_version, resolve_folder
 
 
 @pytest.fixture
@@ -36,20 +36,20 @@ def test_the_latest_version_has_the_highest_number(
     api: Path, folders: tuple[str, ...], latest: str | None
 ):
     grow(api, *folders)
-    assert latest_version(api) == latest
+    assert find_latest_version(api) == latest
 
 
 def test_a_file_named_like_a_version_is_none(api: Path):
     (api / "v2").write_text("")
-    assert latest_version(api) is None
+    assert find_latest_version(api) is None
 
 
 def test_a_new_place_keeps_the_names_asked_for(api: Path):
-    assert locate(api, "v1", folders=("User", "[id]")) == api / "v1/User/[id]"
+    assert resolve_folder(api, "v1", folders=("User", "[id]")) == api / "v1/User/[id]"
 
 
 def test_locating_makes_no_folder(api: Path):
-    locate(api, "v1", folders=("User",))
+    resolve_folder(api, "v1", folders=("User",))
     assert list(api.iterdir()) == []
 
 
@@ -70,25 +70,25 @@ def test_an_existing_folder_is_used_rather_than_a_colliding_one(
     api: Path, existing: tuple[str, ...], wanted: tuple[str, ...], used: str
 ):
     grow(api, *existing)
-    assert locate(api, "v1", folders=wanted) == api / used
+    assert resolve_folder(api, "v1", folders=wanted) == api / used
 
 
 def test_a_second_name_for_a_parameter_is_refused(api: Path):
     grow(api, "v1/User/[id]")
     with pytest.raises(ScaffoldError) as refused:
-        locate(api, "v1", folders=("User", "[uid]"))
+        resolve_folder(api, "v1", folders=("User", "[uid]"))
     assert str(refused.value) == "Parameter '[uid]' is called '[id]' here; use that name"
 
 
 def test_a_second_spelling_of_a_version_is_refused(api: Path):
     with pytest.raises(ScaffoldError) as refused:
-        locate(api, "v01", folders=("User",))
+        resolve_folder(api, "v01", folders=("User",))
     assert str(refused.value) == "Version 'v01' is a second spelling of 'v1'; write 'v1'"
 
 
 def test_a_second_spelling_that_is_there_is_used(api: Path):
     grow(api, "v01")
-    assert locate(api, "v01", folders=("User",)) == api / "v01/User"
+    assert resolve_folder(api, "v01", folders=("User",)) == api / "v01/User"
 
 
 @pytest.mark.parametrize("link", ["v1", "v1/User", "v1/User/[id]"])
@@ -97,7 +97,7 @@ def test_a_link_that_leads_out_is_refused(api: Path, tmp_path: Path, link: str, 
     (api / link).parent.mkdir(parents=True, exist_ok=True)
     (api / link).symlink_to(tmp_path / "outside" / target)
     with pytest.raises(ScaffoldError) as refused:
-        locate(api, "v1", folders=("User", "[id]", "Role"))
+        resolve_folder(api, "v1", folders=("User", "[id]", "Role"))
     assert str(refused.value) == (
         f"Folder {str(api / link)!r} is a link that leads out of 'Api'; use another"
     )
@@ -108,10 +108,10 @@ def test_a_link_is_found_in_another_case_too(api: Path, tmp_path: Path):
     (tmp_path / "outside").mkdir()
     (api / "v1/user").symlink_to(tmp_path / "outside")
     with pytest.raises(ScaffoldError, match="leads out of 'Api'"):
-        locate(api, "v1", folders=("User",))
+        resolve_folder(api, "v1", folders=("User",))
 
 
 def test_an_api_folder_that_is_itself_a_link_is_followed(tmp_path: Path):
     grow(tmp_path, "real/v1/user")
     (tmp_path / "Api").symlink_to("real")
-    assert locate(tmp_path / "Api", "v1", folders=("User",)) == tmp_path / "Api/v1/user"
+    assert resolve_folder(tmp_path / "Api", "v1", folders=("User",)) == tmp_path / "Api/v1/user"

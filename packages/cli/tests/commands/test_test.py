@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._checks.choose_tests import choose_tests, routes_at, test_files as files_of
+from treefold_cli._checks.choose_tests import (
+    choose_tests,
+    find_routes_by_url,
+    find_test_files as files_of,
+)
 from treefold_router import RouteTable
 
 Project = Callable[..., Path]
@@ -66,7 +70,9 @@ def put(root: Path, name: str, text: str) -> None:
 
 def touching(root: Path, url: str) -> dict[str, list[str]]:
     table = RouteTable.scan(root / "Api")
-    return {k: list(v) for k, v in choose_tests(root, table, routes_at(table, url)).items()}
+    return {
+        k: list(v) for k, v in choose_tests(root, table, find_routes_by_url(table, url)).items()
+    }
 
 
 @pytest.mark.parametrize("url", ["/v1/user/[id]", "/v1/user/{id}", "/v1/user/[x]/", "/v1/user/7"])

@@ -1,6 +1,6 @@
 """The order of routes and the tree of their URLs."""
 
-from treefold_cli._console.route_lines import by_url, tree_lines
+from treefold_cli._console.route_lines import render_route_tree, sort_by_url
 from treefold_router import Route
 
 
@@ -21,7 +21,7 @@ ROUTES = [
 
 
 def test_routes_are_sorted_by_version_number_then_url_then_method():
-    assert [(found.template, found.method) for found in by_url(ROUTES)] == [
+    assert [(found.template, found.method) for found in sort_by_url(ROUTES)] == [
         ("/v2", "GET"),
         ("/v2/user", "GET"),
         ("/v2/user", "POST"),
@@ -33,7 +33,7 @@ def test_routes_are_sorted_by_version_number_then_url_then_method():
 
 
 def test_the_tree_shows_each_segment_once_with_its_methods():
-    assert list(tree_lines(ROUTES)) == [
+    assert list(render_route_tree(ROUTES)) == [
         "/v2          GET",
         "  /user      GET POST WEBSOCKET",
         "    /me",
@@ -45,4 +45,4 @@ def test_the_tree_shows_each_segment_once_with_its_methods():
 
 
 def test_no_routes_draw_nothing():
-    assert list(tree_lines([])) == []
+    assert list(render_route_tree([])) == []

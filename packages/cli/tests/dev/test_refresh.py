@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._dev.snapshot import changed_files, refresh_paths, take_snapshot
+from treefold_cli._dev.snapshot import find_changed_files, refresh_paths, take_snapshot
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_saved_and_a_deleted_file_are_found(root: Path):
     now = refresh_paths(str(root), before, ["hooks.py", "Services/a.py", "Api/v1/X/4913", "x.swp"])
     assert now == take_snapshot(str(root))
     assert now is not None
-    assert changed_files(before, now) == {"hooks.py", "Services/a.py"}
+    assert find_changed_files(before, now) == {"hooks.py", "Services/a.py"}
 
 
 @pytest.mark.parametrize("name", ["Services/new.py", "Api/v1/Y", "Api/v1/Y/Get.py"])

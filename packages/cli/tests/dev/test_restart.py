@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from treefold_cli._dev.restart import inherited_listener
+from treefold_cli._dev.restart import open_inherited_listener
 from treefold_cli._dev.unavailable import Unavailable
 
 AGAIN = """
 import os, sys
-from treefold_cli._dev.restart import restart_process, inherited_listener
+from treefold_cli._dev.restart import restart_process, open_inherited_listener
 from treefold_cli._server.listener import bind_port
 
-listener = inherited_listener()
+listener = open_inherited_listener()
 if listener is None:
     listener = bind_port("127.0.0.1", 0)
     listener.listen()
@@ -50,14 +50,14 @@ def test_a_process_starts_again_on_its_socket_with_its_arguments_and_first_envir
 @pytest.mark.parametrize("value", ["", "x", "-1", "99999999"])
 def test_a_variable_that_names_no_socket_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str):
     monkeypatch.setenv("TREEFOLD_DEV_SOCKET", value)
-    assert inherited_listener() is None
+    assert open_inherited_listener() is None
     assert "TREEFOLD_DEV_SOCKET" not in os.environ
 
 
 def test_a_file_that_is_no_socket_stays_open(monkeypatch: pytest.MonkeyPatch):
     reading, writing = os.pipe()
     monkeypatch.setenv("TREEFOLD_DEV_SOCKET", str(reading))
-    assert inherited_listener() is None
+    assert open_inherited_listener() is None
     os.write(writing, b"x")
     assert os.read(reading, 1) == b"x"
     os.close(reading)
@@ -67,11 +67,11 @@ def test_a_file_that_is_no_socket_stays_open(monkeypatch: pytest.MonkeyPatch):
 def test_an_inherited_listener_is_used_once(monkeypatch: pytest.MonkeyPatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setenv("TREEFOLD_DEV_SOCKET", str(os.dup(listener.fileno())))
-        given = inherited_listener()
+        given = open_inherited_listener()
         assert given is not None
         with given:
             assert given.getsockname() == listener.getsockname()
-        assert inherited_listener() is None
+        assert open_inherited_listener() is None
 
 
 def answers(scope: dict[str, Any]) -> list[Any]:

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._dev.snapshot import changed_files, needs_scan, take_snapshot, top_folders
+from treefold_cli._dev.snapshot import (
+    find_changed_files,
+    find_top_folders,
+    needs_scan,
+    take_snapshot,
+)
 
 
 def write(root: Path, *names: str) -> None:
@@ -62,7 +67,7 @@ def test_what_editors_databases_and_logs_leave_is_not(tmp_path: Path, name: str)
 def test_an_environment_of_any_name_is_not_looked_into(tmp_path: Path):
     write(tmp_path, "python/pyvenv.cfg", "python/lib/x.py", "Api/v1/Get.py")
     assert take_snapshot(str(tmp_path)).keys() == {"Api/v1/Get.py"}
-    assert [os.path.basename(path) for path, _ in top_folders(str(tmp_path))] == ["Api"]
+    assert [os.path.basename(path) for path, _ in find_top_folders(str(tmp_path))] == ["Api"]
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path):
@@ -100,7 +105,7 @@ def test_new_different_and_deleted_files_have_changed(tmp_path: Path):
     (tmp_path / "a.py").unlink()
     (tmp_path / "b.py").write_text("longer")
     write(tmp_path, "d.py")
-    assert changed_files(before, take_snapshot(str(tmp_path))) == {"a.py", "b.py", "d.py"}
+    assert find_changed_files(before, take_snapshot(str(tmp_path))) == {"a.py", "b.py", "d.py"}
 
 
 def test_a_save_by_rename_has_changed_though_size_and_time_are_the_same(tmp_path: Path):
@@ -110,14 +115,14 @@ def test_a_save_by_rename_has_changed_though_size_and_time_are_the_same(tmp_path
     (tmp_path / "draft").write_text("A.py")
     os.utime(tmp_path / "draft", ns=(5, 5))
     (tmp_path / "draft").replace(tmp_path / "a.py")
-    assert changed_files(before, take_snapshot(str(tmp_path))) == {"a.py"}
+    assert find_changed_files(before, take_snapshot(str(tmp_path))) == {"a.py"}
 
 
 def test_where_times_are_whole_seconds_a_reported_write_counts(tmp_path: Path):
     write(tmp_path, "a.py", "b.py")
     os.utime(tmp_path / "a.py", (5, 5))
     now = take_snapshot(str(tmp_path))
-    assert changed_files(now, now, ["a.py", "b.py", "gone.py"]) == {"a.py"}
+    assert find_changed_files(now, now, ["a.py", "b.py", "gone.py"]) == {"a.py"}
 
 
 @pytest.mark.parametrize(

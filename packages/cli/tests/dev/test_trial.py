@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._dev.trial import loads_elsewhere, worth_a_trial
+from treefold_cli._dev.trial import find_retryable_files, loads_in_new_process
 from treefold_http import BrokenFile
 
 X = "Api/v1/X/Get.py"
@@ -30,7 +30,7 @@ def test_a_project_is_booted_in_another_process(
     (tmp_path / X).write_text(source)
     limit = 2.0 if "sleep" in source else 60.0
     started = time.monotonic()
-    assert asyncio.run(loads_elsewhere(tmp_path, known, timeout=limit)) is loads
+    assert asyncio.run(loads_in_new_process(tmp_path, known, timeout=limit)) is loads
     assert time.monotonic() - started < 50
 
 
@@ -38,7 +38,7 @@ def test_an_error_of_the_file_itself_is_not_tried():
     def broken(error: str, *, kept: bool = True) -> BrokenFile:
         return BrokenFile("v1/X/Get.py", error, "", cause=X, kept=kept)
 
-    assert worth_a_trial([broken("ValueError: Duplicated timeseries")]) == [X]
-    assert worth_a_trial([broken("ValueError: never good", kept=False)]) == []
+    assert find_retryable_files([broken("ValueError: Duplicated timeseries")]) == [X]
+    assert find_retryable_files([broken("ValueError: never good", kept=False)]) == []
     for error in ("SyntaxError: '(' was never closed", "NameError: name 'a' is not defined"):
-        assert worth_a_trial([broken("ValueError: x"), broken(error)]) == []
+        assert find_retryable_files([broken("ValueError: x"), broken(error)]) == []

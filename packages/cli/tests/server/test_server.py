@@ -9,7 +9,7 @@ import pytest
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.listener import bind_port, format_address
-from treefold_cli._server.server import Server, run, server_config
+from treefold_cli._server.server import Server, build_server_config, run
 
 
 def has_address(host: str) -> bool:
@@ -88,7 +88,7 @@ def test_an_address_of_another_machine_names_the_way_out():
 
 
 def test_the_server_is_quiet_about_itself_and_trusts_no_proxy():
-    config = server_config("treefold_http:create_app", workers=3)
+    config = build_server_config("treefold_http:create_app", workers=3)
     assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
     assert (config.ws_max_size, config.ws_per_message_deflate) == (1024 * 1024, False)
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (20, 20)

@@ -77,7 +77,7 @@ def render_page(
         "log": has_log,
     }
     preloads = [f'<link rel="modulepreload" href="{escape(assets)}/{name}">' for name in modules]
-    links = [_document_link(each, base) for each in documents]
+    links = [_render_document_link(each, base) for each in documents]
     return _PAGE.format(
         title=escape(title),
         assets=escape(assets),
@@ -87,6 +87,6 @@ def render_page(
     ).encode()
 
 
-def _document_link(document: Document, base: str) -> str:
+def _render_document_link(document: Document, base: str) -> str:
     url = document.url if document.url.startswith("/") else f"{base}{document.url}"
     return f'<a href="{escape(url)}">{escape(document.name)}</a>'

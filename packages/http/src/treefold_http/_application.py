@@ -36,8 +36,8 @@ from treefold_http._responses.response import (
     JSON_TYPE,
     NOSNIFF,
     Response,
-    missing_in,
-    plain_messages,
+    build_ok_messages,
+    find_missing_fields,
 )
 from treefold_http._runtime.background import BackgroundOwner
 from treefold_http._runtime.boot_report import BootReport
@@ -45,7 +45,7 @@ from treefold_http._runtime.current_application import (
     enter_application,
     entered,
     leave_application,
-    note_made,
+    set_latest_application,
 )
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
@@ -54,7 +54,7 @@ from treefold_http._runtime.server_lines import mask_server_lines
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
-from treefold_http._serving.mounted_app import as_mountable
+from treefold_http._serving.mounted_app import wrap_mount_target
 from treefold_http._serving.open_sockets import OpenSockets
 from treefold_http._serving.routing import plan_request
 from treefold_http._serving.sockets import serve_socket
@@ -62,7 +62,7 @@ from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
 from treefold_http._wire.json import quick_encode
 from treefold_http._wire.request_id import assign_request_id
-from treefold_http._wire.root_path import place_below
+from treefold_http._wire.root_path import add_root_prefix
 from treefold_logging import configure, get_logger, keep_tail, request_id
 from treefold_router import Route, RouteTable
 
@@ -110,11 +110,11 @@ class Application:
         self.installed = Installed()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)
-        self.overrides = Overrides(self.replan)
-        self.providers = Providers(self.replan)
+        self.overrides = Overrides(self.replan_routes)
+        self.providers = Providers(self.replan_routes)
         self.providers.open_scope = self.scope
         self.injection = Injection(
-            in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
+            in_thread=self.run_in_thread, overrides=self.overrides, providers=self.providers
         )
         self.errors = ErrorResponses()
         self.disconnects = DisconnectWatcher()
@@ -129,7 +129,7 @@ class Application:
         self._is_tested = False
         self._project: LoadedProject | None = None
         self.probes: Mapping[bytes, Plan] = {}
-        note_made(self)
+        set_latest_application(self)
 
     @property
     def settings(self) -> Settings:
@@ -224,7 +224,7 @@ class Application:
             configure_caches(self.settings.caches)
         if self.dev and self.has_docs:
             keep_tail()  # before the boot, so that the docs show its log lines
-        self.exchange_project(load_project(self))
+        self.replace_project(load_project(self))
         if self.settings.health:
             from treefold_http._built_in.health import Health
 
@@ -272,7 +272,7 @@ class Application:
             RuntimeError: for an application that is mounted after the startup.
             TypeError: for anything else.
         """
-        mounted = as_mountable(prefix, target, is_started=self.lifespan.started)
+        mounted = wrap_mount_target(prefix, target, is_started=self.lifespan.started)
         mounted.check(self.root)
         self.mounts.add_mount(prefix, mounted)
 
@@ -293,26 +293,28 @@ class Application:
             TypeError: as `ErrorFormat`.
         """
         self.errors.declared = as_error_format(render)
-        self.replan()  # the documents of the project are written again
+        self.replan_routes()  # the documents of the project are written again
         return render
 
     def begin_shutdown(self) -> None:
         """Begin the shutdown: event streams end, sockets close with 1012."""
         self.lifespan.begin_shutdown()
 
-    def exchange_project(self, project: LoadedProject) -> None:
+    def replace_project(self, project: LoadedProject) -> None:
         """Replace the loaded project; requests in progress finish on the previous one."""
         self._project = project
         self.errors.loaded = project.error_format
 
-    def replan(self) -> None:
+    def replan_routes(self) -> None:
         """Compose the plans of all routes again, after a change of providers or overrides."""
         if self._project is not None:
             project = self._project
             plans = plan_routes(self, project.modules, project.middlewares)
             self._project = dataclasses.replace(project, plans=plans, bare_plans=plans)
 
-    async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    async def run_in_thread(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
         """Call a plain function in a worker thread; await its result here if it is awaitable."""
         outcome = await self.threads.run(function, *args, **kwargs)
         return await outcome if inspect.isawaitable(outcome) else outcome
@@ -348,13 +350,13 @@ class Application:
                 response = await self.render(error, request)
             common = [NOSNIFF, (b"x-request-id", identity.encode())]
             if request.answer_fields is not None:
-                common += missing_in(response, request.answer_fields)
+                common += find_missing_fields(response, request.answer_fields)
             if has_body and not request.reader.complete:
-                await _finish_body(request, common)
+                await _drain_body_or_close(request, common)
             if response is None or type(response) is Response:
                 if response is None:
                     status = 200
-                    start, end = plain_messages(common, kind, body, scope["method"] == "HEAD")
+                    start, end = build_ok_messages(common, kind, body, scope["method"] == "HEAD")
                 else:
                     status = response.status
                     start, end = response.messages(common, scope["method"] == "HEAD")
@@ -372,9 +374,9 @@ class Application:
             if request.exit_callbacks is not None:
                 request.error = await request.leave(None)
                 if request.error is not None:
-                    request.drop_work()
+                    request.drop_background_tasks()
             if request.work is not None or (response is not None and response.background):
-                self._start_work(request, response)
+                self._start_background_tasks(request, response)
         except BaseException as error:  # the response has begun: clean up and log
             request.error = await request.leave(error)
             if is_outer_cancellation(error, identity):
@@ -398,26 +400,28 @@ class Application:
         if not self.lifespan.started:
             await self.lifespan.run_startup()
         if self.settings.root_path:
-            scope = place_below(scope, self.settings.root_path)
+            scope = add_root_prefix(scope, self.settings.root_path)
         if scope["type"] == "http":
             return scope
         with enter_application(self):
             await serve_socket(self, scope, receive, send)
         return None
 
-    def _start_work(self, request: Request, response: Response | None) -> None:
+    def _start_background_tasks(self, request: Request, response: Response | None) -> None:
         if response is not None and response.background is not None:
             self.background.start_work(response.background)
         if request.work is not None:
             self.background.start_work(request.work)
 
-    def route_at(self, path: bytes | str) -> Route | None:
+    def find_route(self, path: bytes | str) -> Route | None:
         """Return a route at a path, of any method; None without one, or before the boot."""
-        return None if self._project is None else self._project.route_at(path)
+        return None if self._project is None else self._project.find_route(path)
 
-    def masked_at(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+    def find_masked_segments(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes of path segments to mask in logs, for a path without a plan."""
-        return () if self._project is None else self._project.masked_in(raw_path, root_path)
+        return (
+            () if self._project is None else self._project.find_masked_segments(raw_path, root_path)
+        )
 
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.
@@ -428,11 +432,11 @@ class Application:
             raise error
         if request.exit_callbacks:
             error, request.error = await request.leave(error) or error, None
-        request.drop_work()
+        request.drop_background_tasks()
         return await self.errors.respond_to_error(self, error, request)
 
 
-async def _finish_body(request: Request, common: RawHeaders) -> None:
+async def _drain_body_or_close(request: Request, common: RawHeaders) -> None:
     """Read a small rest for the log; close the connection after an answer to an unread body."""
     await read_ahead(request)
     if not request.reader.complete:

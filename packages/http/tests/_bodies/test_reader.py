@@ -38,7 +38,7 @@ def test_chunks_are_joined_in_order(chunks: list[bytes]) -> None:
     source = reader(chunks)
 
     assert asyncio.run(source.read()) == b"".join(chunks)
-    assert source.kept_body == b"".join(chunks)
+    assert source.buffered_body == b"".join(chunks)
     assert source.size == len(b"".join(chunks))
 
 
@@ -80,7 +80,7 @@ def test_a_stream_gives_the_chunks_that_arrive_and_keeps_none() -> None:
     async def main() -> None:
         source = reader([b"a", b"", b"bc"])
         assert await collect(source) == [b"a", b"bc"]
-        assert source.kept_body is None
+        assert source.buffered_body is None
         assert source.size == 3
 
     asyncio.run(main())
@@ -182,7 +182,7 @@ def test_a_client_that_leaves_early_is_never_a_short_body(
         asyncio.run(_run(take, source))
 
     assert source.disconnected
-    assert source.kept_body is None
+    assert source.buffered_body is None
 
 
 def test_a_disconnect_before_any_byte_is_said_again_on_the_next_read() -> None:
@@ -370,7 +370,7 @@ def test_a_client_that_stays_is_not_waited_for_and_the_look_ends_with_the_reques
 
         source = BodyReader(receive, 0, limit=10)
         assert not await source.is_disconnected()
-        await source.stop_looking()
+        await source.stop_disconnect_probe()
         await asyncio.wait_for(cancelled.wait(), 5)
 
     asyncio.run(main())

@@ -14,7 +14,7 @@ from treefold_http._bodies.forms import FormBuilder
 from treefold_http._bodies.part_head import PartHead
 from treefold_http._bodies.space import AHEAD, WINDOW, FormSpace
 from treefold_http._bodies.uploads import close_uploads
-from treefold_http._wire.addresses import known_client
+from treefold_http._wire.addresses import find_client_network
 from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.limits import Limits
 
@@ -46,7 +46,7 @@ def nothing_is_kept() -> Iterator[None]:
 
 
 def take(space: FormSpace, kind: str, size: int) -> None:
-    asyncio.run(space.take_disk(size) if kind == "disk" else space.take_memory(size))
+    asyncio.run(space.reserve_disk(size) if kind == "disk" else space.reserve_memory(size))
 
 
 KINDS = pytest.mark.parametrize("kind", ["disk", "memory"])
@@ -131,12 +131,12 @@ def test_s143_a_form_reserves_at_most_as_much_again(clock: Clock) -> None:
     form, whole = FormSpace(limits=Limits(memory=4 * AHEAD, total=4 * AHEAD)), 4 * AHEAD
     arrived = 0
     for _ in range(whole // 100):
-        assert form.try_memory(100)
+        assert form.try_reserve_memory(100)
         arrived += 100
         assert arrived <= form.memory <= min(2 * arrived, arrived + AHEAD)
-    assert form.try_memory(whole - arrived)  # the last free byte
+    assert form.try_reserve_memory(whole - arrived)  # the last free byte
     assert form.memory == whole
-    assert not form.try_memory(1)
+    assert not form.try_reserve_memory(1)
     form.close()
 
 
@@ -147,18 +147,18 @@ def test_s143_what_is_reserved_ahead_is_lost_with_the_form(clock: Clock) -> None
     clock.now += WINDOW * 100
     take(FormSpace(limits=LIMITS), "memory", 900)
     with pytest.raises(ServiceUnavailable, match="arrived too slowly"):
-        form.try_memory(1)
+        form.try_reserve_memory(1)
 
 
 def test_s143_small_files_go_to_disk_where_memory_is_full() -> None:
     async def use() -> tuple[int, int, bytes]:
         other, space = FormSpace(limits=LIMITS), FormSpace(limits=LIMITS)
-        await other.take_memory(950)
+        await other.reserve_memory(950)
         builder = FormBuilder(LIMITS, space)
-        builder.take_event(PartHead("file", "x.bin", "", Headers([])))
-        assert builder.take_event(b"x" * 40) == 0
-        assert builder.take_event(b"x" * 40) == 40
-        await builder.make_room(40)
+        builder.add_event(PartHead("file", "x.bin", "", Headers([])))
+        assert builder.add_event(b"x" * 40) == 0
+        assert builder.add_event(b"x" * 40) == 40
+        await builder.reserve_or_spill(40)
         upload = builder.build_form().files["file"]
         used = space.disk, space.memory, await upload.read()
         await close_uploads([upload])
@@ -190,4 +190,4 @@ def test_s143_a_form_that_is_collected_returns_its_room() -> None:
 def test_s143_an_address_of_this_site_may_be_a_proxy(
     client: tuple[str, int] | None, known: str | None
 ) -> None:
-    assert known_client({"type": "http", "client": client}) == known
+    assert find_client_network({"type": "http", "client": client}) == known

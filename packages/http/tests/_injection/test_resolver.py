@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 
 from treefold_http import Depends, Request, UnprocessableEntity
-from treefold_http._injection.resolver import is_direct
+from treefold_http._injection.resolver import has_only_parameter
 from treefold_http._types.parameters import InjectionError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ DIRECT: list[tuple[Any, bool]] = [
 def test_a_handler_is_direct_if_its_only_parameter_is_named_request(
     handler: Callable[..., Any], answer: bool
 ) -> None:
-    assert is_direct(handler) is answer
+    assert has_only_parameter(handler) is answer
 
 
 async def annotated_request(req: Request, other: Annotated[Request, "note"]) -> tuple[str, str]:

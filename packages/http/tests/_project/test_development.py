@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application
-from treefold_http._project.development import Development, development_entries
+from treefold_http._project.development import Development, build_development_entries
 from treefold_http._project.middleware_chain import compose_chain
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def told(app: Application, watcher: Watcher, ask: Ask, target: str, **options: A
     site, fallback = app.project, app.project.fallback
     site.plans.update(plan_routes(app, site.modules, [entry]))
     around = replace(fallback, run=compose_chain(app, [entry], fallback.run))
-    app.exchange_project(replace(site, fallback=around))
+    app.replace_project(replace(site, fallback=around))
     return ask(app, "GET", target, **options)
 
 
@@ -102,5 +102,5 @@ def test_a_stream_is_watched_to_its_end(serving: Serving, ask: Ask) -> None:
 
 
 def test_without_a_watcher_and_a_terminal_there_is_no_layer() -> None:
-    assert development_entries([None, object()]) == []
-    assert len(development_entries([Watcher()])) == 1
+    assert build_development_entries([None, object()]) == []
+    assert len(build_development_entries([Watcher()])) == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, BootError, Settings
-from treefold_http._serving.lifespan import notice_stop_signals
+from treefold_http._serving.lifespan import watch_stop_signals
 
 if TYPE_CHECKING:
     from conftest import Answer, Lines
@@ -233,7 +233,7 @@ def test_a_stop_signal_is_noticed_and_reaches_the_server(number: signal.Signals)
             noticed.append(1)
             told.set()
 
-        with notice_stop_signals(notice):
+        with watch_stop_signals(notice):
             for _ in range(2):
                 told.clear()
                 signal.raise_signal(number)
@@ -256,7 +256,7 @@ def test_a_signal_that_nobody_handles_is_left_alone(handler: signal.Handlers) ->
     signal.signal(signal.SIGTERM, handler)
 
     async def main() -> None:
-        with notice_stop_signals(lambda: None):
+        with watch_stop_signals(lambda: None):
             assert signal.getsignal(signal.SIGTERM) is handler
 
     asyncio.run(main())
@@ -270,7 +270,7 @@ def test_a_handler_that_the_server_puts_in_later_stays(project: Project) -> None
     signal.signal(signal.SIGTERM, first)
 
     async def main() -> None:
-        with notice_stop_signals(lambda: None):
+        with watch_stop_signals(lambda: None):
             signal.signal(signal.SIGTERM, second)
 
     asyncio.run(main())
@@ -282,7 +282,7 @@ def test_outside_of_the_main_thread_signals_are_left_alone() -> None:
     inside: list[Any] = []
 
     async def main() -> None:
-        with notice_stop_signals(lambda: None):
+        with watch_stop_signals(lambda: None):
             inside.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))

@@ -22,7 +22,7 @@ def load(write: Callable[..., Path]) -> Load:
     def make(text: str) -> HandlerModule:
         root = write({"Api/v1/User/Get.py": text})
         (route,) = RouteTable.scan(root / "Api").routes
-        return load_handler(ModuleSpace.of_root(root), route, ())
+        return load_handler(ModuleSpace.get_or_create_space(root), route, ())
 
     return make
 

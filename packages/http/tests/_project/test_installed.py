@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from treefold_http import Application, BootError, Settings
-from treefold_http._project.installed import install, model_modules
+from treefold_http._project.installed import install, list_model_modules
 
 if TYPE_CHECKING:
     from conftest import Answer, Lines
@@ -88,14 +88,14 @@ def test_models_are_the_modules_below_their_folder(tmp_path: Path) -> None:
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("")
-    assert model_modules(tmp_path) == ["Models.art.paint", "Models.deep.er.x", "Models.shop"]
+    assert list_model_modules(tmp_path) == ["Models.art.paint", "Models.deep.er.x", "Models.shop"]
     (tmp_path / "Models/__init__.py").write_text("from Models.shop import *")
-    assert model_modules(tmp_path)[0] == "Models"
+    assert list_model_modules(tmp_path)[0] == "Models"
 
 
 def test_a_single_file_of_models_will_do(tmp_path: Path) -> None:
     (tmp_path / "Models.py").write_text("")
-    assert model_modules(tmp_path) == ["Models"]
+    assert list_model_modules(tmp_path) == ["Models"]
 
 
 def test_without_models_and_setting_nobody_looks(tmp_path: Path) -> None:

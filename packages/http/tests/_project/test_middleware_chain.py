@@ -12,10 +12,10 @@ from http_ids import stable_repr
 
 from treefold_http import HTTPError, Request, Response
 from treefold_http._project.middleware_chain import (
+    build_route_layers,
     check_entry,
     compose_chain,
-    entries_for,
-    layers_for,
+    select_route_entries,
     under,
 )
 from treefold_http._responses.endpoints import CallNext
@@ -220,7 +220,7 @@ def test_an_entry_is_asked_for_its_form_at_each_route(request_of: RequestOf) -> 
     seen: list[str] = []
     request = request_of()
     for at in (route("/v1/x"), None):
-        layers = layers_for(at, [Named(), plain_layer])
+        layers = build_route_layers(at, [Named(), plain_layer])
         run(compose_chain(request.app, layers, handler), request)
     assert seen == ["+/v1/x of 2", "-/v1/x of 2 200", "+None of 2", "-None of 2 200"]
 
@@ -281,13 +281,15 @@ def test_a_prefix_covers_the_routes_below_it_segment_by_segment(
 ) -> None:
     layer = Layer()
 
-    assert entries_for(route(template), [under(prefix, layer)]) == ([layer] if covered else [])
+    assert select_route_entries(route(template), [under(prefix, layer)]) == (
+        [layer] if covered else []
+    )
 
 
 def test_a_path_without_a_route_lies_below_no_prefix_but_the_whole(request_of: RequestOf) -> None:
     layer = Layer()
 
-    assert entries_for(None, [under("/v1", layer), layer]) == [layer]
+    assert select_route_entries(None, [under("/v1", layer), layer]) == [layer]
 
 
 @pytest.mark.parametrize("prefix", ["", "v1/admin", "[id]"])

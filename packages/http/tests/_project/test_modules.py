@@ -25,13 +25,15 @@ HANDLER = "async def handler(request): ...\n"
 
 def load(root: Path, file: str) -> ModuleType:
     packages = RouteTable.scan(root / "Api").packages
-    module, _ = ModuleSpace.of_root(root).load_file("Api", file.removeprefix("Api/"), packages)
+    module, _ = ModuleSpace.get_or_create_space(root).load_file(
+        "Api", file.removeprefix("Api/"), packages
+    )
     return module
 
 
 def test_a_file_in_brackets_is_what_importlib_gives_for_its_dotted_name(write: Write) -> None:
     root = write({"Api/v1/User/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of_root(root)
+    space = ModuleSpace.get_or_create_space(root)
     with space.as_current_root():
         module = load(root, "Api/v1/User/[id]/Get.py")
 
@@ -45,7 +47,7 @@ def test_a_file_in_brackets_is_what_importlib_gives_for_its_dotted_name(write: W
 
 def test_a_module_that_was_imported_first_is_the_one_that_is_loaded(write: Write) -> None:
     root = write({"Api/v1/Get.py": HANDLER, "Api/v1/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of_root(root)
+    space = ModuleSpace.get_or_create_space(root)
     plain = space.load_module("Api.v1.Get")
     bracket = space.load_module("Api.v1.[id].Get")
 
@@ -57,7 +59,7 @@ def test_a_file_runs_once_and_the_first_call_says_so(write: Write) -> None:
     root = write(
         {"Api/v1/Get.py": "import Services.count as c\nc.n += 1\n", "Services/count.py": "n = 0\n"}
     )
-    space = ModuleSpace.of_root(root)
+    space = ModuleSpace.get_or_create_space(root)
     first, ran = space.load_file("Api", "v1/Get.py", ())
     again, ran_again = space.load_file("Api", "v1/Get.py", ())
 
@@ -116,7 +118,7 @@ def test_the_init_file_of_a_package_runs_before_its_handlers(write: Write) -> No
 def test_a_handler_is_an_attribute_of_its_package(write: Write) -> None:
     root = write({"Api/v1/User/[id]/Get.py": HANDLER})
     module = load(root, "Api/v1/User/[id]/Get.py")
-    with ModuleSpace.of_root(root).as_current_root():
+    with ModuleSpace.get_or_create_space(root).as_current_root():
         package = importlib.import_module("Api.v1.User.[id]")
 
         assert package.Get is module
@@ -125,7 +127,7 @@ def test_a_handler_is_an_attribute_of_its_package(write: Write) -> None:
 
 def test_a_folder_is_a_package_once_somebody_asks_for_it(write: Write) -> None:
     root = write({"Api/v1/User/Get.py": HANDLER, "Api/v1/User/[id]/Get.py": HANDLER})
-    space = ModuleSpace.of_root(root)
+    space = ModuleSpace.get_or_create_space(root)
     with space.as_current_root():
         below, above = load(root, "Api/v1/User/[id]/Get.py"), load(root, "Api/v1/User/Get.py")
         assert "Api" not in sys.modules
@@ -189,7 +191,7 @@ def test_a_broken_file_leaves_nothing_behind(
     write: Write, text: str, error: type[BaseException] | tuple[type[BaseException], ...]
 ) -> None:
     root = write({"Api/v1/Get.py": text, "Api/v1/Services/broken.py": "1 / 0"})
-    space = ModuleSpace.of_root(root)
+    space = ModuleSpace.get_or_create_space(root)
     for _ in range(2):
         with pytest.raises(error):
             load(root, "Api/v1/Get.py")
@@ -275,8 +277,8 @@ def test_what_was_imported_under_a_name_of_the_layout_does_not_stand_for_the_pro
     foreign.__file__ = str(tmp_path / "installed" / name / "__init__.py")
     monkeypatch.setitem(sys.modules, name, foreign)
     monkeypatch.setitem(sys.modules, f"{name}.inner", inner)
-    own = ModuleSpace.of_root(write({f"{name}/__init__.py": "value = 'own'"}))
-    other = ModuleSpace.of_root(write({"Api/v1/Get.py": HANDLER}, "without"))
+    own = ModuleSpace.get_or_create_space(write({f"{name}/__init__.py": "value = 'own'"}))
+    other = ModuleSpace.get_or_create_space(write({"Api/v1/Get.py": HANDLER}, "without"))
 
     assert own.load_module(name).value == "own"
     with pytest.raises(ImportError):
@@ -292,7 +294,7 @@ def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
     root = write({"Services/__init__.py": "", "Services/count.py": "n = []"})
     (tmp_path / "link").symlink_to(root)
     (tmp_path / "empty").mkdir()
-    ModuleSpace.of_root(
+    ModuleSpace.get_or_create_space(
         tmp_path / "empty"
     ).make_current_root()  # or `Services` would be that of the test before
     monkeypatch.setattr(sys, "path", [str(tmp_path / "link"), *sys.path])
@@ -300,7 +302,7 @@ def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
     monkeypatch.delitem(sys.modules, "Services.count", raising=False)
     first = importlib.import_module("Services.count")
 
-    assert ModuleSpace.of_root(root).load_module("Services.count") is first
+    assert ModuleSpace.get_or_create_space(root).load_module("Services.count") is first
 
 
 # -- two roots in one process
@@ -394,8 +396,12 @@ def test_one_root_is_one_space_however_it_is_spelled(write: Write, tmp_path: Pat
     root = write({"Api/v1/Get.py": HANDLER})
     (tmp_path / "link").symlink_to(root)
 
-    assert ModuleSpace.of_root(root) is ModuleSpace.of_root(root / "Api" / "..")
-    assert ModuleSpace.of_root(root) is ModuleSpace.of_root(tmp_path / "link")
+    assert ModuleSpace.get_or_create_space(root) is ModuleSpace.get_or_create_space(
+        root / "Api" / ".."
+    )
+    assert ModuleSpace.get_or_create_space(root) is ModuleSpace.get_or_create_space(
+        tmp_path / "link"
+    )
 
 
 def test_a_root_inside_another_is_its_own(write: Write) -> None:
@@ -410,14 +416,14 @@ def test_a_root_inside_another_is_its_own(write: Write) -> None:
     assert load(outer, "Api/v1/Get.py").name == "outer"
     assert load(inner, "Api/v1/Get.py").name == "inner"
     assert load(outer, "Api/v1/Get.py").name == "outer"
-    with ModuleSpace.of_root(inner).as_current_root():
+    with ModuleSpace.get_or_create_space(inner).as_current_root():
         assert importlib.import_module("Services.names").name == "inner"
-    with ModuleSpace.of_root(outer).as_current_root():
+    with ModuleSpace.get_or_create_space(outer).as_current_root():
         assert importlib.import_module("Services.names").name == "outer"
 
 
 def test_while_a_root_is_current_its_modules_are_those_of_sys_modules(write: Write) -> None:
-    one, two = (ModuleSpace.of_root(root) for root in two_roots(write))
+    one, two = (ModuleSpace.get_or_create_space(root) for root in two_roots(write))
     first, second = one.load_module("Services.names"), two.load_module("Services.names")
     with one.as_current_root():
         assert sys.modules["Services.names"] is first
@@ -438,7 +444,7 @@ class _ImportsAtItsEnd:
 
 
 def test_garbage_may_be_collected_while_modules_are_listed(write: Write) -> None:
-    space = ModuleSpace.of_root(write({"Api/v1/Get.py": "N = 1\n"}))
+    space = ModuleSpace.get_or_create_space(write({"Api/v1/Get.py": "N = 1\n"}))
     space.make_current_root()
     before = set(sys.modules)
     pairs = [(number, space) for number in range(5000)]  # Python has no free pair to use again
@@ -462,7 +468,7 @@ def test_garbage_may_be_collected_while_modules_are_listed(write: Write) -> None
 
 def test_the_former_root_comes_back_after_a_failure(write: Write) -> None:
     roots = two_roots(write)
-    one, two = (ModuleSpace.of_root(root) for root in roots)
+    one, two = (ModuleSpace.get_or_create_space(root) for root in roots)
     first = one.load_module("Services.names")
     (roots[1] / "Services" / "broken.py").write_text("1 / 0")
     with one.as_current_root():
@@ -525,7 +531,8 @@ def test_threads_that_import_the_same_name_in_two_roots_neither_meet_nor_wait_fo
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of_root(root).load_file("Api", "v1/Get.py", ())
+            space = ModuleSpace.get_or_create_space(root)
+            modules[name], _ = space.load_file("Api", "v1/Get.py", ())
         threads = [
             threading.Thread(target=lambda n=n, m=m: found.update({n: m.lazy()}), daemon=True)
             for n, m in modules.items()
@@ -570,7 +577,8 @@ def test_many_threads_importing_in_two_roots_each_get_their_own(
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of_root(root).load_file("Api", "v1/Get.py", ())
+            space = ModuleSpace.get_or_create_space(root)
+            modules[name], _ = space.load_file("Api", "v1/Get.py", ())
         wrong = []
         def work(name, module):
             for n in range(30):

@@ -11,7 +11,7 @@ import pytest
 
 from treefold_http import Application, HTTPError, Request, Response
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.plans import Plan, broken_plan, make_plan
+from treefold_http._project.plans import Plan, build_broken_file_plan, make_plan
 from treefold_http._responses.endpoints import CallNext
 from treefold_router import Route
 
@@ -126,8 +126,8 @@ def test_a_file_that_failed_to_load_answers_500(
 ) -> None:
     app = Application(tmp_path, dev=dev)
     journal: list[str] = []
-    plan = broken_plan(app, route(), "ValueError: s3cret", [note("a", journal)])
-    bare = broken_plan(app, route(), "ValueError: s3cret", [])
+    plan = build_broken_file_plan(app, route(), "ValueError: s3cret", [note("a", journal)])
+    bare = build_broken_file_plan(app, route(), "ValueError: s3cret", [])
     response = run(plan.run, request_of())
 
     assert response.status == 500

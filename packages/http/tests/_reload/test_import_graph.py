@@ -6,7 +6,11 @@ from types import ModuleType
 
 import pytest
 
-from treefold_http._reload.import_graph import parse_imports, referenced_modules, transitive_closure
+from treefold_http._reload.import_graph import (
+    find_referenced_modules,
+    parse_imports,
+    transitive_closure,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_a_module_holds_what_came_by_another_way() -> None:
     module.kind, module.made = Mailer, Mailer()  # type: ignore[attr-defined]
     module.other = ModuleType("Utils")  # type: ignore[attr-defined]
     module.below = ModuleType("Services.below")  # type: ignore[attr-defined]
-    held = set(referenced_modules(module))
+    held = set(find_referenced_modules(module))
 
     assert {"Services.mail", "Utils"} <= held
     assert "Services.below" not in held

@@ -120,7 +120,7 @@ def test_a_folder_that_comes_is_taken_before_an_installed_module_of_its_name(
     monkeypatch.setitem(sys.modules, "Services", installed)
     app.edit({"Services/late.py": "n = 7\n"})
     assert app.get("/v1/x") == [7]
-    ModuleSpace.of_root(tmp_path).make_current_root()  # another project
+    ModuleSpace.get_or_create_space(tmp_path).make_current_root()  # another project
     assert sys.modules["Services"] is installed
 
 

@@ -208,7 +208,7 @@ def test_an_interruption_leaves_everything_as_it_was(live: MakeLive) -> None:
 
 def test_another_root_in_the_process_is_left_alone(live: MakeLive, write: Write) -> None:
     app = live(CHAIN)
-    other = ModuleSpace.of_root(write({"Services/b.py": "n = 'other'\n"}, root="other"))
+    other = ModuleSpace.get_or_create_space(write({"Services/b.py": "n = 'other'\n"}, root="other"))
     module = other.load_module("Services.b")
     app.edit({"Services/b.py": "n = 2\n"})
 

@@ -106,7 +106,7 @@ def ahead(request: Request) -> bytes | None:
     async def main() -> bytes | None:
         async with asyncio.timeout(5):
             await read_ahead(request)
-        return request.reader.kept_body
+        return request.reader.buffered_body
 
     return asyncio.run(main())
 

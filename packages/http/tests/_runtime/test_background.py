@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import BackgroundTasks
-from treefold_http._runtime.background import BackgroundOwner, run_anywhere
+from treefold_http._runtime.background import BackgroundOwner, run_in_loop_or_thread
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_logging import request_id
 
@@ -249,4 +249,4 @@ async def coroutine() -> str:
     ],
 )
 def test_any_callable_is_run_by_its_kind(threads: WorkerThreads, call: Any, result: str) -> None:
-    assert asyncio.run(run_anywhere(threads, call)) == result
+    assert asyncio.run(run_in_loop_or_thread(threads, call)) == result

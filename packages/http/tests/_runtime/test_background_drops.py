@@ -245,7 +245,7 @@ def test_a_thread_that_outlives_its_request_adds_nothing(
             response = await call_next(request)
             handler = next(iter(request.app.project.modules.values())).handler
             handler.__globals__["late"].set()
-            await request.app.in_thread(handler.__globals__["added"].wait, 20)
+            await request.app.run_in_thread(handler.__globals__["added"].wait, 20)
             return response
 
         middlewares = [wait]

@@ -63,7 +63,7 @@ def test_long_folder_names_stay_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["", "a:b", "a b", "*", "x" * 65, "é"])
 def test_a_setting_that_could_be_another_name_is_refused(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"Setting {name} must be 1 to 64 letters"):
-        Settings.of({name: value})
+        Settings.from_mapping({name: value})
 
 
 @pytest.mark.parametrize(

@@ -401,16 +401,16 @@ def test_a_time_is_finite_and_not_negative(
 
 def test_a_size_is_not_negative() -> None:
     with pytest.raises(SettingsError, match=r"max_body.*-1"):
-        Settings.of({"max_body": -1})
+        Settings.from_mapping({"max_body": -1})
     with pytest.raises(
         SettingsError, match=r"^Setting limit_concurrency must be a number from 1, got 0$"
     ):
-        Settings.of({"limit_concurrency": 0})
+        Settings.from_mapping({"limit_concurrency": 0})
 
 
 def test_a_log_level_that_does_not_exist_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"log_level.*LOUD"):
-        Settings.of({"log_level": "LOUD"})
+        Settings.from_mapping({"log_level": "LOUD"})
 
 
 @pytest.mark.parametrize("version", ["", "1", "V1", "v", "v1.2", "newest", "v1\n", "v٣"])
@@ -470,7 +470,7 @@ def test_a_pyproject_without_our_table_changes_nothing(tmp_path: Path, text: str
 )
 def test_databases_of_another_type_are_refused_without_being_shown(databases: Any) -> None:
     with pytest.raises(SettingsError, match="databases") as caught:
-        Settings.of({"databases": databases})
+        Settings.from_mapping({"databases": databases})
 
     assert "s3cret" not in str(caught.value)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pytest
 
 from treefold_http import Application
-from treefold_http._types.decode import model_decoder
+from treefold_http._types.decode import build_model_decoder
 from treefold_http._types.read import read
 from treefold_http._wire.media_types import is_json
 
@@ -85,7 +85,7 @@ class Point(TypedDict):
     ids=str,
 )
 def test_records_lists_of_them_and_unions_are_models(annotation: Any, is_model: bool) -> None:
-    assert (model_decoder(read(annotation)) is not None) is is_model
+    assert (build_model_decoder(read(annotation)) is not None) is is_model
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import read
 from treefold_http._types.tree import Record
-from treefold_http._types.validate import json_check
+from treefold_http._types.validate import build_json_check
 
 
 class Colour(enum.Enum):
@@ -84,7 +84,7 @@ class Unsupported:
 
 def check(annotation: Any, value: Any) -> tuple[Any, list[tuple[str, str, str]]]:
     errors: list[dict[str, Any]] = []
-    made = json_check(read(annotation))(value, ["body"], errors)
+    made = build_json_check(read(annotation))(value, ["body"], errors)
     return made, [(".".join(map(str, e["loc"])), e["msg"], e["type"]) for e in errors]
 
 
@@ -219,7 +219,7 @@ def test_a_record_that_does_not_fit_is_not_made(monkeypatch: pytest.MonkeyPatch)
             made.append(self.a)
 
     errors: list[dict[str, Any]] = []
-    json_check(read(list[Noted]))([{"a": 1, "b": "x"}, {"a": 2, "b": 2}], ["body"], errors)
+    build_json_check(read(list[Noted]))([{"a": 1, "b": "x"}, {"a": 2, "b": 2}], ["body"], errors)
 
     assert made == [2]
     assert len(errors) == 1
@@ -232,19 +232,19 @@ def test_what_json_has_no_form_for_is_refused_at_boot(annotation: Any) -> None:
         r' install one: pip install "treefold\[pydantic\]"$'
     )
     with pytest.raises(InjectionError, match=words):
-        json_check(read(annotation))
+        build_json_check(read(annotation))
 
 
 def test_keys_that_are_no_text_are_refused_at_boot() -> None:
     with pytest.raises(
         InjectionError, match=r"^The keys of a JSON object must be str, got int; anno"
     ):
-        json_check(read(dict[int, str]))
+        build_json_check(read(dict[int, str]))
 
 
 def test_an_annotation_that_cannot_be_resolved_is_refused_at_boot() -> None:
     with pytest.raises(InjectionError, match=r"^The annotations of Unresolved cannot be res"):
-        json_check(read(Unresolved))
+        build_json_check(read(Unresolved))
 
 
 def test_dataclasses_and_typed_dicts_are_records() -> None:
@@ -265,7 +265,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_value_is_a_record_or_has_errors_with_a_place(value: Any) -> None:
     errors: list[dict[str, Any]] = []
-    made = json_check(read(Order))(value, ["body"], errors)
+    made = build_json_check(read(Order))(value, ["body"], errors)
 
     assert isinstance(made, Order) != bool(errors)
     assert all(set(e) - {"ctx"} == {"loc", "msg", "type"} and e["loc"][0] == "body" for e in errors)
@@ -283,7 +283,7 @@ def test_a_record_reads_back(id: int, items: list[tuple[str, float]]) -> None:
 
 def test_a_choice_says_what_was_expected() -> None:
     errors: list[Any] = []
-    json_check(read(Literal["a", "b", 3]))("s3cret", ["body", "kind"], errors)
+    build_json_check(read(Literal["a", "b", 3]))("s3cret", ["body", "kind"], errors)
 
     assert errors == [
         {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http import Response
-from treefold_http._wire.content_disposition import content_disposition
+from treefold_http._wire.content_disposition import format_content_disposition
 
 GRAMMAR = re.compile(
     r"""(attachment|inline); filename="([A-Za-z0-9 ._()-]+)"(?:; filename\*=UTF-8''([^ ;"]+))?"""
@@ -42,19 +42,19 @@ GRAMMAR = re.compile(
     ],
 )
 def test_a_name_becomes_one_quoted_value(name: str, value: str) -> None:
-    assert content_disposition("attachment", name) == value
+    assert format_content_disposition("attachment", name) == value
 
 
 @pytest.mark.parametrize("name", [None, ""])
 def test_without_a_name_the_kind_stands_alone(name: str | None) -> None:
-    assert content_disposition("inline", name) == "inline"
+    assert format_content_disposition("inline", name) == "inline"
 
 
 def test_an_unknown_kind_is_refused() -> None:
     kind: Any = "form-data; x"
     expected = r"^A disposition must be 'attachment' or 'inline', got 'form-data; x'$"
     with pytest.raises(ValueError, match=expected):
-        content_disposition(kind, "x")
+        format_content_disposition(kind, "x")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_unknown_kind_is_refused() -> None:
     [("x" * 5000 + ".tar.gz", "xx.gz"), ("x" * 5000, "xx"), ("é" * 5000 + ".pdf", "__.pdf")],
 )
 def test_a_long_name_is_cut_and_keeps_its_suffix(name: str, end: str) -> None:
-    value = content_disposition("attachment", name)
+    value = format_content_disposition("attachment", name)
     match = GRAMMAR(value)
     assert match
     assert len(match[2]) == 255
@@ -72,7 +72,7 @@ def test_a_long_name_is_cut_and_keeps_its_suffix(name: str, end: str) -> None:
 
 @given(st.text(min_size=1, max_size=300))
 def test_any_name_is_safe_and_comes_back_cleaned(name: str) -> None:
-    value = content_disposition("attachment", name)
+    value = format_content_disposition("attachment", name)
     match = GRAMMAR(value)
     assert match
     Response(headers={"Content-Disposition": value})  # stands in a header

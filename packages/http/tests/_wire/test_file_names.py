@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_http._wire.file_names import MAX_BYTES, safe_name
+from treefold_http._wire.file_names import MAX_BYTES, sanitize_filename
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from treefold_http._wire.file_names import MAX_BYTES, safe_name
     ],
 )
 def test_s40_a_file_name_becomes_harmless(sent: str, kept: str) -> None:
-    assert safe_name(sent) == kept
+    assert sanitize_filename(sent) == kept
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_s40_a_file_name_becomes_harmless(sent: str, kept: str) -> None:
     [("a" * 5000 + ".jpeg", ".jpeg"), ("☃" * 5000, "☃"), ("a." + "b" * 5000, "b")],
 )
 def test_s40_a_long_name_is_cut_and_keeps_a_short_suffix(sent: str, suffix: str) -> None:
-    name = safe_name(sent)
+    name = sanitize_filename(sent)
     assert name.endswith(suffix)
     assert MAX_BYTES - 4 < len(name.encode()) <= MAX_BYTES
 
@@ -60,7 +60,7 @@ _hostile = st.text(
 
 @given(sent=_hostile)
 def test_s40_no_name_leaves_its_directory(sent: str) -> None:
-    name = safe_name(sent)
+    name = sanitize_filename(sent)
     assert Path("uploads", name).parent == Path("uploads")
     assert not set(name) & set('/\\<>:"|?*\x00')
     assert name[0] not in " .-"
@@ -70,5 +70,5 @@ def test_s40_no_name_leaves_its_directory(sent: str) -> None:
 
 @given(sent=_hostile)
 def test_s40_a_safe_name_stays_as_it_is(sent: str) -> None:
-    name = safe_name(sent)
-    assert safe_name(name) == name
+    name = sanitize_filename(sent)
+    assert sanitize_filename(name) == name

@@ -23,20 +23,20 @@ def test_sys_has_the_frames_of_callers() -> None:
 
 def test_a_line_is_that_of_the_caller() -> None:
     def ask(calls: int) -> str:
-        return interpreter.calling_line(calls)
+        return interpreter.format_caller_location(calls)
 
-    here = interpreter.calling_frame(0).f_lineno
+    here = interpreter.find_caller_frame(0).f_lineno
     assert ask(0) == f"{__file__}:{here - 2}"
     assert ask(1) == f"{__file__}:{here + 2}"
-    assert interpreter.calling_frame(0).f_code.co_name == "test_a_line_is_that_of_the_caller"
+    assert interpreter.find_caller_frame(0).f_code.co_name == "test_a_line_is_that_of_the_caller"
 
 
 def test_a_running_loop_is_hidden_for_a_block_and_back_after_an_error() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        with interpreter.no_running_loop(), pytest.raises(RuntimeError, match="no running event"):
+        with interpreter.hide_running_loop(), pytest.raises(RuntimeError, match="no running event"):
             asyncio.get_running_loop()
-        with pytest.raises(LookupError), interpreter.no_running_loop():
+        with pytest.raises(LookupError), interpreter.hide_running_loop():
             raise LookupError
         assert asyncio.get_running_loop() is loop
 

@@ -7,7 +7,7 @@ import mimetypes
 import pytest
 
 from treefold_http import Response
-from treefold_http._wire.media_types import MEDIA_TYPES, media_type_of
+from treefold_http._wire.media_types import MEDIA_TYPES, guess_media_type
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ from treefold_http._wire.media_types import MEDIA_TYPES, media_type_of
     ],
 )
 def test_the_last_suffix_decides(name: str, kind: str) -> None:
-    assert media_type_of(name) == kind
+    assert guess_media_type(name) == kind
 
 
 def test_the_table_of_the_system_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(mimetypes.types_map, ".js", "text/evil")
     mimetypes.add_type("text/evil", ".js")
-    assert media_type_of("app.js") == "text/javascript; charset=utf-8"
+    assert guess_media_type("app.js") == "text/javascript; charset=utf-8"
 
 
 def test_every_entry_stands_in_a_header_and_every_text_says_its_charset() -> None:

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from treefold_http._wire.status_phrases import phrase_of
+from treefold_http._wire.status_phrases import find_status_phrase
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from treefold_http._wire.status_phrases import phrase_of
     ],
 )
 def test_a_phrase_does_not_depend_on_the_python(status: int, phrase: str):
-    assert phrase_of(status, "Error") == phrase
+    assert find_status_phrase(status, "Error") == phrase
 
 
 def test_every_known_status_has_a_phrase():
-    assert all(phrase_of(status, "") for status in HTTPStatus)
+    assert all(find_status_phrase(status, "") for status in HTTPStatus)

@@ -25,16 +25,16 @@ OLD = "$scrypt$ln=4,r=8,p=1$c2FsdHNhbHRzYWx0c2FsdA$"
 def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Hash as with and without the extra."""
     if request.param == "scrypt":
-        monkeypatch.setattr(_passwords, "_argon2", lambda: None)
+        monkeypatch.setattr(_passwords, "_find_argon2_hasher", lambda: None)
         monkeypatch.setattr(_passwords, "_SCRYPT_COST", 12)  # the cost of today takes seconds here
-    _passwords._hash_of_nobody.cache_clear()
+    _passwords._make_dummy_hash.cache_clear()
     yield request.param
-    _passwords._hash_of_nobody.cache_clear()
+    _passwords._make_dummy_hash.cache_clear()
 
 
 def old_hash(password: str) -> str:
     digest = _passwords._hash_with_scrypt(password.encode(), b"saltsaltsaltsalt", 4, 8, 1)
-    return OLD + _passwords._to_text(digest)
+    return OLD + _passwords._encode_base64(digest)
 
 
 def test_a_password_is_verified_against_its_hash_and_no_other(method: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from treefold_http import Application
-from treefold_http._wire.addresses import bucket_of
+from treefold_http._wire.addresses import to_client_network
 from treefold_http.middleware import IPAllowlist
 
 if TYPE_CHECKING:
@@ -143,4 +143,4 @@ def test_known_addresses_are_bounded(project: Project, ask: Ask) -> None:
     ],
 )
 def test_s94_neighbours_of_a_64_share_a_bucket(host: str, bucket: str) -> None:
-    assert bucket_of(host) == bucket
+    assert to_client_network(host) == bucket

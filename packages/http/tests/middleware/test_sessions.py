@@ -180,9 +180,9 @@ def either(project: Project, ask: Ask, request: pytest.FixtureRequest) -> Client
 
 
 def memory_of(app: Application) -> MemorySessions:
-    from treefold_http.middleware._sessions import _memory_of
+    from treefold_http.middleware._sessions import _find_or_add_memory
 
-    return _memory_of(app, "session")
+    return _find_or_add_memory(app, "session")
 
 
 # -- what is kept
@@ -655,7 +655,7 @@ def test_a_secret_is_never_shown() -> None:
     assert OTHER not in repr(made)
     assert ":pw@" not in repr(made)
     with pytest.raises(SettingsError) as caught:
-        Settings.of({"secret_key": [SECRET]})
+        Settings.from_mapping({"secret_key": [SECRET]})
     assert SECRET not in str(caught.value)
 
 

@@ -25,7 +25,7 @@ Document = Callable[..., dict[str, Any]]
 def schema_of(kind: Any, mode: Mode = "output") -> tuple[dict[str, Any], dict[str, Any]]:
     """The schema, and the components that it refers to."""
     components = Components()
-    schema = Schemas(components).of_type(read(kind), mode)
+    schema = Schemas(components).build_type_schema(read(kind), mode)
     return schema, components.build_named_schemas()
 
 
@@ -235,8 +235,14 @@ def test_generics_have_a_component_for_each_use() -> None:
 def test_both_directions_of_one_model_are_one_component_while_they_are_the_same() -> None:
     components = Components()
     schemas = Schemas(components)
-    same = schemas.of_type(read(More), "input"), schemas.of_type(read(More), "output")
-    differ = schemas.of_type(read(Tree), "input"), schemas.of_type(read(Tree), "output")
+    same = (
+        schemas.build_type_schema(read(More), "input"),
+        schemas.build_type_schema(read(More), "output"),
+    )
+    differ = (
+        schemas.build_type_schema(read(Tree), "input"),
+        schemas.build_type_schema(read(Tree), "output"),
+    )
     names = list(components.build_named_schemas())
 
     assert same == (reference("More"), reference("More"))

@@ -133,7 +133,7 @@ def test_it_is_written_once_and_goes_with_its_site(project: Project, ask: Ask) -
 
     assert ask(app, "GET", "/openapi.json").body == first.body
     assert app.project.kept["documents"] is kept
-    assert kept.document("openapi") is kept.document("openapi")
+    assert kept.build_document("openapi") is kept.build_document("openapi")
 
     app.overrides[test_it_is_written_once_and_goes_with_its_site] = dict  # plans everything anew
     assert app.project.kept == {}
@@ -246,12 +246,12 @@ def test_compressed_bytes_are_kept_and_have_their_own_tag(project: Project, ask:
     first = ask(app, "GET", "/openapi.json", headers=[takes])
     tag = first.fields("etag")[0]
     documents = app.project.kept["documents"]
-    kept = documents.known("openapi", None, "", "gzip")
+    kept = documents.find_encoded("openapi", None, "", "gzip")
     again = ask(app, "GET", "/openapi.json", headers=[takes, ("if-none-match", tag)])
     head = ask(app, "HEAD", "/openapi.json", headers=[takes])
 
     assert kept == (first.body, tag)
-    assert documents.known("openapi", None, "", "gzip") is kept
+    assert documents.find_encoded("openapi", None, "", "gzip") is kept
     assert (again.status, again.body, again.fields("vary")) == (304, b"", ["Accept-Encoding"])
     assert again.fields("etag") == [tag]
     assert head.fields("content-length") == [str(len(first.body))]

@@ -21,7 +21,7 @@ from http_annotations import JSON, SOURCES, TABLE, UNKNOWN
 from jsonschema import Draft202012Validator
 
 from treefold_http import Application
-from treefold_http._types.decode import Decoder, model_decoder
+from treefold_http._types.decode import Decoder, build_model_decoder
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import read
 from treefold_http._types.serialize import SerializationError, build_serializer
@@ -40,7 +40,7 @@ from treefold_http._types.tree import (
     UnionType,
     walk_types,
 )
-from treefold_http._types.validate import json_check
+from treefold_http._types.validate import build_json_check
 from treefold_http._wire.errors import UnprocessableEntity
 from treefold_http._wire.json import dumps, loads
 from treefold_http.openapi import openapi_document
@@ -274,7 +274,7 @@ def accepts(decoder: Decoder, value: Any) -> tuple[bool, Any]:
 def validator(node: TypeNode, *, out: bool) -> Any:
     components = Components()
     schemas = Schemas(components)
-    schema = schemas.of_type(node, "output") if out else schemas.of_body(node)
+    schema = schemas.build_type_schema(node, "output") if out else schemas.build_body_schema(node)
     named = components.build_named_schemas()
     return Draft202012Validator({**schema, "components": {"schemas": named}})
 
@@ -310,7 +310,7 @@ def test_a_tree_is_equal_to_that_of_the_same_annotation(annotation: Any) -> None
 def test_a_type_is_enforced_in(annotation: Any) -> None:
     """What fits is accepted, and what is accepted fits once it is read: pydantic reads "5" as 5."""
     node = read(annotation)
-    decoder = model_decoder(node, anything=True)
+    decoder = build_model_decoder(node, anything=True)
     assert decoder is not None
     write = build_serializer(node)
 
@@ -327,7 +327,7 @@ def test_a_type_is_enforced_in_by_the_standard_library(annotation: Any) -> None:
     """Without pydantic and msgspec, exactly what fits is accepted; other types are refused."""
     node = read(annotation)
     try:
-        check = json_check(node)
+        check = build_json_check(node)
     except InjectionError:
         kept = (ListType, TupleType, Table, Scalar, Record)
         assert any(isinstance(each, kept) and not is_plain(each) for each, _ in walk_types(node))

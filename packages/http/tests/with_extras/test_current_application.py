@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from treefold_http import Application
-from treefold_http._runtime.current_application import current_application, has_several
+from treefold_http._runtime.current_application import current_application, has_several_applications
 from treefold_http.testing import TestClient
 
 HANDLER = """
@@ -135,7 +135,7 @@ def test_a_request_takes_the_short_path_again_once_one_is_left(tmp_path: Path) -
     with TestClient(application(tmp_path / "shop")) as shop:
         assert shop.app.lifespan.is_direct
         with TestClient(application(tmp_path / "blog")):
-            assert has_several()
+            assert has_several_applications()
             assert not shop.app.lifespan.is_direct
         assert shop.app.lifespan.is_direct
         assert shop.get("/v1/who").json() == {"name": "shop"}

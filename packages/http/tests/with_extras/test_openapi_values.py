@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from treefold_http._types.read import read
 from treefold_http._types.serialize import SerializationError, build_serializer
-from treefold_http._types.validate import json_check
+from treefold_http._types.validate import build_json_check
 from treefold_http._wire.json import dumps
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Mode, Schemas
@@ -103,7 +103,7 @@ def records(draw: st.DrawFn, leaves: list[Typed], depth: int, *, typed: bool) ->
 
 def validator_of(kind: Any, mode: Mode) -> Any:
     components = Components()
-    schema = Schemas(components).of_type(read(kind), mode)
+    schema = Schemas(components).build_type_schema(read(kind), mode)
     named = components.build_named_schemas()
     document = {**schema, "components": {"schemas": named}}
     Draft202012Validator.check_schema(document)
@@ -125,7 +125,7 @@ def test_what_is_written_fits_the_schema_of_what_is_given(data: st.DataObject) -
 def test_what_is_taken_fits_the_schema_of_what_is_taken(data: st.DataObject) -> None:
     """Our own checks of a body and the schema agree on the values of a type."""
     kind, values = data.draw(types(JSON_LEAVES))
-    check, validator = json_check(read(kind)), validator_of(kind, "checked")
+    check, validator = build_json_check(read(kind)), validator_of(kind, "checked")
     document = json.loads(dumps(data.draw(values)))
     errors: list[dict[str, Any]] = []
 
@@ -149,7 +149,7 @@ ANYTHING = st.recursive(
 def test_what_fits_the_schema_is_taken_and_what_does_not_is_refused(data: st.DataObject) -> None:
     plain = [pair for pair in LEAVES if pair[0] in (str, int, bool, type(None), Colour, Rank)]
     kind, _ = data.draw(types(plain))
-    check, validator = json_check(read(kind)), validator_of(kind, "checked")
+    check, validator = build_json_check(read(kind)), validator_of(kind, "checked")
     document = data.draw(ANYTHING)
     errors: list[dict[str, Any]] = []
     check(document, ["body"], errors)

@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    for known in users.every_redis():
+    for known in users.list_redis_clients():
         known._claims.clear()  # as a process that starts
     yield server.url
     with connected(server.url) as redis:

@@ -18,7 +18,7 @@ from treefold_http._redis import (
     SharedRedis,
     client as redis_client,
     close_redis,
-    used_redis,
+    list_used_redis_clients,
 )
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def test_clients_are_shared_by_url_and_used_in_one_loop_after_another(redis_url:
     async def work() -> None:
         redis = RedisUse(redis_url, effect="a", app=app).client
         assert redis is RedisUse(redis_url, effect="b", app=None).client
-        assert used_redis(app) == [redis]
+        assert list_used_redis_clients(app) == [redis]
         await redis.execute("PING")
         await close_redis()
         await redis.execute("PING")

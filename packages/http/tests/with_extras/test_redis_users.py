@@ -15,7 +15,7 @@ from http_redis import Server, connected, started
 from http_reloading import Live
 
 from treefold_http import Application, Settings, SettingsError
-from treefold_http._redis import close_redis, used_redis, users
+from treefold_http._redis import close_redis, list_used_redis_clients, users
 from treefold_http._runtime.name_space import TEST_RUN
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def servers() -> Iterator[dict[str, Server]]:
 
 @pytest.fixture
 def urls(servers: dict[str, Server]) -> Iterator[dict[str, str]]:
-    for known in users.every_redis():
+    for known in users.list_redis_clients():
         known._claims.clear()  # as a process that starts
     yield {name: server.url for name, server in servers.items()}
     for server in servers.values():
@@ -299,10 +299,10 @@ def test_a_command_after_a_save_begins_a_use_again(
     use = Use("cache", ONE)
     app = use.application(tmp_path, "shop", urls)
     edited = Live(Application(app.root, settings=app.settings, dev=True), ask)
-    assert used_redis(edited.app) == []
+    assert list_used_redis_clients(edited.app) == []
     assert edited.answer("/v1").status == 200
-    assert [client.url for client in used_redis(edited.app)] == [urls[ONE]]
+    assert [client.url for client in list_used_redis_clients(edited.app)] == [urls[ONE]]
     edited.edit(OTHER)
-    assert used_redis(edited.app) == []
+    assert list_used_redis_clients(edited.app) == []
     assert edited.answer("/v1").status == 200
-    assert [client.url for client in used_redis(edited.app)] == [urls[ONE]]
+    assert [client.url for client in list_used_redis_clients(edited.app)] == [urls[ONE]]

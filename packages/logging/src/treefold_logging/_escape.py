@@ -30,10 +30,10 @@ def escape_field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
     if text.isascii() and text.isprintable() and " " not in text:
         return shorten_text(text, limit) if text else "-"
     encoded = text[: limit + 1].encode("utf-8", "surrogatepass")
-    return shorten_text(field_of_bytes(encoded), limit)
+    return shorten_text(escape_bytes(encoded), limit)
 
 
-def field_of_bytes(data: bytes) -> str:
+def escape_bytes(data: bytes) -> str:
     """Return bytes as a field: printable ASCII as it is, anything else percent-encoded."""
     text = data.decode("latin-1")
     if text.isascii() and text.isprintable() and " " not in text:
@@ -41,7 +41,7 @@ def field_of_bytes(data: bytes) -> str:
     return "".join([_ENCODED[byte] for byte in data])
 
 
-def one_line(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Return free text with every character that does not print, or could move others, escaped.
 
     Line ends of all kinds, other controls, bidirectional marks, zero-width characters and lone

@@ -18,7 +18,7 @@ from treefold_logging._escape import (
     TEXT_LIMIT,
     Printable,
     escape_field,
-    one_line,
+    escape_unprintable,
     shorten_text,
 )
 from treefold_logging._mask import summarize_value
@@ -33,7 +33,7 @@ LONGEST_ID = 128
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
-def request_fields(
+def build_request_fields(
     method: str, target: str, status: int, seconds: float, *, request_id: str, payload: str
 ) -> dict[str, Any]:
     """Return the parts of a request line by name, each safe to stand in it.
@@ -42,7 +42,7 @@ def request_fields(
     that a space ends them and nothing else does; the payload, last on the line, may hold spaces.
     """
     if type(payload) is not Printable:
-        payload = shorten_text(one_line(payload), PAYLOAD_LIMIT) or "-"
+        payload = shorten_text(escape_unprintable(payload), PAYLOAD_LIMIT) or "-"
     return {
         "method": escape_field(method, LONGEST_METHOD),
         "path": escape_field(target),
@@ -53,7 +53,7 @@ def request_fields(
     }
 
 
-def request_message(fields: Mapping[str, Any], *, failed: bool) -> str:
+def format_request_message(fields: Mapping[str, Any], *, failed: bool) -> str:
     """Return the line of a request without its level: `GET /v1/user 200 0.42ms id=... payload=-`.
 
     `->` stands before the status when an exception was not handled.
@@ -65,7 +65,7 @@ def request_message(fields: Mapping[str, Any], *, failed: bool) -> str:
     )
 
 
-def request_entry(
+def format_request_entry(
     level: str,
     logger: str,
     *,
@@ -76,8 +76,12 @@ def request_entry(
     """Return the whole entry of a request, as text or as JSON, with its traceback if any."""
     text = None if error is None else format_traceback(error)
     if not as_json:
-        return text_entry(level, request_message(fields, failed=text is not None), error=text)
-    return json_entry(level, logger, values=with_exception(fields, text), created=time.time())
+        return format_text_entry(
+            level, format_request_message(fields, failed=text is not None), error=text
+        )
+    return format_json_entry(
+        level, logger, values=with_exception(fields, text), created=time.time()
+    )
 
 
 def format_traceback(error: BaseException) -> str:
@@ -98,16 +102,16 @@ def scrub_and_shorten(text: str) -> str:
 def mark_traceback_lines(text: str) -> str:
     """Return the lines of a traceback, each marked and free of control characters."""
     lines = text.split("\n")
-    return "\n".join([f"{TRACE_PREFIX}{one_line(line)}" for line in lines])
+    return "\n".join([f"{TRACE_PREFIX}{escape_unprintable(line)}" for line in lines])
 
 
-def text_entry(level: str, message: str, *, error: str | None = None) -> str:
+def format_text_entry(level: str, message: str, *, error: str | None = None) -> str:
     """Return an entry in text form; `error` is the text of a traceback."""
     follow = "" if error is None else f"{mark_traceback_lines(error)}\n"
     return f"[{level}] {message}\n{follow}"
 
 
-def json_entry(level: str, logger: str, *, values: Mapping[str, Any], created: float) -> str:
+def format_json_entry(level: str, logger: str, *, values: Mapping[str, Any], created: float) -> str:
     """Return an entry in JSON form: one object on one line, the time in UTC as ISO 8601."""
     seconds, milliseconds = divmod(int(created * 1000), 1000)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
@@ -120,7 +124,7 @@ def with_exception(values: dict[str, Any], error: str | None) -> dict[str, Any]:
     return values if error is None else {**values, "exception": error}
 
 
-def message_of(record: logging.LogRecord) -> str:
+def format_record_message(record: logging.LogRecord) -> str:
     """Return the message of a record of user code, scrubbed, on one line.
 
     Arguments that do not fit the message are named, not raised: a log must not break its caller.
@@ -130,10 +134,10 @@ def message_of(record: logging.LogRecord) -> str:
     except Exception as problem:
         shown = record.msg if type(record.msg) is str else summarize_value(record.msg)
         message = f"{shown} (arguments do not fit the message: {type(problem).__name__})"
-    return shorten_text(one_line(scrub_and_shorten(message)), TEXT_LIMIT)
+    return shorten_text(escape_unprintable(scrub_and_shorten(message)), TEXT_LIMIT)
 
 
-def with_id(message: str, request_id: str) -> str:
+def with_request_id(message: str, request_id: str) -> str:
     """Return the message with the id of the request behind it; outside a request unchanged."""
     return (
         message if request_id == OUTSIDE else f"{message} id={escape_field(request_id, LONGEST_ID)}"

@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from treefold_logging._context import request_id
-from treefold_logging._escape import one_line
+from treefold_logging._escape import escape_unprintable
 from treefold_logging._line import (
+    format_json_entry,
+    format_record_message,
+    format_text_entry,
     format_traceback,
-    json_entry,
-    message_of,
     scrub_and_shorten,
-    text_entry,
     with_exception,
-    with_id,
+    with_request_id,
 )
 from treefold_logging._payload import use_encoder
 from treefold_logging._words import add_words
-from treefold_logging._writer import WRITER, Writer, text_notice
+from treefold_logging._writer import WRITER, Writer, format_text_drop_notice
 
 NAME = "treefold"
 FORMATS = ("text", "json")
@@ -42,17 +42,21 @@ class EntryFormatter(logging.Formatter):
         """Return the entry of a record; that of a request line is the same as without a record."""
         own = record.__dict__
         identity = str(own.get("request_id", request_id.get()))
-        error = _trace_of(record)
+        error = _format_record_traceback(record)
         is_request = own.get("is_request_line", False)
-        message = one_line(record.getMessage()) if is_request else message_of(record)
+        message = (
+            escape_unprintable(record.getMessage()) if is_request else format_record_message(record)
+        )
         if not self.as_json:
-            message = message if is_request else with_id(message, identity)
-            return text_entry(record.levelname, message, error=error)
+            message = message if is_request else with_request_id(message, identity)
+            return format_text_entry(record.levelname, message, error=error)
         values: dict[str, Any] = {"message": message, "request_id": identity}
         if is_request:
             values = {name: own[name] for name in REQUEST_FIELDS}
         values = with_exception(values, error)
-        return json_entry(record.levelname, record.name, values=values, created=record.created)
+        return format_json_entry(
+            record.levelname, record.name, values=values, created=record.created
+        )
 
 
 class EntryHandler(logging.Handler):
@@ -69,7 +73,11 @@ class EntryHandler(logging.Handler):
         try:
             entry = self.format(record)
             entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user
-            add = self.writer.add_now if record.levelno >= logging.ERROR else self.writer.add_entry
+            add = (
+                self.writer.add_and_write
+                if record.levelno >= logging.ERROR
+                else self.writer.add_entry
+            )
             add(entry)
         except Exception:
             self.handleError(record)
@@ -142,7 +150,7 @@ def configure(
         LOGGER.setLevel(_parse_level(level))
     use_encoder(json_encoder)
     HANDLER.entry_formatter.as_json = log_format == "json"
-    WRITER.notice = _json_notice if log_format == "json" else text_notice
+    WRITER.notice = _format_json_drop_notice if log_format == "json" else format_text_drop_notice
 
 
 def flush(timeout: float = 5.0) -> bool:
@@ -162,13 +170,13 @@ def _parse_level(level: int | str) -> int:
     return number
 
 
-def _trace_of(record: logging.LogRecord) -> str | None:
+def _format_record_traceback(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     # A record from a queue has only the text.
     text = scrub_and_shorten(record.exc_text or "") if error is None else format_traceback(error)
     return "\n".join(filter(None, (text, scrub_and_shorten(record.stack_info or "")))) or None
 
 
-def _json_notice(dropped: int) -> str:
+def _format_json_drop_notice(dropped: int) -> str:
     values = {"message": "Log lines were lost", "dropped": dropped}
-    return json_entry("WARNING", NAME, values=values, created=time.time())
+    return format_json_entry("WARNING", NAME, values=values, created=time.time())

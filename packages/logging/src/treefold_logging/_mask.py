@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import Any, cast
 
-from treefold_logging._words import harmless, is_sensitive, verdict_with, verdicts
+from treefold_logging._words import harmless, is_sensitive, make_sensitivity_test, verdicts
 
 MASK = "***"
 """Replaces a secret."""
@@ -39,7 +39,7 @@ def mask(value: Any, *, extra: Sequence[str] = ()) -> Any:
     Source: S-82.
     """
     if extra:
-        return copy_masked(value, known={}, judge=verdict_with(extra))
+        return copy_masked(value, known={}, judge=make_sensitivity_test(extra))
     return copy_masked(value)
 
 
@@ -141,7 +141,7 @@ def _copy_mapping(
     for key, item in fields:
         secret = known.get(key)
         if secret is None:
-            secret = _judge_key(key, judge)
+            secret = _is_sensitive_key(key, judge)
         shown = key if leaf is None else leaf(key)
         if secret:
             copy[shown] = MASK
@@ -175,7 +175,7 @@ def _copy_other(
         if isinstance(source, Mapping):
             items = cast("Mapping[Any, Any]", source).items()
             return _copy_mapping(items, stack, known, judge, leaf)
-        names = _field_names(source)
+        names = _find_field_names(source)
         if names is not None:
             fields = [(name, getattr(source, name)) for name in names if hasattr(source, name)]
             return _copy_mapping(fields, stack, known, judge, leaf)
@@ -184,16 +184,16 @@ def _copy_other(
     return source if leaf is None else leaf(source)
 
 
-def _judge_key(key: object, judge: Callable[[str], bool]) -> bool:
+def _is_sensitive_key(key: object, judge: Callable[[str], bool]) -> bool:
     if isinstance(key, str):
         return judge(key)
     return isinstance(key, bytes) and judge(key.decode("utf-8", "replace"))
 
 
-def _field_names(source: Any) -> Iterable[str] | None:
+def _find_field_names(source: Any) -> Iterable[str] | None:
     kind = _kind(source)
     if hasattr(kind, "__dataclass_fields__"):
-        return _dataclass_names(kind)
+        return _list_dataclass_fields(kind)
     if hasattr(kind, "__struct_fields__"):  # msgspec
         return kind.__struct_fields__
     if hasattr(kind, "__pydantic_validator__"):
@@ -201,7 +201,7 @@ def _field_names(source: Any) -> Iterable[str] | None:
     return getattr(kind, "_fields", None) if isinstance(source, tuple) else None
 
 
-def _dataclass_names(kind: Any) -> Iterable[str]:
+def _list_dataclass_fields(kind: Any) -> Iterable[str]:
     from dataclasses import fields  # already imported in a program that has dataclasses
 
     return [field.name for field in fields(kind)]

@@ -10,11 +10,11 @@ from typing import Any
 
 from treefold_logging._escape import Printable
 from treefold_logging._line import (
+    build_request_fields,
+    format_request_entry,
+    format_request_message,
     format_traceback,
     mark_traceback_lines,
-    request_entry,
-    request_fields,
-    request_message,
 )
 from treefold_logging._logger import HANDLER, LOGGER, NAME, STAMP
 from treefold_logging._writer import WRITER
@@ -69,7 +69,7 @@ def log_request(
     The level is INFO, or ERROR from status 500, for close code 1011, and with an error. A line at
     ERROR is written to the operating system before the return.
     """
-    level = _INFO if status < 500 and error is None else _error_level(status, error)
+    level = _INFO if status < 500 and error is None else _choose_error_level(status, error)
     if not _is_enabled(level):
         return
     if not (
@@ -78,7 +78,7 @@ def log_request(
         and HANDLER.formatter is _FORMATTER
         and not (LOGGER.propagate or HANDLER.filters or HANDLER.level > level)
     ):
-        fields = request_fields(
+        fields = build_request_fields(
             method, target, status, seconds, request_id=request_id, payload=payload
         )
         _log_record(level, fields, error)
@@ -101,21 +101,23 @@ def log_request(
             f" id={request_id} payload={payload}\n"
         )
         return
-    fields = request_fields(method, target, status, seconds, request_id=request_id, payload=payload)
-    entry = request_entry(
+    fields = build_request_fields(
+        method, target, status, seconds, request_id=request_id, payload=payload
+    )
+    entry = format_request_entry(
         logging.getLevelName(level), NAME, fields=fields, error=error, as_json=_FORMATTER.as_json
     )
-    (_add if level < _ERROR else WRITER.add_now)(entry)
+    (_add if level < _ERROR else WRITER.add_and_write)(entry)
 
 
-def _error_level(status: int, error: BaseException | None) -> int:
+def _choose_error_level(status: int, error: BaseException | None) -> int:
     if error is None and status >= _FIRST_CLOSE_CODE and status != _INTERNAL_ERROR:
         return _INFO  # close codes of sockets are no statuses of HTTP
     return _ERROR
 
 
 def _log_record(level: int, fields: dict[str, Any], error: BaseException | None) -> None:
-    message = request_message(fields, failed=error is not None)
+    message = format_request_message(fields, failed=error is not None)
     raised = None if error is None else (type(error), error, error.__traceback__)
     record = LOGGER.makeRecord(NAME, level, "", 0, message, (), raised)
     record.__dict__.update(fields, is_request_line=True)
@@ -126,10 +128,10 @@ def _log_record(level: int, fields: dict[str, Any], error: BaseException | None)
         LOGGER.handle(record)
     except Exception as failure:  # a filter or handler of the user; the request must not fail
         HANDLER.emit(record)
-        HANDLER.emit(_failure_record(failure))
+        HANDLER.emit(_make_failure_record(failure))
 
 
-def _failure_record(failure: Exception) -> logging.LogRecord:
+def _make_failure_record(failure: Exception) -> logging.LogRecord:
     message = f"A handler or filter of logger {NAME!r} failed; mend it or take it off the logger"
     raised = (type(failure), failure, failure.__traceback__)
     return LOGGER.makeRecord(NAME, _ERROR, "", 0, message, (), raised)

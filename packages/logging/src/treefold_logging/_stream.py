@@ -60,7 +60,7 @@ def write_to_stream(
         while sent < len(data):
             if not whole and not _is_writable(descriptor, deadline):
                 break
-            piece = data[sent:] if whole else _next_piece(data[sent:])
+            piece = data[sent:] if whole else _cut_at_line_end(data[sent:])
             try:
                 sent += os.write(descriptor, piece)
             except BlockingIOError:  # another owner of the descriptor made it non-blocking
@@ -93,7 +93,7 @@ def _write_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
     return len(data), False
 
 
-def _next_piece(data: memoryview) -> memoryview:
+def _cut_at_line_end(data: memoryview) -> memoryview:
     if len(data) <= ATOMIC:
         return data
     # Several processes may share the pipe: end each piece at the end of a line if possible.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
-from treefold_logging._escape import PAYLOAD_LIMIT, field_of_bytes, shorten_text
+from treefold_logging._escape import PAYLOAD_LIMIT, escape_bytes, shorten_text
 from treefold_logging._mask import MASK
 from treefold_logging._scrub import scrub, scrub_path
 from treefold_logging._words import is_sensitive_in_query
@@ -34,13 +34,15 @@ def request_target(
     """
     if masked_segments:
         raw_path = _mask_segments(raw_path, masked_segments)
-    target = field_of_bytes(raw_path)
+    target = escape_bytes(raw_path)
     if "%" in target:
-        target = "/".join(MASK if _hides_secret(part) else part for part in target.split("/"))
+        target = "/".join(
+            MASK if _segment_contains_secret(part) else part for part in target.split("/")
+        )
     if ":" in target and "://" in target:
         target = scrub_path(target)
     if ("J" in target and "eyJ" in target) or not target.startswith("/"):
-        segments = (MASK if _holds_secret(part) else part for part in target.split("/"))
+        segments = (MASK if _value_contains_secret(part) else part for part in target.split("/"))
         target = scrub("/".join(segments))
     if query_string:
         target = f"{target or '/'}?{_mask_query(query_string)}"
@@ -66,19 +68,19 @@ def _mask_query(query_string: bytes) -> str:
         length += len(part)
         if length > PAYLOAD_LIMIT:  # the rest would be cut anyway
             break
-    return field_of_bytes("".join(shown).encode("latin-1"))
+    return escape_bytes("".join(shown).encode("latin-1"))
 
 
 def _mask_field(part: str) -> str:
     key, equals, value = part.partition("=")
     if not equals:
-        return MASK if _holds_secret(key) else part
-    if is_sensitive_in_query(_decode_component(key)) or _holds_secret(value):
+        return MASK if _value_contains_secret(key) else part
+    if is_sensitive_in_query(_decode_component(key)) or _value_contains_secret(value):
         return f"{key}={MASK}"
     return part
 
 
-def _holds_secret(value: str) -> bool:
+def _value_contains_secret(value: str) -> bool:
     if not value or value.isalnum():  # every shape has a separator in it
         return False
     text = _decode_component(value)
@@ -91,7 +93,7 @@ def _holds_secret(value: str) -> bool:
     return True  # encoded too often to be read
 
 
-def _hides_secret(segment: str) -> bool:
+def _segment_contains_secret(segment: str) -> bool:
     """Return True if a segment of a path, decoded as often as it is encoded, has a secret form."""
     for _ in range(_NESTED):
         if "%" not in segment:

@@ -64,7 +64,7 @@ def is_sensitive(key: str) -> bool:
     """
     verdict = verdicts.get(key)
     if verdict is None:
-        verdict = _judge_key(key)
+        verdict = _matches_sensitive_word(key)
         if len(key) <= LONGEST_KEPT:
             if len(verdicts) >= MAX_VERDICTS:
                 verdicts.clear()
@@ -96,7 +96,7 @@ def add_words(words: Iterable[str]) -> None:
             harmless.clear()
 
 
-def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
+def make_sensitivity_test(extra: Iterable[str]) -> Callable[[str], bool]:
     """Return the test of one key with additional words, found anywhere in the key.
 
     Words are normalised like keys. They only add to the lists, and a word without a letter or a
@@ -105,13 +105,13 @@ def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
     words = [normalise_key(word) for word in ((extra,) if isinstance(extra, str) else extra)]
     added = tuple(word for word in words if word)
 
-    def judge_key(key: str) -> bool:
+    def is_sensitive_or_added(key: str) -> bool:
         return is_sensitive(key) or any(word in normalise_key(key) for word in added)
 
-    return judge_key if added else is_sensitive
+    return is_sensitive_or_added if added else is_sensitive
 
 
-def _judge_key(key: str) -> bool:
+def _matches_sensitive_word(key: str) -> bool:
     plain = normalise_key(key)
     if plain in WHOLE or any(word in plain for word in (*CONTAINED, *added_words)):
         return True

@@ -48,12 +48,12 @@ URGENT_TIMEOUT = 1.0
 """Seconds that an urgent entry waits for a stream that is not read."""
 
 
-def standard_error() -> TextIO | None:
+def find_standard_error() -> TextIO | None:
     """Return the current standard error stream, or None in a process without one."""
     return sys.stderr
 
 
-def text_notice(dropped: int) -> str:
+def format_text_drop_notice(dropped: int) -> str:
     """Return the entry that reports dropped lines, in text form."""
     return f"[WARNING] Log lines were lost dropped={dropped}\n"
 
@@ -68,16 +68,16 @@ class Writer:
 
     def __init__(
         self,
-        stream: Callable[[], TextIO | None] = standard_error,
-        notice: Callable[[int], str] = text_notice,
+        stream: Callable[[], TextIO | None] = find_standard_error,
+        notice: Callable[[int], str] = format_text_drop_notice,
     ) -> None:
         self.stream = stream
         self.notice = notice
         self.entries: list[str] = []
         self.tail: Tail | None = None
-        self.start_empty()
+        self.reset_state()
 
-    def start_empty(self) -> None:
+    def reset_state(self) -> None:
         """Reset the writer: a forked child starts empty, with its own locks and thread."""
         self.entries.clear()
         self.dropped = 0
@@ -116,7 +116,7 @@ class Writer:
         if self._is_parked:
             self._wake_thread()
 
-    def add_now(self, entry: str) -> None:
+    def add_and_write(self, entry: str) -> None:
         """Append an entry, and write it with all earlier ones at once."""
         if len(self.entries) >= MAX_LINES and not self._is_stalled:
             self.write_buffered(URGENT_TIMEOUT)
@@ -280,5 +280,5 @@ WRITER = Writer()
 """The writer of this process."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=WRITER.start_empty)
+    os.register_at_fork(after_in_child=WRITER.reset_state)
 atexit.register(WRITER.close)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from treefold_router._classify import Endpoint, classify_entry
 from treefold_router._naming import WEBSOCKET, version_number
 from treefold_router._scan import Listing
-from treefold_router._trie import Node, insert_path, static_places
+from treefold_router._trie import Node, insert_path, walk_static_paths
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NO_PARAMS: Mapping[str, str] = MappingProxyType({})
@@ -56,22 +56,22 @@ def build_table(listing: Listing, *, auto_head: bool) -> Built:
     winners = [routes[-1] for routes in places.values()]
     return Built(
         trie,
-        {path: node for path, node in static_places(trie) if node.verbs or node.dynamic},
-        tuple(sorted(winners, key=_visiting_order)),
+        {path: node for path, node in walk_static_paths(trie) if node.verbs or node.dynamic},
+        tuple(sorted(winners, key=_route_sort_key)),
         tuple(skipped),
         tuple(_make_duplicate(routes) for routes in places.values() if len(routes) > 1),
     )
 
 
-def sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
+def collect_sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
     """Return the versions that have a route, ascending by number, the plainer spelling first."""
-    return tuple(sorted({route.version for route in routes}, key=_version_order))
+    return tuple(sorted({route.version for route in routes}, key=_version_sort_key))
 
 
-def latest_version(versions: tuple[str, ...]) -> str | None:
+def find_latest_version(versions: tuple[str, ...]) -> str | None:
     """Return the version with the highest number; of 'v1' and 'v01' the shorter."""
     # max() keeps the first of equals, and sorted_versions puts the shorter spelling first.
-    return max(versions, key=_number_or_zero, default=None)
+    return max(versions, key=_parse_version_number, default=None)
 
 
 def _insert_endpoint(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
@@ -94,13 +94,13 @@ def _make_duplicate(routes: list[Route]) -> Duplicate:
     return Duplicate(routes[0].method, routes[0].template, tuple(route.file for route in routes))
 
 
-def _visiting_order(route: Route) -> list[str]:
+def _route_sort_key(route: Route) -> list[str]:
     return route.file.split("/")
 
 
-def _number_or_zero(version: str) -> int:
+def _parse_version_number(version: str) -> int:
     return version_number(version) or 0
 
 
-def _version_order(version: str) -> tuple[int, int, str]:
-    return _number_or_zero(version), len(version), version
+def _version_sort_key(version: str) -> tuple[int, int, str]:
+    return _parse_version_number(version), len(version), version

@@ -63,7 +63,7 @@ def is_ordinary(entry: Entry) -> bool:
     return placed and method_of(stem) is None and is_unicode(stem)
 
 
-def inside_non_route_folder(name: str) -> str:
+def describe_opt_out_folder(name: str) -> str:
     """Return the reason for a file below an opt-out folder."""
     return f"inside non-route folder '{name}'"
 
@@ -79,7 +79,7 @@ def _find_misplacement(folders: Sequence[str]) -> str:
         return NOT_VERSIONED
     for name in folders[1:]:
         if name in _OPT_OUT:
-            return inside_non_route_folder(name)
+            return describe_opt_out_folder(name)
     return ""
 
 

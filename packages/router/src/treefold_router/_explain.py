@@ -133,22 +133,24 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     fault = find_defect([b"", *(segments or [b""])])
     if fault is not None:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
-    methods = () if answer is None else _methods_at(answer)
+    methods = () if answer is None else _list_methods(answer)
     steps, places = _record_steps(tree.trie, segments)
     unversioned = not (texts and is_version(texts[0]))
     shadowed = _find_shadowed(places, segments, verb)
-    versions = _find_versions(tree, segments, verb)
+    versions = _find_in_other_versions(tree, segments, verb)
     others = (route for route in tree.routes if route not in (*shadowed, *versions))
     file, create = _propose_file(texts, steps, method=method, latest=tree.latest)
     return Explanation(
         method=method,
         path=path,
-        status=_status_of_miss(methods, answers_options=tree.auto_options and method == "OPTIONS"),
+        status=_choose_unmatched_status(
+            methods, answers_options=tree.auto_options and method == "OPTIONS"
+        ),
         steps=steps,
         methods=methods,
         shadowed=shadowed,
         skipped=_find_skipped(tree.skipped, texts),
-        near=() if methods else _find_near(others, texts, method),
+        near=() if methods else _find_near_routes(others, texts, method),
         versions=versions,
         unversioned=unversioned,
         file=file,
@@ -183,13 +185,13 @@ def _find_duplicates(duplicates: Iterable[Duplicate], route: Route) -> tuple[str
     return tuple(file for file in next(files, ()) if file != route.file)
 
 
-def _status_of_miss(methods: Sequence[str], *, answers_options: bool) -> int:
+def _choose_unmatched_status(methods: Sequence[str], *, answers_options: bool) -> int:
     if not methods:
         return 404
     return 204 if answers_options else 405
 
 
-def _methods_at(node: Node) -> tuple[str, ...]:
+def _list_methods(node: Node) -> tuple[str, ...]:
     return tuple(sorted(WEBSOCKET if verb is None else verb for verb in node.verbs))
 
 
@@ -208,11 +210,13 @@ def _find_shadowed(
 
 
 def _find_skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
-    wanted = _path_shape(texts)
-    return tuple(item for item in skipped if _path_shape(item.file.split("/")[:-1]) == wanted)
+    wanted = _normalise_segments(texts)
+    return tuple(
+        item for item in skipped if _normalise_segments(item.file.split("/")[:-1]) == wanted
+    )
 
 
-def _path_shape(names: Iterable[str]) -> list[str]:
+def _normalise_segments(names: Iterable[str]) -> list[str]:
     """Normalise a path for comparison: lower case, without version and opt-out folder."""
     lowered = (name.lower() for name in names)
     return [
@@ -222,26 +226,37 @@ def _path_shape(names: Iterable[str]) -> list[str]:
     ]
 
 
-def _find_near(routes: Iterable[Route], texts: Sequence[str], method: str) -> tuple[Route, ...]:
+def _find_near_routes(
+    routes: Iterable[Route], texts: Sequence[str], method: str
+) -> tuple[Route, ...]:
     scored = [
-        (_path_distance(route.template.split("/")[1:], texts), route.method != method, index, route)
+        (
+            _compute_path_distance(route.template.split("/")[1:], texts),
+            route.method != method,
+            index,
+            route,
+        )
         for index, route in enumerate(routes)
     ]
     close = sorted(entry[:3] for entry in scored if entry[0] <= _FAR)
     return tuple(scored[index][3] for _, _, index in close[:_NEAR])
 
 
-def _path_distance(template: Sequence[str], texts: Sequence[str]) -> float:
+def _compute_path_distance(template: Sequence[str], texts: Sequence[str]) -> float:
     """Return the sum of differences of the segments; a parameter is similar to every segment."""
     if len(template) != len(texts):
-        return 1.0 if abs(len(template) - len(texts)) > 1 else _distance_with_gap(template, texts)
+        return (
+            1.0 if abs(len(template) - len(texts)) > 1 else _compute_gap_distance(template, texts)
+        )
     first, *rest = template
     if first != texts[0] and is_version(texts[0]):
         return 1.0  # the same path of another version is listed separately
-    return _segment_distance(first, texts[0]) + sum(map(_segment_distance, rest, texts[1:]))
+    return _compute_segment_distance(first, texts[0]) + sum(
+        map(_compute_segment_distance, rest, texts[1:])
+    )
 
 
-def _distance_with_gap(template: Sequence[str], texts: Sequence[str]) -> float:
+def _compute_gap_distance(template: Sequence[str], texts: Sequence[str]) -> float:
     """Compare a path with one that has a segment more or less; a word of both is needed."""
     longer, shorter = sorted((template, texts), key=len, reverse=True)
     for gap in range(len(longer)):
@@ -252,7 +267,7 @@ def _distance_with_gap(template: Sequence[str], texts: Sequence[str]) -> float:
     return 1.0
 
 
-def _segment_distance(segment: str, text: str) -> float:
+def _compute_segment_distance(segment: str, text: str) -> float:
     if segment == text:
         return 0.0
     if segment.startswith("{"):
@@ -265,7 +280,9 @@ def _segment_distance(segment: str, text: str) -> float:
     return 1.0 - ratio if ratio >= 0.5 else 1.0
 
 
-def _find_versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[Route, ...]:
+def _find_in_other_versions(
+    tree: Tree, segments: Sequence[bytes], verb: str | None
+) -> tuple[Route, ...]:
     first = segments[0].decode(errors="replace") if segments else ""
     rest = segments[1:] if is_version(first) else segments
     answers = (
@@ -283,7 +300,7 @@ def _propose_file(
     if not texts or len(texts) >= MAX_SEGMENTS or method_of(method) != method:
         return "", ""
     placed = {index: step for index, step in enumerate(steps) if step.place}
-    names = [_folder_for(text, placed.get(index)) for index, text in enumerate(texts)]
+    names = [_propose_folder_name(text, placed.get(index)) for index, text in enumerate(texts)]
     if not is_version(names[0]):
         names.insert(0, latest or "v1")
     plain = [name for name in names if parameter_name(name) is None]
@@ -297,7 +314,7 @@ def _propose_file(
     return "/".join((names[0], *folders, f"{stem}.py")), f"{'/'.join(names)} {verb}"
 
 
-def _folder_for(text: str, step: Step | None) -> str:
+def _propose_folder_name(text: str, step: Step | None) -> str:
     if step is not None:
         return f"[{step.parameter}]" if step.parameter else text
     return "[id]" if _VALUE.fullmatch(text.lower()) else text

@@ -41,13 +41,13 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
     for file in found.duplicates:
         yield Line("hidden", f"Api/{file} has the same method and URL, and is visited earlier")
     for route in found.shadowed:
-        yield Line("hidden", f"{_route_name(route)} would match, but a static folder is final")
+        yield Line("hidden", f"{_format_route(route)} would match, but a static folder is final")
     for skipped in found.skipped:
         yield Line("skipped", f"Api/{skipped.file}: {skipped.reason}")
     for route in found.near:
-        yield Line("did you mean", f"{_route_name(route)}  Api/{route.file}")
+        yield Line("did you mean", f"{_format_route(route)}  Api/{route.file}")
     for route in found.versions:
-        yield Line("other version", f"{_route_name(route)}  Api/{route.file}")
+        yield Line("other version", f"{_format_route(route)}  Api/{route.file}")
     if found.status == 204:
         return
     if found.create:
@@ -89,5 +89,5 @@ def _describe_answer(found: Explanation) -> str:
     return "404: folders only, no file serves a method here" if matched else "404: no such path"
 
 
-def _route_name(route: Route) -> str:
+def _format_route(route: Route) -> str:
     return f"{route.method} {route.template}"

@@ -8,7 +8,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from treefold_router._naming import parameter_name, segment_of, version_number
-from treefold_router._near_names import near_method, parameter_meant, strip_decorations
+from treefold_router._near_names import (
+    guess_misspelt_method,
+    guess_parameter_name,
+    strip_decorations,
+)
 from treefold_router._types import Duplicate, Finding, Route
 
 # Injection provides these names itself, independent of the path.
@@ -34,17 +38,17 @@ def find_surprises(
         files.update(duplicate.files)
     visited = sorted(files, key=lambda file: file.split("/"))
     return (
-        *_differing_brackets(visited),
-        *_repeated_parameters(routes),
-        *_unfit_names(visited),
-        *_foreign_parameters(visited),
-        *_misspelt_method_files(ordinary),
-        *_case_clashes(clashes),
-        *_version_spellings(visited),
+        *_find_conflicting_parameters(visited),
+        *_find_repeated_parameters(routes),
+        *_find_invalid_parameters(visited),
+        *_find_foreign_parameter_syntax(visited),
+        *_find_misspelt_method_files(ordinary),
+        *_find_case_clashes(clashes),
+        *_find_duplicate_versions(visited),
     )
 
 
-def _differing_brackets(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_conflicting_parameters(visited: Iterable[str]) -> Iterator[Finding]:
     positions: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for file in visited:
         position: tuple[str, ...] = ()
@@ -66,7 +70,7 @@ def _differing_brackets(visited: Iterable[str]) -> Iterator[Finding]:
             )
 
 
-def _repeated_parameters(routes: Iterable[Route]) -> Iterator[Finding]:
+def _find_repeated_parameters(routes: Iterable[Route]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[str]] = {}
     for route in routes:
         for name in dict.fromkeys(route.parameters):
@@ -81,7 +85,7 @@ def _repeated_parameters(routes: Iterable[Route]) -> Iterator[Finding]:
         )
 
 
-def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_invalid_parameters(visited: Iterable[str]) -> Iterator[Finding]:
     groups: dict[str, list[str]] = {}
     for file in visited:
         names = {parameter_name(folder): None for folder in file.split("/")[:-1]}
@@ -107,11 +111,11 @@ def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
             )
 
 
-def _foreign_parameters(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_foreign_parameter_syntax(visited: Iterable[str]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[str]] = {}
     for file in visited:
         for folder in dict.fromkeys(file.split("/")[1:-1]):
-            meant = None if parameter_name(folder) else parameter_meant(folder)
+            meant = None if parameter_name(folder) else guess_parameter_name(folder)
             if meant is not None:
                 groups.setdefault((folder, meant), []).append(file)
     for (folder, meant), files in groups.items():
@@ -123,10 +127,10 @@ def _foreign_parameters(visited: Iterable[str]) -> Iterator[Finding]:
         )
 
 
-def _misspelt_method_files(ordinary: Iterable[str]) -> Iterator[Finding]:
+def _find_misspelt_method_files(ordinary: Iterable[str]) -> Iterator[Finding]:
     for file in sorted(ordinary, key=lambda file: file.split("/")):
         name = file.rpartition("/")[2]
-        meant = near_method(name.removesuffix(".py"))
+        meant = guess_misspelt_method(name.removesuffix(".py"))
         if meant is not None:
             yield Finding(
                 "method-name",
@@ -141,7 +145,7 @@ def _is_injectable(name: str) -> bool:
     return folded and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def _case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
+def _find_case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
     for group in sorted(clashes, key=lambda group: group[0].split("/")):
         names = ", ".join(repr(path.rpartition("/")[2]) for path in group)
         yield Finding(
@@ -151,7 +155,7 @@ def _case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
         )
 
 
-def _version_spellings(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_duplicate_versions(visited: Iterable[str]) -> Iterator[Finding]:
     numbers: dict[int | None, dict[str, list[str]]] = {}
     for file in visited:
         version = file.partition("/")[0]

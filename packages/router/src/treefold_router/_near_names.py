@@ -29,7 +29,7 @@ _FOREIGN = re.compile(
 )
 
 
-def near_method(stem: str) -> str | None:
+def guess_misspelt_method(stem: str) -> str | None:
     """Return the spelling of the method that a stem is one slip away from ('Putt' is 'Put').
 
     A slip is a letter too much, too few or another one, or two that changed places. Words that
@@ -54,7 +54,7 @@ def _yield_typing_errors(name: str) -> Iterator[str]:
             yield f"{head}{tail[1:]}"
 
 
-def parameter_meant(folder: str) -> str | None:
+def guess_parameter_name(folder: str) -> str | None:
     """Return the name of the parameter that a static folder seems to mean ('{id}' is 'id')."""
     found = _FOREIGN.fullmatch(folder)
     if found is None:

@@ -81,7 +81,7 @@ def list_tree(root: Path) -> Listing:
                 children = list(listing)
         except OSError as error:
             if not folder.parts:
-                raise _root_error(root, error) from error
+                raise _make_root_error(root, error) from error
             entries.append(Entry(folder.parts, _describe_error(error), is_folder=True))
             continue
         names: list[str] = []
@@ -160,7 +160,7 @@ def _describe_error(error: OSError) -> str:
     return f"cannot be read ({error.strerror})"
 
 
-def _root_error(root: Path, error: OSError) -> RouterError:
+def _make_root_error(root: Path, error: OSError) -> RouterError:
     if isinstance(error, FileNotFoundError):
         why = "does not exist, create it with a version folder such as 'v1' inside"
     elif isinstance(error, NotADirectoryError):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_router._build import build_table, latest_version, sorted_versions
+from treefold_router._build import build_table, collect_sorted_versions, find_latest_version
 from treefold_router._classify import is_ordinary
 from treefold_router._lint import find_surprises
 from treefold_router._naming import METHODS, WEBSOCKET, is_version
@@ -57,8 +57,8 @@ class RouteTable:
         self.routes: tuple[Route, ...] = built.routes
         self.skipped: tuple[Skipped, ...] = built.skipped
         self.duplicates: tuple[Duplicate, ...] = built.duplicates
-        self.versions: tuple[str, ...] = sorted_versions(built.routes)
-        self.latest: str | None = latest_version(self.versions)
+        self.versions: tuple[str, ...] = collect_sorted_versions(built.routes)
+        self.latest: str | None = find_latest_version(self.versions)
         self.packages: frozenset[str] = listing.list_packages()
         self._trie = built.trie
         self._places = built.places
@@ -134,7 +134,7 @@ class RouteTable:
                     found.route, found.params = served.route, {child.parameter: last.decode()}
                     return found
         answer = self._match_path(method, raw_path)
-        return self._answer_options(answer, raw_path) if method == "OPTIONS" else answer
+        return self._apply_auto_options(answer, raw_path) if method == "OPTIONS" else answer
 
     def resolve_socket(
         self, raw_path: bytes | str, *, version: str | None = None
@@ -221,33 +221,33 @@ class RouteTable:
         answer = None if segments[0] else match_path(self._trie, segments, verb)
         if isinstance(answer, Found):
             return answer
-        allow = "" if answer is None else self._allow_value(answer)
-        return MethodNotAllowed(allow) if allow else _refuse_path(segments)
+        allow = "" if answer is None else self._format_allow_header(answer)
+        return MethodNotAllowed(allow) if allow else _classify_unmatched_path(segments)
 
-    def _answer_options(
+    def _apply_auto_options(
         self, answer: Found | MethodNotAllowed | NotFound | MalformedPath, raw_path: bytes
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
         if self._auto_options and isinstance(answer, MethodNotAllowed):
             return AutoOptions(answer.allow)
         if raw_path == b"*":
             # The server as a whole (RFC 9110, 9.3.7): well-formed, and the path of no route.
-            return AutoOptions(self._every_method()) if self._auto_options else _NOT_FOUND
+            return AutoOptions(self._format_all_methods()) if self._auto_options else _NOT_FOUND
         return answer
 
-    def _every_method(self) -> str:
+    def _format_all_methods(self) -> str:
         methods = {route.method for route in self.routes} | {"OPTIONS"}
         if self._auto_head and "GET" in methods:
             methods.add("HEAD")
         return ", ".join(sorted(methods))
 
-    def _allow_value(self, node: Node) -> str:
+    def _format_allow_header(self, node: Node) -> str:
         methods = {WEBSOCKET if verb is None else verb for verb in node.verbs}
         if methods and self._auto_options:
             methods.add("OPTIONS")
         return ", ".join(sorted(methods))
 
 
-def _refuse_path(segments: list[bytes]) -> NotFound | MalformedPath:
+def _classify_unmatched_path(segments: list[bytes]) -> NotFound | MalformedPath:
     fault = find_defect(segments)
     if fault is not None:
         return fault

@@ -54,10 +54,10 @@ def insert_path(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[st
         name = parameter_name(folder)
         if name is None:
             segment = segment_of(folder)
-            node = _static_child(node, segment.encode())
+            node = _ensure_static_child(node, segment.encode())
             template += f"/{segment}"
         else:
-            node = _dynamic_child(node, name)
+            node = _ensure_dynamic_child(node, name)
             parameters.append(node.parameter)
             template += f"/{{{node.parameter}}}"
     return node, template, tuple(parameters)
@@ -121,15 +121,15 @@ def _decode_allowed_text(segment: bytes) -> str | None:
     return None if has_control_character(value) else value
 
 
-def static_places(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, Node]]:
+def walk_static_paths(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, Node]]:
     """Yield each place that no parameter leads to, and its path as clients spell it."""
     for segment, child in node.static.items():
         path = raw_path + b"/" + encode_segment(segment.decode())
         yield path, child
-        yield from static_places(child, path)
+        yield from walk_static_paths(child, path)
 
 
-def _static_child(node: Node, segment: bytes) -> Node:
+def _ensure_static_child(node: Node, segment: bytes) -> Node:
     child = node.static.get(segment)
     if child is None:
         child = Node()
@@ -139,7 +139,7 @@ def _static_child(node: Node, segment: bytes) -> Node:
     return child
 
 
-def _dynamic_child(node: Node, name: str) -> Node:
+def _ensure_dynamic_child(node: Node, name: str) -> Node:
     if node.dynamic is None:
         node.dynamic = Node(name)
     return node.dynamic

@@ -13,7 +13,7 @@ from pathlib import Path
 from treefold_router import METHODS, method_of, parameter_name, segment_of
 from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._path import parse_path
-from treefold_scaffold._place import latest_version, locate
+from treefold_scaffold._place import find_latest_version, resolve_folder
 from treefold_scaffold._templates import DYNAMIC_HANDLER, SOCKET_HANDLER, STATIC_HANDLER
 
 _SOCKET = "WEBSOCKET"
@@ -73,14 +73,16 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
         raise ScaffoldError(
             f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
         )
-    folder = locate(api, wanted.version or latest_version(api) or "v1", folders=wanted.folders)
+    folder = resolve_folder(
+        api, wanted.version or find_latest_version(api) or "v1", folders=wanted.folders
+    )
     file = folder / f"{'Socket' if verb == _SOCKET else verb.capitalize()}.py"
     places = folder.relative_to(api).parts
-    taken = _find_existing(folder, verb)
-    if taken is None and _write_new(file, _handler_source(verb, places)):
-        name, url = _relative_name(api, file), _url_template(places)
+    taken = _find_existing_handler(folder, verb)
+    if taken is None and _write_if_absent(file, _choose_handler_template(verb, places)):
+        name, url = _relative_to_project(api, file), _build_url_template(places)
         return Created(name, verb, url, wanted.separated)
-    return Exists(_relative_name(api, taken or file))
+    return Exists(_relative_to_project(api, taken or file))
 
 
 def _parse_method(method: str) -> str:
@@ -91,14 +93,14 @@ def _parse_method(method: str) -> str:
     return verb
 
 
-def _find_existing(folder: Path, verb: str) -> Path | None:
+def _find_existing_handler(folder: Path, verb: str) -> Path | None:
     if not folder.is_dir():
         return None
     files = (file for file in folder.iterdir() if file.suffix == ".py")
     return min((file for file in files if method_of(file.stem) == verb), default=None)
 
 
-def _write_new(file: Path, text: str) -> bool:
+def _write_if_absent(file: Path, text: str) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         stream = file.open("x", encoding="utf-8", newline="\n")
@@ -114,16 +116,16 @@ def _write_new(file: Path, text: str) -> bool:
     return True
 
 
-def _handler_source(verb: str, places: Sequence[str]) -> str:
+def _choose_handler_template(verb: str, places: Sequence[str]) -> str:
     if verb == _SOCKET:
         return SOCKET_HANDLER
     return DYNAMIC_HANDLER if any(map(parameter_name, places)) else STATIC_HANDLER
 
 
-def _url_template(places: Sequence[str]) -> str:
+def _build_url_template(places: Sequence[str]) -> str:
     names = ((parameter_name(place), place) for place in places)
     return "".join(f"/{{{name}}}" if name else f"/{segment_of(place)}" for name, place in names)
 
 
-def _relative_name(api: Path, file: Path) -> str:
+def _relative_to_project(api: Path, file: Path) -> str:
     return file.relative_to(api.parent).as_posix()

@@ -54,7 +54,7 @@ def parse_path(path: str) -> HandlerPath:
         if reason:
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
     version = None if version_number(segments[0]) is None else segments.pop(0)
-    folders = tuple(map(_folder_name, segments))
+    folders = tuple(map(_to_folder_name, segments))
     pairs = zip(segments, folders, strict=True)
     separated = (typed.lower() for typed, folder in pairs if typed.lower() != folder.lower())
     return HandlerPath(version, folders, tuple(dict.fromkeys(separated)))
@@ -69,16 +69,16 @@ def _find_objection(segment: str, *, before: Sequence[str]) -> str | None:
         return "a segment is empty; write it like 'v1/user/[id]'"
     if not _WORD.fullmatch(segment) or not segment.strip("-_"):
         return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
-    if {segment.lower(), _folder_name(segment).lower()} & _NOT_ROUTES:
+    if {segment.lower(), _to_folder_name(segment).lower()} & _NOT_ROUTES:
         return f"segment {segment!r} names a folder that never holds routes; choose another name"
-    if is_device(_folder_name(segment)):
+    if is_device(_to_folder_name(segment)):
         return f"segment {segment!r} is a device name on Windows; choose another name"
     if not before and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
         return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"
     return None
 
 
-def _folder_name(segment: str) -> str:
+def _to_folder_name(segment: str) -> str:
     if parameter_name(segment):
         return segment
     words = re.split("[-_]+", segment)

@@ -12,7 +12,7 @@ from treefold_router import parameter_name, version_number
 from treefold_scaffold._errors import ScaffoldError
 
 
-def latest_version(api: Path) -> str | None:
+def find_latest_version(api: Path) -> str | None:
     """Name the version folder with the highest number.
 
     Args:
@@ -26,7 +26,7 @@ def latest_version(api: Path) -> str | None:
     return max(versions, default=(0, 0, None))[2]
 
 
-def locate(api: Path, version: str, *, folders: Iterable[str]) -> Path:
+def resolve_folder(api: Path, version: str, *, folders: Iterable[str]) -> Path:
     """Find or name the folder for `folders` below `version`.
 
     Args:
@@ -41,13 +41,13 @@ def locate(api: Path, version: str, *, folders: Iterable[str]) -> Path:
         ScaffoldError: a link leads out of `api`, the parameter has another name at this place,
             or `version` would be a second spelling of a version.
     """
-    place = _check_inside(api, _version_folder(api, version))
+    place = _check_inside(api, _resolve_version_folder(api, version))
     for folder in folders:
         place = _check_inside(api, place / _match_existing(place, folder))
     return place
 
 
-def _version_folder(api: Path, name: str) -> Path:
+def _resolve_version_folder(api: Path, name: str) -> Path:
     plain = f"v{version_number(name)}"
     if name != plain and name not in _list_folders(api):
         raise ScaffoldError(f"Version {name!r} is a second spelling of {plain!r}; write {plain!r}")

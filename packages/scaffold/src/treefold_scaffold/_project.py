@@ -54,7 +54,7 @@ def create_project(
     if os.path.lexists(target):
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another name or remove it")
     draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
-    with _removed_on_failure(draft, target):
+    with _create_draft_folder(draft, target):
         _write_files(draft, name, _choose_files(starter=starter, models=models))
         _rename_draft(draft, target)
     return target
@@ -82,7 +82,7 @@ def fill_folder(
     name = target.resolve().name
     title = name if _PLAIN_TITLE.fullmatch(name) else "API"
     draft = target / f".treefold-new.{secrets.token_hex(4)}"
-    with _removed_on_failure(draft, target):
+    with _create_draft_folder(draft, target):
         _write_files(draft, title, _choose_files(starter=starter, models=models))
         kept = _move_entries(draft, target)
     shutil.rmtree(draft)
@@ -94,7 +94,7 @@ def _choose_files(*, starter: bool, models: bool) -> Mapping[str, str]:
 
 
 @contextlib.contextmanager
-def _removed_on_failure(draft: Path, target: Path) -> Generator[None, None, None]:
+def _create_draft_folder(draft: Path, target: Path) -> Generator[None, None, None]:
     try:
         draft.mkdir()
     except OSError as error:

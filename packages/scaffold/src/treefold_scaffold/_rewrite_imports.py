@@ -71,7 +71,7 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
         raise SourceError(f"line {error.raw_line}: {error.message}") from error
     if wrapper.module.code != readable:
         raise SourceError("line 1: the file does not survive being read; reformat it")
-    edits = sorted(set(_Places(wrapper, rename).edits()))
+    edits = sorted(set(_Places(wrapper, rename).collect_edits()))
     data = text.encode()
     for start, end, replacement in reversed(edits):
         data = data[:start] + replacement.encode() + data[end:]
@@ -123,12 +123,12 @@ class _Places(libcst.CSTVisitor):
         self._declares_global = False
         self._found: list[_Edit] = []
 
-    def edits(self) -> Iterator[_Edit]:
+    def collect_edits(self) -> Iterator[_Edit]:
         self._module.visit(self)
         renames = self._may_rename()
         for alias in self._bound.aliases:
             new = self._rename.new if renames else f"{self._rename.new} as {self._rename.old}"
-            yield self._replacement(alias.name, new)
+            yield self._make_edit(alias.name, new)
         for name in self._names:
             yield from self._edit_use(name, renames=renames)
         for call in self._calls:
@@ -141,29 +141,29 @@ class _Places(libcst.CSTVisitor):
 
     def visit_Import(self, node: libcst.Import) -> bool:
         for alias in node.names:
-            parts = _names_in(alias.name)
+            parts = _split_dotted_name(alias.name)
             if parts[0].value != _API:
                 continue
             if len(parts) > 1 and parts[1].value == self._rename.old:
-                self._found.append(self._replacement(parts[1], self._rename.new))
+                self._found.append(self._make_edit(parts[1], self._rename.new))
             if alias.asname is None or len(parts) == 1:
                 self._bound.roots.add(alias.evaluated_alias or _API)
                 self._bound.of_root.add(node)
         return False
 
     def visit_ImportFrom(self, node: libcst.ImportFrom) -> bool:
-        parts = _names_in(node.module) if node.module else []
-        above = self._package_above(len(node.relative))
+        parts = _split_dotted_name(node.module) if node.module else []
+        above = self._resolve_relative_package(len(node.relative))
         if above is None:
             return False
         absolute = (*above, *(part.value for part in parts))
         if absolute[:2] == (_API, self._rename.old) and len(above) < 2:
-            self._found.append(self._replacement(parts[1 - len(above)], self._rename.new))
+            self._found.append(self._make_edit(parts[1 - len(above)], self._rename.new))
         if absolute == (_API,) and not isinstance(node.names, libcst.ImportStar):
-            self._version_from_api(node, node.names)
+            self._record_version_import(node, node.names)
         return False
 
-    def _version_from_api(
+    def _record_version_import(
         self, node: libcst.ImportFrom, aliases: Sequence[libcst.ImportAlias]
     ) -> None:
         for alias in aliases:
@@ -173,7 +173,7 @@ class _Places(libcst.CSTVisitor):
                 self._bound.aliases.append(alias)
                 self._bound.of_version.add(node)
             else:
-                self._found.append(self._replacement(alias.name, self._rename.new))
+                self._found.append(self._make_edit(alias.name, self._rename.new))
 
     def visit_Name(self, node: libcst.Name) -> None:
         self._names.append(node)
@@ -186,7 +186,7 @@ class _Places(libcst.CSTVisitor):
         self._declares_global |= bool(names & {self._rename.old, self._rename.new})
 
     def visit_Annotation(self, node: libcst.Annotation) -> None:
-        self._annotations.extend(_type_strings(node.annotation))
+        self._annotations.extend(_find_type_strings(node.annotation))
 
     # Deciding
 
@@ -232,13 +232,13 @@ class _Places(libcst.CSTVisitor):
                 and parent.attr.value == self._rename.old
                 and self._is_bound_by(name, self._bound.of_root)
             ):
-                yield self._replacement(parent.attr, self._rename.new)
+                yield self._make_edit(parent.attr, self._rename.new)
         elif (
             renames
             and name.value == self._rename.old
             and self._is_bound_by(name, self._bound.of_version)
         ):
-            yield self._replacement(name, self._rename.new)
+            yield self._make_edit(name, self._rename.new)
 
     def _is_bound_by(self, name: libcst.Name, imports: set[libcst.CSTNode]) -> bool:
         """Return True if the nearest scope that binds a name binds it by one of these imports."""
@@ -262,7 +262,7 @@ class _Places(libcst.CSTVisitor):
         for position, argument in enumerate(call.args):
             keyword = argument.keyword.value if argument.keyword else None
             if keyword in ("name", "package") or (keyword is None and position < 2):
-                yield from self._edit_module_text(_first_operand(argument.value))
+                yield from self._edit_module_text(_find_leftmost_operand(argument.value))
 
     def _edit_module_text(self, node: libcst.CSTNode) -> Iterator[_Edit]:
         """Edit the version in a string that is a module name."""
@@ -291,19 +291,19 @@ class _Places(libcst.CSTVisitor):
                 at = start + len(source[: match.start(1)].encode())
                 yield at, at + len(old), self._rename.new
 
-    def _package_above(self, dots: int) -> tuple[str, ...] | None:
+    def _resolve_relative_package(self, dots: int) -> tuple[str, ...] | None:
         """Return the package that the dots of a relative import denote; None above the project."""
         if dots == 0:
             return ()
         kept = len(self._rename.package) - dots + 1
         return self._rename.package[:kept] if kept > 0 else None
 
-    def _replacement(self, node: libcst.CSTNode, new: str) -> _Edit:
+    def _make_edit(self, node: libcst.CSTNode, new: str) -> _Edit:
         span = self._spans[node]
         return span.start, span.start + span.length, new
 
 
-def _names_in(node: libcst.BaseExpression) -> list[libcst.Name]:
+def _split_dotted_name(node: libcst.BaseExpression) -> list[libcst.Name]:
     names: list[libcst.Name] = []
     while isinstance(node, libcst.Attribute):
         names.insert(0, node.attr)
@@ -311,7 +311,7 @@ def _names_in(node: libcst.BaseExpression) -> list[libcst.Name]:
     return [node, *names] if isinstance(node, libcst.Name) else names
 
 
-def _first_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
+def _find_leftmost_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
     """Return the start of a text: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
     while True:
         if isinstance(node, libcst.BinaryOperation | libcst.ConcatenatedString):
@@ -322,15 +322,15 @@ def _first_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
             return node
 
 
-def _type_strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
+def _find_type_strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
     """Yield the strings in an annotation that are types; those in `Literal[...]` are values."""
     if isinstance(node, libcst.SimpleString):
         yield node
-    elif isinstance(node, libcst.Subscript) and _names_in(node.value)[-1:]:
-        last = _names_in(node.value)[-1].value
+    elif isinstance(node, libcst.Subscript) and _split_dotted_name(node.value)[-1:]:
+        last = _split_dotted_name(node.value)[-1].value
         kept = {"Literal": 0, "Annotated": 1}.get(last, len(node.slice))
         for element in node.slice[:kept]:
-            yield from _type_strings(element)
+            yield from _find_type_strings(element)
     elif not isinstance(node, libcst.Call):
         for child in node.children:
-            yield from _type_strings(child)
+            yield from _find_type_strings(child)

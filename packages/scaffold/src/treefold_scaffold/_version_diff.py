@@ -61,12 +61,12 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
         if not (api / name).is_dir():
             raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
     table = RouteTable.scan(api)
-    old, new = (_routes_of(table, name) for name in (first, second))
+    old, new = (_map_version_routes(table, name) for name in (first, second))
     before, after = (dict(local_services(api / name)) for name in (first, second))
     both = [(old[key], new[key]) for key in old.keys() & new.keys()]
     return VersionDiff(
-        added=_names_missing(new, old),
-        removed=_names_missing(old, new),
+        added=_find_missing_routes(new, old),
+        removed=_find_missing_routes(old, new),
         changed=tuple(
             sorted(
                 (route.method, route.template)
@@ -97,7 +97,7 @@ def local_services(version: Path) -> Iterator[tuple[str, Path]]:
             yield path, Path(entry.path)
 
 
-def _routes_of(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
+def _map_version_routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
     return {
         (route.method, _PARAMETER.sub("{}", route.template.removeprefix(f"/{version}"))): route
         for route in table.routes
@@ -105,7 +105,7 @@ def _routes_of(table: RouteTable, version: str) -> Mapping[tuple[str, str], Rout
     }
 
 
-def _names_missing(
+def _find_missing_routes(
     these: Mapping[tuple[str, str], Route], others: Mapping[tuple[str, str], Route]
 ) -> tuple[tuple[str, str], ...]:
     missing = these.keys() - others.keys()

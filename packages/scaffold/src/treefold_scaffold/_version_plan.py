@@ -15,9 +15,9 @@ from enum import Enum
 from pathlib import Path
 
 from treefold_router import method_of, version_number
-from treefold_scaffold._computed_imports import computed_imports
+from treefold_scaffold._computed_imports import find_computed_imports
 from treefold_scaffold._errors import ScaffoldError, SourceError
-from treefold_scaffold._place import latest_version
+from treefold_scaffold._place import find_latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
 
 _VERSION = re.compile(r"v?(0|[1-9][0-9]{0,8})")
@@ -97,9 +97,11 @@ def plan_version(
         )
     new = version_name(target)
     old = _find_source(api, source)
-    _check_free(api, new)
+    _require_unused_version(api, new)
     folder = api / old
-    found = tuple(_endpoint_entries(folder) if empty else _all_entries(folder, old=old, new=new))
+    found = tuple(
+        _plan_empty_endpoints(folder) if empty else _plan_copied_entries(folder, old=old, new=new)
+    )
     return VersionPlan(
         source=old, target=new, mode=stat.S_IMODE(folder.stat().st_mode), entries=found
     )
@@ -119,7 +121,7 @@ def version_name(text: str) -> str:
 
 def _find_source(api: Path, wanted: str | None) -> str:
     if wanted is None:
-        latest = latest_version(api)
+        latest = find_latest_version(api)
         if latest is None:
             raise ScaffoldError(
                 "No version to copy in 'Api'; make the first with 'treefold create v1/health get'"
@@ -132,14 +134,14 @@ def _find_source(api: Path, wanted: str | None) -> str:
     return name
 
 
-def _check_free(api: Path, name: str) -> None:
+def _require_unused_version(api: Path, name: str) -> None:
     wanted = version_number(name)
     for entry in sorted(os.listdir(api)):
         if entry.lower() == name or version_number(entry) == wanted:
             raise ScaffoldError(f"Target 'Api/{entry}' exists; choose another number or remove it")
 
 
-def _endpoint_entries(folder: Path) -> Iterator[Entry]:
+def _plan_empty_endpoints(folder: Path) -> Iterator[Entry]:
     kept: list[Entry] = []
     for path, entry in walk_entries(folder):
         parts = path.split("/")
@@ -149,11 +151,11 @@ def _endpoint_entries(folder: Path) -> Iterator[Entry]:
         body = EMPTY_SOCKET if verb == "WEBSOCKET" else EMPTY_HANDLER
         mode = stat.S_IMODE(entry.stat().st_mode)
         kept.append(Entry(path=path, action=Action.EMPTIED, mode=mode, content=body.encode()))
-    yield from _folders_of(folder, kept)
+    yield from _plan_parent_folders(folder, kept)
     yield from kept
 
 
-def _folders_of(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
+def _plan_parent_folders(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
     paths = {
         "/".join(parts[:depth])
         for parts in (entry.path.split("/") for entry in kept)
@@ -164,7 +166,7 @@ def _folders_of(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
         yield Entry(path=path, action=Action.FOLDER, mode=mode)
 
 
-def _all_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
+def _plan_copied_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
     found = list(walk_entries(folder))
     sources = {
         path: Path(entry.path).read_bytes()
@@ -175,7 +177,7 @@ def _all_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
     keep_names = any(_imports_version_elsewhere(tree, old) for tree in trees.values())
     for path, entry in found:
         if entry.is_symlink():
-            target = os.fsencode(_link_target(folder, entry.path))
+            target = os.fsencode(_compute_link_target(folder, entry.path))
             yield Entry(path=path, action=Action.LINKED, content=target)
             continue
         info = entry.stat(follow_symlinks=False)
@@ -193,7 +195,7 @@ def _all_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
                     sources[path], path, old=old, new=new, keep=keep_names
                 )
             action = Action.REWRITTEN if places else Action.COPIED
-            computed = computed_imports(trees[path]) if path in trees else ()
+            computed = find_computed_imports(trees[path]) if path in trees else ()
             yield Entry(
                 path=path,
                 action=action,
@@ -276,7 +278,7 @@ def rewrite_version(
         raise SourceError(f"'Api/{old}/{path}', {error}") from error
 
 
-def _link_target(folder: Path, link: str) -> str:
+def _compute_link_target(folder: Path, link: str) -> str:
     """Return the target of a copied link: in the new version if it was in the old one."""
     target = os.readlink(link)
     home = os.path.realpath(folder)

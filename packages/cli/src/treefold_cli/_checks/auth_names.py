@@ -8,26 +8,26 @@ _PACKAGES = ("treefold", "treefold_http")
 _FOLDERS = ("Api", "Middleware", "Models", "Services", "Utils")
 
 
-def auth_names(root: Path) -> dict[str, str]:
+def find_used_auth_names(root: Path) -> dict[str, str]:
     """Return each name that is used, with the file and line of the first use."""
     found: dict[str, str] = {}
-    for path in _source_files(root):
+    for path in _find_source_files(root):
         try:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue  # `check` reports this file
-        for name, line in _used_names(tree):
+        for name, line in _find_auth_names(tree):
             found.setdefault(name, f"{path.relative_to(root).as_posix()}:{line}")
     return found
 
 
-def _source_files(root: Path) -> Iterator[Path]:
+def _find_source_files(root: Path) -> Iterator[Path]:
     yield from sorted(root.glob("*.py"))
     for folder in _FOLDERS:
         yield from sorted((root / folder).rglob("*.py"))
 
 
-def _used_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def _find_auth_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
     modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:

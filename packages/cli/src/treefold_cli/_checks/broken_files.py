@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from treefold_http import Application, BrokenFile
 
 
-def shown_name(broken: "BrokenFile", table: RouteTable) -> str:
+def format_broken_path(broken: "BrokenFile", table: RouteTable) -> str:
     """Return the path of a broken file from the application root; handlers lie below `Api/`."""
     is_handler = any(route.file == broken.file for route in table.routes)
     return f"Api/{broken.file}" if is_handler else broken.file
 
 
-def line_in(broken: "BrokenFile", file: str) -> int | None:
+def find_failing_line(broken: "BrokenFile", file: str) -> int | None:
     """Return the line of a file, named from the application root, at which its loading failed."""
     found = re.findall(rf'/{re.escape(file)}", line (\d+)', broken.traceback)
     return int(found[-1]) if found else None
 
 
 @contextlib.contextmanager
-def reported_findings() -> Generator[None, None, None]:
+def hide_findings_from_log() -> Generator[None, None, None]:
     """Leave out of the log, during a boot, the findings that its report repeats."""
 
-    def keep(record: "logging.LogRecord") -> bool:
+    def is_not_finding(record: "logging.LogRecord") -> bool:
         return not getattr(record, "is_finding", False)
 
     log = get_logger()
-    log.addFilter(keep)
+    log.addFilter(is_not_finding)
     try:
         yield
     finally:
-        log.removeFilter(keep)
+        log.removeFilter(is_not_finding)
 
 
-def require_sound(app: "Application") -> None:
+def require_no_broken_files(app: "Application") -> None:
     """Raise `CommandError` if a file of a booted application failed to load, as the log says.
 
     Raises:
@@ -54,10 +54,10 @@ def require_sound(app: "Application") -> None:
     """
     if app.report.broken:
         flush()  # the log of the boot comes first
-        raise CommandError(describe_refusal(len(app.report.broken)))
+        raise CommandError(describe_refused_start(len(app.report.broken)))
 
 
-def describe_refusal(number: int) -> str:
+def describe_refused_start(number: int) -> str:
     """Return the error of a server that refuses to start with broken files."""
     files = format_count(number, "file")
     return f"Not started: {files} failed to load, listed above; correct them or add --allow-broken"

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from treefold_cli._checks.sources import project_files
-from treefold_cli._checks.unplaced_tests import unplaced_tests
+from treefold_cli._checks.unplaced_tests import find_computed_url_tests
 from treefold_router import Found, Route, RouteTable
 
 WHOLE = ""
@@ -29,7 +29,9 @@ _UNSAFE = "/%:@!$&'()*+,;=~-._"
 _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def routes_at(table: RouteTable, url: str, *, default_version: str | None = None) -> list[Route]:
+def find_routes_by_url(
+    table: RouteTable, url: str, *, default_version: str | None = None
+) -> list[Route]:
     """Return the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
 
     Args:
@@ -67,15 +69,15 @@ def choose_tests(
     """
     targets = _Targets(table, routes, default_version, prefix, below)
     found: dict[str, Sequence[str]] = {}
-    for file in test_files(root):
-        if targets.mirrors_handler(file):
+    for file in find_test_files(root):
+        if targets.matches_handler_folder(file):
             found[file] = [WHOLE]
-        elif names := list(_find_touching((root / file).read_bytes(), targets)):
+        elif names := list(_find_tests_touching((root / file).read_bytes(), targets)):
             found[file] = [WHOLE] if WHOLE in names else names
     return found
 
 
-def find_unplaced(
+def collect_computed_url_tests(
     root: Path,
     table: RouteTable,
     choice: Choice,
@@ -93,21 +95,21 @@ def find_unplaced(
         below: as for `choose_tests`.
     """
 
-    def is_known(url: str) -> bool:
-        path = _path_of(url)
+    def is_served_url(url: str) -> bool:
+        path = _extract_url_path(url)
         path = below(path) if path.startswith("/") else path
         return any(_is_served_by(table, route, path, default_version) for route in table.routes)
 
     return [
         f"{file}::{test}"
-        for file in test_files(root)
+        for file in find_test_files(root)
         if WHOLE not in choice.get(file, ())
-        for test in unplaced_tests((root / file).read_bytes(), is_known)
+        for test in find_computed_url_tests((root / file).read_bytes(), is_served_url)
         if test not in choice.get(file, ())
     ]
 
 
-def test_files(root: Path) -> Iterator[str]:
+def find_test_files(root: Path) -> Iterator[str]:
     """Yield the test files (`test_*.py`, `*_test.py`), sorted and relative to the root."""
     for file in project_files(root):
         if file.match("test_*.py") or file.match("*_test.py"):
@@ -124,17 +126,17 @@ class _Targets:
     prefix: str
     below: Callable[[str], str]
 
-    def mirrors_handler(self, file: str) -> bool:
+    def matches_handler_folder(self, file: str) -> bool:
         """Return True if the folders of a test file end with the folders of a handler."""
         folders = [part.lower() for part in Path(file).parts[:-1]]
         homes = ([part.lower() for part in route.file.split("/")[:-1]] for route in self.routes)
         return any(folders[-len(home) :] == home for home in homes)
 
-    def is_text(self, text: str) -> bool:
+    def matches_route_text(self, text: str) -> bool:
         """Return True if a string is the URL, the file or the module of one of the routes."""
-        if any(text in (f"Api/{r.file}", _module_name(r)) for r in self.routes):
+        if any(text in (f"Api/{r.file}", _build_module_name(r)) for r in self.routes):
             return True
-        url = _path_of(text)
+        url = _extract_url_path(text)
         if not url.startswith("/"):
             return False
         url = self.below(url)
@@ -144,17 +146,17 @@ class _Targets:
             _is_served_by(self.table, route, url, self.default_version) for route in self.routes
         )
 
-    def is_module(self, name: str) -> bool:
+    def is_in_handler_package(self, name: str) -> bool:
         """Return True if an imported module lies in the folder of one of the routes."""
-        homes = (_module_name(route).rpartition(".")[0] for route in self.routes)
+        homes = (_build_module_name(route).rpartition(".")[0] for route in self.routes)
         return any(name == home or name.startswith(f"{home}.") for home in homes)
 
 
-def _path_of(url: str) -> str:
+def _extract_url_path(url: str) -> str:
     return urlsplit(url).path if "://" in url else url.partition("?")[0]
 
 
-def _module_name(route: Route) -> str:
+def _build_module_name(route: Route) -> str:
     return "Api." + route.file.removesuffix(".py").replace("/", ".")
 
 
@@ -172,7 +174,7 @@ def _is_served_by(
     return False
 
 
-def _find_touching(source: bytes, targets: _Targets) -> Iterator[str]:
+def _find_tests_touching(source: bytes, targets: _Targets) -> Iterator[str]:
     """Yield the tests in a source that touch the routes, `WHOLE` for code that all tests share."""
     try:
         with warnings.catch_warnings():
@@ -181,7 +183,7 @@ def _find_touching(source: bytes, targets: _Targets) -> Iterator[str]:
     except (SyntaxError, ValueError, RecursionError):
         return  # pytest reports this error better
     for node in tree.body:
-        tests = [(node.name, node)] if isinstance(node, _Tests) else list(_class_members(node))
+        tests = [(node.name, node)] if isinstance(node, _Tests) else list(_list_class_members(node))
         for name, test in tests:
             if _has_reference(test, targets):
                 yield name if name.rpartition("::")[2].startswith("test") else WHOLE
@@ -189,7 +191,7 @@ def _find_touching(source: bytes, targets: _Targets) -> Iterator[str]:
             yield WHOLE
 
 
-def _class_members(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+def _list_class_members(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
     if not isinstance(node, ast.ClassDef):
         return
     for inner in node.body:
@@ -204,14 +206,16 @@ def _has_reference(tree: ast.AST, targets: _Targets) -> bool:
 def _is_reference(node: ast.AST, targets: _Targets) -> bool:
     match node:
         case ast.Constant(value=str(text)):
-            return targets.is_text(text)
+            return targets.matches_route_text(text)
         case ast.JoinedStr(values=parts):
             texts = (part.value if isinstance(part, ast.Constant) else "0" for part in parts)
-            return targets.is_text("".join(map(str, texts)))
+            return targets.matches_route_text("".join(map(str, texts)))
         case ast.Import(names=names):
-            return any(targets.is_module(alias.name) for alias in names)
+            return any(targets.is_in_handler_package(alias.name) for alias in names)
         case ast.ImportFrom(module=str(module), level=0, names=names):
             inner = (f"{module}.{alias.name}" for alias in names)
-            return targets.is_module(module) or any(map(targets.is_module, inner))
+            return targets.is_in_handler_package(module) or any(
+                map(targets.is_in_handler_package, inner)
+            )
         case _:
             return False

@@ -12,7 +12,7 @@ from treefold_cli._checks.redis_login import (
     DriverMissing,
     Unreachable,
     check_redis,
-    redis_addresses,
+    find_redis_urls,
 )
 from treefold_logging import get_logger
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from treefold_http.deploy import Finding
 
 
-def deploy_problems(app: "Application", *, is_booted: bool) -> Iterator[Problem]:
+def find_deploy_problems(app: "Application", *, is_booted: bool) -> Iterator[Problem]:
     """Yield the findings of a deployment, as problems of a report.
 
     Args:
@@ -30,7 +30,7 @@ def deploy_problems(app: "Application", *, is_booted: bool) -> Iterator[Problem]
     """
     from treefold_http.deploy import SEVERE, check_deployment
 
-    more = list(_silent_servers(app.settings))
+    more = list(_find_unreachable_redis(app.settings))
     for finding in check_deployment(app, is_booted=is_booted, more=more):
         yield Problem(
             Kind.DEPLOY,
@@ -43,7 +43,7 @@ def deploy_problems(app: "Application", *, is_booted: bool) -> Iterator[Problem]
         )
 
 
-def start_warning(app: "Application") -> None:
+def start_deployment_check(app: "Application") -> None:
     """Log the severe findings of a booted application, from a thread: a server does not wait.
 
     For one that other machines reach. The checks take 150 ms for 1,000 routes.
@@ -64,15 +64,15 @@ def start_warning(app: "Application") -> None:
     threading.Thread(target=warn, name="treefold-deploy", daemon=True).start()
 
 
-def _silent_servers(settings: "Settings") -> Iterator["Finding"]:
+def _find_unreachable_redis(settings: "Settings") -> Iterator["Finding"]:
     """Yield each Redis of environment and settings that does not answer, once per server."""
     from treefold_http.deploy import REDIS_UNREACHABLE
 
-    for name, url in redis_addresses(settings):
+    for name, url in find_redis_urls(settings):
         try:
             check_redis(url)
         except DriverMissing:
             continue  # the project uses no Redis: the variable may be another program's
         except Unreachable as error:
             file = ENVIRONMENT if name.isupper() else "treefold.toml"
-            yield REDIS_UNREACHABLE.at(file, f"{name}: {error}", f"# {error.advice}")
+            yield REDIS_UNREACHABLE.make_finding(file, f"{name}: {error}", f"# {error.advice}")

@@ -21,9 +21,9 @@ from treefold_cli._checks.redis_login import (
     DriverMissing,
     Unreachable,
     check_redis,
-    redis_addresses,
+    find_redis_urls,
 )
-from treefold_cli._console.errors import one_line
+from treefold_cli._console.errors import format_error_line
 from treefold_cli._console.output import format_count
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def check_packages() -> Iterator[Finding]:
         if dist.name == _PREFIX or dist.name.startswith(f"{_PREFIX}-")
     }
     for name in sorted(ours):
-        wrong = list(_unmet_requirements(ours[name]))
+        wrong = list(_find_unmet_requirements(ours[name]))
         for text in wrong:
             yield Finding(FAIL, "packages", f"{name} {ours[name].version} {text}", _UPGRADE)
         if not wrong:
@@ -110,7 +110,7 @@ def check_packages() -> Iterator[Finding]:
 _UPGRADE = "pip install --upgrade treefold"
 
 
-def _unmet_requirements(dist: Distribution) -> Iterator[str]:
+def _find_unmet_requirements(dist: Distribution) -> Iterator[str]:
     for text in dist.requires or ():
         try:
             wanted = Requirement(text)
@@ -147,7 +147,7 @@ def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
             continue
         if extra in _FOR_DEVELOPMENT:
             continue
-        status, why = _status_of_missing(extra, used)
+        status, why = _classify_missing_extra(extra, used)
         install = f"pip install 'treefold[{extra}]'"
         yield Finding(status, "extras", f"{extra}: not installed{why}", install)
 
@@ -155,7 +155,7 @@ def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
 _HASHING = ("hash_password", "ahash_password", "verify_password", "averify_password")
 
 
-def _status_of_missing(extra: str, used: Mapping[str, str]) -> tuple[str, str]:
+def _classify_missing_extra(extra: str, used: Mapping[str, str]) -> tuple[str, str]:
     """Return status and text for a missing extra: a failure or warning if the project needs it."""
     if extra == "jwt" and "jwt" in used:
         return FAIL, f", and {used['jwt']} uses jwt"
@@ -217,7 +217,7 @@ def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     settable |= {f"TREEFOLD_SERVE_{name.upper()}" for name in Settings().serve.__slots__}
     found: list[Finding] = []
     try:
-        found += _unknown_variables(settable, Settings.variables(root))
+        found += _find_unknown_variables(settable, Settings.read_variables(root))
         read = Settings.load(root)
     except SettingsError as error:
         return None, [Finding(FAIL, "settings", str(error)), *found]
@@ -227,12 +227,12 @@ def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     return read, [Finding(OK, "settings", text), *found]
 
 
-def _unknown_variables(settable: set[str], variables: Collection[str]) -> Iterator[Finding]:
+def _find_unknown_variables(settable: set[str], variables: Collection[str]) -> Iterator[Finding]:
     import difflib
 
     known = settable | _KNOWN_VARIABLES
     for name in sorted(variables):
-        if not name.startswith("TREEFOLD_") or name in known or _is_secret(name):
+        if not name.startswith("TREEFOLD_") or name in known or _is_secret_name(name):
             continue
         if name.startswith("TREEFOLD_APP__"):  # the boot compares these with their model
             continue
@@ -243,7 +243,7 @@ def _unknown_variables(settable: set[str], variables: Collection[str]) -> Iterat
 
 def check_secrets(read: "Settings | None") -> Iterator[Finding]:
     """Look at the length of signing secrets in environment and settings; values stay unseen."""
-    for name in sorted(filter(_is_secret, os.environ)):
+    for name in sorted(filter(_is_secret_name, os.environ)):
         length = len(os.environ[name].encode(errors="surrogateescape"))
         if length < SHORTEST_SECRET:
             text = f"{name} has {length} bytes, fewer than {SHORTEST_SECRET}"
@@ -265,7 +265,7 @@ def check_secrets(read: "Settings | None") -> Iterator[Finding]:
 _NEW_SECRET = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"  # noqa: S105 - advice
 
 
-def _is_secret(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     words = name.upper().split("_")
     return words[-1] == "SECRET" or words[-2:] in (["SECRET", "KEY"], ["SIGNING", "KEY"])
 
@@ -279,13 +279,13 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
     """
     import asyncio
 
-    from treefold_cli._checks.pending import ask_without_boot
+    from treefold_cli._checks.pending import find_pending_without_boot
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import install, readiness
 
     failures: list[Finding] = []
     app = Application(root, settings=settings)
-    install(app, lambda name, error: failures.append(Finding(FAIL, name, one_line(error))))
+    install(app, lambda name, error: failures.append(Finding(FAIL, name, format_error_line(error))))
     checks = asyncio.run(readiness(app, timeout=_LONGEST))
     for check in checks:
         text = f"{check.name}: {check.text}"
@@ -295,10 +295,11 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
         if not failures:
             try:
                 yield from (
-                    Finding(WARN, "pending", m.text, m.advice) for m in ask_without_boot(app)
+                    Finding(WARN, "pending", m.text, m.advice)
+                    for m in find_pending_without_boot(app)
                 )
             except TreefoldError as error:
-                yield Finding(FAIL, "models", one_line(error))
+                yield Finding(FAIL, "models", format_error_line(error))
 
 
 def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
@@ -310,8 +311,8 @@ def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
     """
     import asyncio
 
-    from treefold_cli._checks.broken_files import shown_name
-    from treefold_cli._checks.later_mounts import unserved_prefixes
+    from treefold_cli._checks.broken_files import format_broken_path
+    from treefold_cli._checks.later_mounts import describe_unserved_prefixes
     from treefold_http import Application, BootError, TreefoldError
     from treefold_http.extensions import release
     from treefold_router import RouterError, RouteTable
@@ -323,15 +324,15 @@ def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
     app = Application(root, settings=dataclasses.replace(settings, log_level="CRITICAL"))
     try:
         # Output of modules goes to standard error; an exception becomes a finding.
-        with contextlib.redirect_stdout(sys.stderr), _kept_level():
+        with contextlib.redirect_stdout(sys.stderr), _preserve_log_level():
             app.boot()
         report = app.report
-        for message in unserved_prefixes(app):
+        for message in describe_unserved_prefixes(app):
             yield Finding(FAIL, "boot", f"Middleware/__init__.py: {message}")
     except TreefoldError as error:
         report = error.report if isinstance(error, BootError) else None
         if report is None:
-            yield Finding(FAIL, "boot", one_line(error))
+            yield Finding(FAIL, "boot", format_error_line(error))
             return
     finally:
         asyncio.run(release(app))
@@ -340,11 +341,11 @@ def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
         if broken.file == "settings":
             yield Finding(FAIL, "settings", broken.error)
         elif broken.file.endswith(".py") and not broken.file.startswith("Models"):
-            yield Finding(FAIL, "boot", f"{shown_name(broken, table)}: {broken.error}")
+            yield Finding(FAIL, "boot", f"{format_broken_path(broken, table)}: {broken.error}")
 
 
 @contextlib.contextmanager
-def _kept_level() -> Generator[None, None, None]:
+def _preserve_log_level() -> Generator[None, None, None]:
     """Restore the level of the framework's log after a block."""
     from treefold_logging import get_logger
 
@@ -362,11 +363,11 @@ _LONGEST = 10.0
 
 def check_redis_urls(read: "Settings | None") -> Iterator[Finding]:
     """Check the connection to each Redis of environment and settings, once per server."""
-    for name, url in redis_addresses(read):
-        yield _ask_redis(name, url)
+    for name, url in find_redis_urls(read):
+        yield _check_redis_url(name, url)
 
 
-def _ask_redis(name: str, url: str) -> Finding:
+def _check_redis_url(name: str, url: str) -> Finding:
     try:
         return Finding(OK, "redis", f"{name} at {check_redis(url)}")
     except Unreachable as error:

@@ -94,7 +94,7 @@ def render_report(report: Report, *, form: str) -> Iterator[str]:
 def _render_text(report: Report) -> Iterator[str]:
     for problem in report.problems:
         if problem.kind is Kind.DEPLOY:
-            yield from _deployment_lines(problem)
+            yield from _render_deployment_problem(problem)
             continue
         if len(problem.files) == 1:
             yield f"[{problem.kind.value}] {problem.files[0]}: {problem.message}"
@@ -102,10 +102,10 @@ def _render_text(report: Report) -> Iterator[str]:
         yield f"[{problem.kind.value}] {problem.message}"
         for file in problem.files:
             yield f"  {file}"
-    yield _summary_line(report)
+    yield _render_summary(report)
 
 
-def _deployment_lines(problem: Problem) -> Iterator[str]:
+def _render_deployment_problem(problem: Problem) -> Iterator[str]:
     severity = "severe" if problem.is_severe else "warning"
     yield f"[{problem.kind.value}] {problem.code} ({severity}): {problem.message}"
     yield f"  an attacker {problem.attack}"
@@ -113,7 +113,7 @@ def _deployment_lines(problem: Problem) -> Iterator[str]:
     yield from (f"    {line}" for line in problem.write.splitlines())
 
 
-def _summary_line(report: Report) -> str:
+def _render_summary(report: Report) -> str:
     counts = Counter(problem.kind for problem in report.problems)
     shown = [kind for kind in Kind if counts[kind] or kind in _ALWAYS_COUNTED]
     found = ", ".join(f"{counts[kind]} {_PLURAL[kind]}" for kind in shown)

@@ -32,7 +32,7 @@ class LaterMount:
     place: str
 
 
-def later_mounts(root: Path) -> Iterator[LaterMount]:
+def find_project_mount_calls(root: Path) -> Iterator[LaterMount]:
     """Yield the calls of a method `mount` in the functions of a project, outside of its tests."""
     for file in project_files(root):
         name = os.fspath(file.relative_to(root))
@@ -44,7 +44,7 @@ def later_mounts(root: Path) -> Iterator[LaterMount]:
             yield from _find_mount_calls(source, name)
 
 
-def unserved_prefixes(app: "Application") -> list[str]:
+def describe_unserved_prefixes(app: "Application") -> list[str]:
     """Return the errors of `under` prefixes that no route, and no known later mount, serves.
 
     A mount at a computed path may serve any of them: then none is an error.
@@ -56,7 +56,7 @@ def unserved_prefixes(app: "Application") -> list[str]:
         return []
     from treefold_http.extensions import describe_uncovered, find_unserved
 
-    later = [mount.prefix for mount in later_mounts(app.root)]
+    later = [mount.prefix for mount in find_project_mount_calls(app.root)]
     if None in later:
         return []
     unserved = find_unserved(app, app.project, filter(None, later))

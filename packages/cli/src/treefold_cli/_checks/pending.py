@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from treefold_cli._console.errors import CommandError, one_line
+from treefold_cli._console.errors import CommandError, format_error_line
 from treefold_cli._console.output import print_error
 from treefold_http import Application
 from treefold_http.extensions import apply, load_models, pending, release
@@ -32,7 +32,7 @@ class Missing:
     advice: str = ""
 
 
-def find_missing(app: Application) -> list[Missing]:
+def find_pending_steps(app: Application) -> list[Missing]:
     """Ask the extensions of an application with loaded models for missing items.
 
     An extension that cannot answer, for instance without its database, is itself reported.
@@ -40,10 +40,10 @@ def find_missing(app: Application) -> list[Missing]:
     try:
         return [Missing(one.text, one.advice) for one in pending(app)]
     except Exception as error:
-        return [Missing(f"pending steps cannot be read: {one_line(error)}")]
+        return [Missing(f"pending steps cannot be read: {format_error_line(error)}")]
 
 
-def ask_without_boot(app: Application) -> list[Missing]:
+def find_pending_without_boot(app: Application) -> list[Missing]:
     """Load the models of an application, find missing items, and release resources.
 
     Raises:
@@ -51,19 +51,19 @@ def ask_without_boot(app: Application) -> list[Missing]:
     """
     load_models(app)
     try:
-        return find_missing(app)
+        return find_pending_steps(app)
     finally:
         _release_extensions(app)
 
 
-def require_nothing(app: Application) -> None:
+def require_nothing_pending(app: Application) -> None:
     """Print the pending steps, such as migrations to apply; raise `CommandError` if there are any.
 
     Raises:
         CommandError: a step is pending.
         BootError: the models cannot be loaded.
     """
-    missing = ask_without_boot(app)
+    missing = find_pending_without_boot(app)
     for one in missing:
         print_error(f"pending: {one.text} ({one.advice})" if one.advice else f"pending: {one.text}")
     if missing:
@@ -83,7 +83,7 @@ class PendingReport:
         self._applies = applies
         self._last_line = ""
 
-    def at_start(self) -> None:
+    def report_at_start(self) -> None:
         """Report before the server starts; connections that this opened are closed.
 
         Raises:
@@ -94,7 +94,7 @@ class PendingReport:
         finally:
             _release_extensions(self._app)
 
-    async def after_reload(self, files: Collection[str]) -> None:
+    async def report_after_reload(self, files: Collection[str]) -> None:
         """Report in a worker thread if a changed file may alter the missing items."""
         if any(file.startswith(_CONCERNED) for file in files):
             await asyncio.to_thread(self._apply_and_log)
@@ -106,10 +106,10 @@ class PendingReport:
                     _log.info("%s", line)
             except Exception as error:
                 if stops:
-                    raise CommandError(one_line(error)) from error
-                _log.error("not applied: %s", one_line(error))
-        missing = find_missing(self._app)
-        line = _pending_line(missing, offers_apply=not self._applies)
+                    raise CommandError(format_error_line(error)) from error
+                _log.error("not applied: %s", format_error_line(error))
+        missing = find_pending_steps(self._app)
+        line = _format_pending_line(missing, offers_apply=not self._applies)
         if line and line != self._last_line:
             _log.warning("%s", line)
         elif self._last_line and not line:
@@ -122,7 +122,7 @@ def _release_extensions(app: Application) -> None:
         asyncio.run(release(app))
 
 
-def _pending_line(missing: Collection[Missing], *, offers_apply: bool) -> str:
+def _format_pending_line(missing: Collection[Missing], *, offers_apply: bool) -> str:
     if not missing:
         return ""
     texts = "; ".join(one.text for one in missing)

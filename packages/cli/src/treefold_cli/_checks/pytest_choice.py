@@ -22,7 +22,7 @@ class _ChosenTests:
         """Ignore files without a chosen test."""
         if collection_path.is_dir() or collection_path.name == "__init__.py":
             return None
-        return None if self._tests_in(collection_path) is not None else True
+        return None if self._find_chosen_tests(collection_path) is not None else True
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
@@ -33,22 +33,22 @@ class _ChosenTests:
             config.hook.pytest_deselected(items=dropped)
             items[:] = kept
 
-    def _tests_in(self, path: Path) -> list[str] | None:
+    def _find_chosen_tests(self, path: Path) -> list[str] | None:
         for place in (path, *path.parents):
             if place in self._choice:
                 return self._choice[place]
         return None
 
     def _is_chosen(self, item: pytest.Item) -> bool:
-        tests = self._tests_in(item.path)
+        tests = self._find_chosen_tests(item.path)
         if tests is None:
             return False
-        name = _name_in_file(item)
+        name = _build_node_id_in_file(item)
         plain = name.partition("[")[0]
         return any(test in ("", name, plain) or plain.startswith(f"{test}::") for test in tests)
 
 
-def _name_in_file(item: pytest.Item) -> str:
+def _build_node_id_in_file(item: pytest.Item) -> str:
     nodes = item.listchain()
     module = next(index for index, node in enumerate(nodes) if isinstance(node, pytest.File))
     return "::".join(node.name for node in nodes[module + 1 :])

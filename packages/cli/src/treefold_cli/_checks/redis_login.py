@@ -52,14 +52,15 @@ class DriverMissing(Unreachable):
     """redis-py is not installed, so the server cannot be asked."""
 
 
-def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
+def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
     """Yield each Redis of the environment and of settings once: what names it, and its URL."""
     named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
     named = [each for each in named if each[1]][:1]
     if settings is not None:
         named.append(("setting redis_url", settings.redis_url))
         named += [
-            (f"cache {alias!r}", _address_for_driver(url)) for alias, url in settings.caches.items()
+            (f"cache {alias!r}", _remove_shared_option(url))
+            for alias, url in settings.caches.items()
         ]
     seen: set[str] = set()
     for name, url in named:
@@ -68,7 +69,7 @@ def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
             yield name, url
 
 
-def _address_for_driver(address: str) -> str:
+def _remove_shared_option(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
     parts = urlsplit(address)
     options = [option for option in parse_qsl(parts.query) if option[0] != "shared"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_cli._console.errors import one_line, translate_errors
+from treefold_cli._console.errors import format_error_line, translate_errors
 from treefold_cli._console.output import print_error
 from treefold_router import Explanation, RouteTable, version_number
 
@@ -87,16 +87,16 @@ def _explain_path(
         return Served(found)
     with _read_boot_files(root) as (app, files):
         if is_refused:
-            return Served(found, guards=_refusal_guards(table, files, raw_path))
+            return Served(found, guards=_collect_refusal_guards(table, files, raw_path))
         version = None
         if found.unversioned:
             mount = _find_mount(app, method, raw_path)
             if mount is not None:
-                guards = _outside_guards(app, files, method, raw_path, depth=mount.depth)
+                guards = _collect_path_guards(app, files, method, raw_path, depth=mount.depth)
                 return Served(
-                    found, mount.prefix, mount.text, _status_of_refusal(mount), guards=guards
+                    found, mount.prefix, mount.text, _find_refusal_status(mount), guards=guards
                 )
-            version = default_version_of(app.settings, table)
+            version = resolve_default_version(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
             from treefold_http.extensions import built_in_at
@@ -104,9 +104,9 @@ def _explain_path(
             known = [*table.versions, *(["default"] if app.settings.default_version else [])]
             page = built_in_at(app, found.path, method, versions=known)
             if page is not None:
-                guards = _outside_guards(app, files, method, raw_path, depth=page.depth)
+                guards = _collect_path_guards(app, files, method, raw_path, depth=page.depth)
                 return Served(
-                    found, page.prefix, page.text, _status_of_refusal(page), guards=guards
+                    found, page.prefix, page.text, _find_refusal_status(page), guards=guards
                 )
         if found.route is not None and files is not None and loads:
             from treefold_http.extensions import guards_of_route, load_error
@@ -117,9 +117,11 @@ def _explain_path(
             return Served(found, guards=tuple(guards_of_route(app, table, route, files)))
         if found.status == 404 and found.unversioned:
             depth = len(found.steps) + 1
-            return Served(found, guards=_outside_guards(app, files, method, raw_path, depth=depth))
+            return Served(
+                found, guards=_collect_path_guards(app, files, method, raw_path, depth=depth)
+            )
         if found.route is None and method != "WEBSOCKET":
-            return Served(found, guards=_refusal_guards(table, files, raw_path, version))
+            return Served(found, guards=_collect_refusal_guards(table, files, raw_path, version))
         return Served(found)
 
 
@@ -127,7 +129,7 @@ def _has_middleware(root: Path) -> bool:
     return (root / "Middleware.py").is_file() or (root / "Middleware" / "__init__.py").is_file()
 
 
-def _refusal_guards(
+def _collect_refusal_guards(
     table: RouteTable, files: "BootFiles | None", raw_path: bytes, version: str | None = None
 ) -> tuple["Guard", ...]:
     if files is None:
@@ -137,7 +139,7 @@ def _refusal_guards(
     return tuple(guards_of_refusal(table, files, raw_path, version))
 
 
-def _outside_guards(
+def _collect_path_guards(
     app: "Application", files: "BootFiles | None", method: str, raw_path: bytes, *, depth: int
 ) -> tuple["Guard", ...]:
     if files is None:
@@ -160,7 +162,7 @@ def read_settings(root: Path) -> "Settings":
         return Settings.load(root)
 
 
-def default_version_of(settings: "Settings", table: RouteTable) -> str | None:
+def resolve_default_version(settings: "Settings", table: RouteTable) -> str | None:
     """Return the version that serves a path without one; None for no version."""
     return table.latest if settings.default_version == "latest" else settings.default_version
 
@@ -179,7 +181,7 @@ def _read_boot_files(root: Path) -> Generator[tuple["Application", "BootFiles | 
     """Read the boot files of a project; None for them if one cannot be used."""
     import asyncio  # 20 ms, only where something may serve
 
-    from treefold_cli._checks.broken_files import reported_findings
+    from treefold_cli._checks.broken_files import hide_findings_from_log
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import load_boot_files, release
 
@@ -188,29 +190,29 @@ def _read_boot_files(root: Path) -> Generator[tuple["Application", "BootFiles | 
     files = None
     try:
         # Output of modules goes to standard error, and errors into the explanation.
-        with contextlib.redirect_stdout(sys.stderr), reported_findings():
+        with contextlib.redirect_stdout(sys.stderr), hide_findings_from_log():
             try:
                 files = load_boot_files(app)
             except TreefoldError as error:
-                print_error(f"mounts are not known: {one_line(error)}")
+                print_error(f"mounts are not known: {format_error_line(error)}")
             yield app, files
     finally:
         asyncio.run(release(app))
 
 
-def _status_of_refusal(outside: "Outside") -> int:
+def _find_refusal_status(outside: "Outside") -> int:
     return 0 if outside.status == 200 else outside.status
 
 
 def _find_mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
-    from treefold_cli._checks.later_mounts import later_mounts
+    from treefold_cli._checks.later_mounts import find_project_mount_calls
     from treefold_http.extensions import Outside, mount_at
 
     mount = mount_at(app, raw_path, method)
     if mount is not None:
         return mount
     path = raw_path.decode(errors="backslashreplace")
-    for later in later_mounts(app.root):
+    for later in find_project_mount_calls(app.root):
         if later.prefix is None:
             print_error(f"{later.place} mounts at a computed path, which is not known here")
         elif method == "WEBSOCKET":

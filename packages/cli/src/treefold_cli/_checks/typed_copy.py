@@ -41,7 +41,7 @@ class TypedCopy:
             if not is_source and (file.parent != self.root or file.name not in _SETTINGS):
                 continue
             below = file.relative_to(self.root)
-            names = map(self._importable_name, below.parts) if is_source else below.parts
+            names = map(self._make_importable_name, below.parts) if is_source else below.parts
             target = self.place.joinpath(*names)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
@@ -52,9 +52,9 @@ class TypedCopy:
         """Replace the names of the copy by the real ones in the output of a checker."""
         for place in {os.fspath(self.place), os.path.realpath(self.place)}:
             text = text.replace(place, os.fspath(self.root))
-        return _STAND_IN.sub(self._name_of, text)
+        return _STAND_IN.sub(self._restore_matched_name, text)
 
-    def _importable_name(self, name: str) -> str:
+    def _make_importable_name(self, name: str) -> str:
         stem = re.sub(r"\.pyi?$", "", name)
         if stem.isidentifier() and not _STAND_IN.fullmatch(stem):
             return name
@@ -63,6 +63,6 @@ class TypedCopy:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", stem)
         return f"_tf{self._names.index(stem)}_{plain}{name.removeprefix(stem)}"
 
-    def _name_of(self, match: re.Match[str]) -> str:
+    def _restore_matched_name(self, match: re.Match[str]) -> str:
         number = int(match[1])
         return self._names[number] if number < len(self._names) else match[0]

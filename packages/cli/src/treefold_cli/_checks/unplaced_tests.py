@@ -16,7 +16,7 @@ _REQUESTS = frozenset(
 _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def unplaced_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[str]:
+def find_computed_url_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[str]:
     """Yield the tests of a file that send a request to a URL that is computed.
 
     Args:
@@ -26,19 +26,19 @@ def unplaced_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[s
     tree = parse_source(source)
     if tree is None:
         return
-    shared = set(_text_names(tree.body))
+    shared = set(_find_string_variables(tree.body))
     for node in tree.body:
         inner = node.body if isinstance(node, ast.ClassDef) else [node]
         prefix = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
         for test in inner:
             if isinstance(test, _Tests) and test.name.startswith("test"):
                 reading = _Reading(set(_yield_client_names(test)), shared, is_known)
-                reading.holds_url = any(map(reading.is_url, ast.walk(test)))
-                if any(map(reading.is_computed, ast.walk(test))):
+                reading.holds_url = any(map(reading.is_known_url_literal, ast.walk(test)))
+                if any(map(reading.requests_computed_url, ast.walk(test))):
                     yield f"{prefix}{test.name}"
 
 
-def _text_names(body: Iterable[ast.stmt]) -> Iterator[str]:
+def _find_string_variables(body: Iterable[ast.stmt]) -> Iterator[str]:
     for node in body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str())):
@@ -81,12 +81,12 @@ class _Reading:
     is_known: Callable[[str], bool]
     holds_url: bool = False
 
-    def is_url(self, node: ast.AST) -> bool:
+    def is_known_url_literal(self, node: ast.AST) -> bool:
         """Return True for a URL that is written out, such as one of the parameters of a test."""
         text = node.value if isinstance(node, ast.Constant) else None
         return isinstance(text, str) and text.startswith("/") and self.is_known(text)
 
-    def is_computed(self, node: ast.AST) -> bool:
+    def requests_computed_url(self, node: ast.AST) -> bool:
         """Return True for a request to a URL that is not written out."""
         match node:
             case ast.Call(
@@ -94,11 +94,11 @@ class _Reading:
             ) if name in self.clients and verb in _REQUESTS:
                 given = given[1:] if verb in ("request", "stream") else given
                 urls = [*given[:1], *(one.value for one in named if one.arg == "url")]
-                return bool(urls) and not self._is_readable(urls[0])
+                return bool(urls) and not self._is_static_url(urls[0])
             case _:
                 return False
 
-    def _is_readable(self, url: ast.expr) -> bool:
+    def _is_static_url(self, url: ast.expr) -> bool:
         match url:
             case ast.Constant():
                 return True

@@ -2,7 +2,7 @@
 
 The only module that knows how typer works inside. A command's module is imported when its name is
 typed; its options are declared there. Other packages add commands through entry points
-(`extra_commands`); built-in commands take precedence.
+(`find_plugin_commands`); built-in commands take precedence.
 """
 
 import importlib
@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from treefold_cli._console.errors import FAILURE, MISUSE, CommandError
-from treefold_cli._console.extra_commands import extra_commands
+from treefold_cli._console.extra_commands import find_plugin_commands
 from treefold_cli._console.output import write
-from treefold_cli._console.version import version_line
+from treefold_cli._console.version import format_version_line
 
 COMMANDS = (
     "new",
@@ -64,7 +64,7 @@ def invoke(arguments: Sequence[str]) -> int:
     try:
         result: Any = _build_program()(arguments, standalone_mode=False)
     except _UsageError as error:
-        raise CommandError(_usage_message(error), code=MISUSE) from error
+        raise CommandError(_format_usage_error(error), code=MISUSE) from error
     except typer.Abort:
         return FAILURE
     return result or 0
@@ -75,7 +75,7 @@ class _TextParameters:
 
     def get_params(self, ctx: Any) -> Any:
         inherited: Any = super()
-        return [_pass_text(parameter) for parameter in inherited.get_params(ctx)]
+        return [_skip_type_conversion(parameter) for parameter in inherited.get_params(ctx)]
 
 
 class _Command(_TextParameters, TyperCommand):
@@ -94,7 +94,7 @@ class _Group(_TextParameters, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         below = (
             name.removeprefix(self.words)
-            for name in _command_names()
+            for name in _list_command_names()
             if name.startswith(self.words)
         )
         return list(dict.fromkeys(name.partition(" ")[0] for name in below))
@@ -105,7 +105,7 @@ class _Group(_TextParameters, TyperGroup):
             return _build_command(name, _load_command(name))
         if any(known.startswith(f"{name} ") for known in COMMANDS):
             return _build_group(name)
-        extra = extra_commands()
+        extra = find_plugin_commands()
         if name in extra:
             return _build_command(name, extra[name]())
         return _build_group(name) if any(known.startswith(f"{name} ") for known in extra) else None
@@ -123,13 +123,13 @@ class _Group(_TextParameters, TyperGroup):
         raise CommandError(f"Unknown command {self.words + name!r}; {hint}", code=MISUSE)
 
 
-def _pass_text(parameter: Any) -> Any:
+def _skip_type_conversion(parameter: Any) -> Any:
     if not isinstance(parameter.process_value, partial):
-        parameter.process_value = partial(_process_value, parameter, parameter.process_value)
+        parameter.process_value = partial(_convert_unless_text, parameter, parameter.process_value)
     return parameter
 
 
-def _process_value(parameter: Any, convert: Any, ctx: Any, value: Any) -> Any:
+def _convert_unless_text(parameter: Any, convert: Any, ctx: Any, value: Any) -> Any:
     # typer imports pydantic, 190 ms, to turn text into text, even where the option is absent. Our
     # options are text and flags only, so typer only handles missing options and callbacks.
     if value in (None, False) and not parameter.required:
@@ -150,8 +150,8 @@ def _build_program() -> Any:
     return typer.main.get_command(group)
 
 
-def _command_names() -> list[str]:
-    return list(dict.fromkeys((*COMMANDS, *sorted(extra_commands()))))
+def _list_command_names() -> list[str]:
+    return list(dict.fromkeys((*COMMANDS, *sorted(find_plugin_commands()))))
 
 
 def _build_group(name: str) -> Any:
@@ -182,7 +182,7 @@ def _build_command(name: str, function: Callable[..., Any]) -> Any:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        write(version_line())
+        write(format_version_line())
         raise typer.Exit
 
 
@@ -201,7 +201,7 @@ def _run_program(
     """
 
 
-def _usage_message(error: Any) -> str:
+def _format_usage_error(error: Any) -> str:
     text = error.format_message().rstrip(".")
     path = error.ctx.command_path if error.ctx else "treefold"
     return f"{text}; see '{path} --help'"

@@ -37,6 +37,6 @@ def translate_errors(*errors: type[Exception], code: int = FAILURE) -> Generator
         raise CommandError(str(error), code=code) from error
 
 
-def one_line(error: BaseException) -> str:
+def format_error_line(error: BaseException) -> str:
     """Return the text of an error on one line, or its type where it has none."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -26,7 +26,7 @@ _GROUP = "treefold.commands"
 
 
 @cache
-def extra_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
+def find_plugin_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
     """Map the words of each command from installed packages to a loader of its function."""
     from importlib.metadata import entry_points  # takes 25 ms; built-in commands do not need it
 
@@ -55,17 +55,17 @@ def _load_command(point: "EntryPoint") -> Callable[..., Any]:
 
 
 def _prepare_command(function: Callable[..., Any]) -> Callable[..., Any]:
-    from treefold_cli._console.plain_commands import as_command, is_plain
+    from treefold_cli._console.plain_commands import adapt_for_typer, has_keyword_only_parameters
 
-    command = as_command(function) if is_plain(function) else function
+    command = adapt_for_typer(function) if has_keyword_only_parameters(function) else function
     if not getattr(function, "needs_project", False):
         return command
 
     @wraps(command)
-    def in_project(*arguments: Any, **options: Any) -> Any:
-        from treefold_cli._console.project import loaded_project
+    def run_in_project(*arguments: Any, **options: Any) -> Any:
+        from treefold_cli._console.project import load_project
 
-        with loaded_project(options.get("app_dir", "."), dev=options.get("dev", False)):
+        with load_project(options.get("app_dir", "."), dev=options.get("dev", False)):
             return command(*arguments, **options)
 
-    return in_project
+    return run_in_project

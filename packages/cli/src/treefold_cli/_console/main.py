@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from treefold_cli._console.errors import FAILURE, INTERRUPTED, OK, CommandError
 from treefold_cli._console.output import make_safe_for_encoding, print_error, write
-from treefold_cli._console.version import version_line
+from treefold_cli._console.version import format_version_line
 
 
 def main() -> NoReturn:
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
         The exit code. Errors are printed to standard error.
     """
     if list(arguments) == ["--version"]:
-        write(version_line())
+        write(format_version_line())
         return OK
     from treefold_cli._console.application import invoke
 

@@ -19,13 +19,13 @@ _NUMBERS: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 _ENTRY = re.compile(r" {4}(\w+): (.*)")
 
 
-def is_plain(function: Callable[..., Any]) -> bool:
+def has_keyword_only_parameters(function: Callable[..., Any]) -> bool:
     """Return True if a function has keyword-only parameters, which typer knows nothing of."""
     parameters = inspect.signature(function).parameters.values()
     return any(one.kind is inspect.Parameter.KEYWORD_ONLY for one in parameters)
 
 
-def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
+def adapt_for_typer(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the same command with the annotations that typer reads."""
     text, about = _split_docstring(function)
     hints = get_type_hints(function)
@@ -38,9 +38,11 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
         for one in inspect.signature(function).parameters.values()
     ]
 
-    def command(**values: Any) -> Any:
+    def call_with_parsed_values(**values: Any) -> Any:
         given = inspect.signature(function).parameters
-        values = {name: _read(name, hints[name], value) for name, value in values.items()}
+        values = {
+            name: _parse_option_value(name, hints[name], value) for name, value in values.items()
+        }
         positional = [
             values.pop(name)
             for name, one in given.items()
@@ -48,18 +50,18 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
         ]
         return function(*positional, **values)
 
-    command.__doc__ = text
-    command.__name__ = function.__name__
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    call_with_parsed_values.__doc__ = text
+    call_with_parsed_values.__name__ = function.__name__
+    call_with_parsed_values.__annotations__ = {one.name: one.annotation for one in parameters}
     # typer reads this one, and `inspect` knows it
-    command.__signature__ = inspect.Signature(parameters)
-    return command
+    call_with_parsed_values.__signature__ = inspect.Signature(parameters)
+    return call_with_parsed_values
 
 
-def _read(name: str, kind: Any, value: Any) -> Any:
+def _parse_option_value(name: str, kind: Any, value: Any) -> Any:
     """Turn the text of a number into one; typer would import pydantic for that."""
     if kind == list[int]:
-        return [_read(name, int, one) for one in value]
+        return [_parse_option_value(name, int, one) for one in value]
     if kind not in _NUMBERS:
         return value
     try:

@@ -54,7 +54,7 @@ def find_root(start: Path) -> Path:
     return next(roots, start)
 
 
-def typed_path(path: str) -> str:
+def rebase_typed_path(path: str) -> str:
     """Return a path that was typed, as it leads from the working folder of now."""
     return os.path.relpath(os.path.join(_typed_in, path)) if _has_changed_folder() else path
 
@@ -96,7 +96,7 @@ def find_api(app_dir: str) -> Path:
 
 
 @contextlib.contextmanager
-def loaded_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, None]:
+def load_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, None]:
     """Run a block with the extensions of a project set up and its models imported.
 
     Args:

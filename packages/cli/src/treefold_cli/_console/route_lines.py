@@ -10,12 +10,12 @@ from treefold_router import METHODS, Route, version_number
 _RANK = {method: rank for rank, method in enumerate(METHODS)}
 
 
-def by_url(routes: Iterable[Route]) -> list[Route]:
+def sort_by_url(routes: Iterable[Route]) -> list[Route]:
     """Sort `routes` by version number, URL and method."""
     return sorted(routes, key=_sort_key)
 
 
-def tree_lines(routes: Iterable[Route]) -> Iterator[str]:
+def render_route_tree(routes: Iterable[Route]) -> Iterator[str]:
     """Draw `routes` as an indented tree of URL segments, each with its methods.
 
     Args:
@@ -25,7 +25,7 @@ def tree_lines(routes: Iterable[Route]) -> Iterator[str]:
         One line per segment: a version, then the segments below it.
     """
     methods: dict[tuple[str, ...], list[str]] = {}
-    for route in by_url(routes):
+    for route in sort_by_url(routes):
         segments = tuple(route.template.strip("/").split("/"))
         for depth in range(1, len(segments) + 1):
             methods.setdefault(segments[:depth], [])

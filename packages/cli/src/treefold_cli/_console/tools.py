@@ -55,7 +55,9 @@ def run_module(
         command, cwd=cwd, env=environment, stdout=output, encoding="utf-8", errors="replace"
     ) as child:
         # The terminal sends Ctrl-C to both: the tool decides, and we wait for it.
-        previous = {number: signal.signal(number, _forward_to(child)) for number in _SIGNALS}
+        previous = {
+            number: signal.signal(number, _make_signal_forwarder(child)) for number in _SIGNALS
+        }
         try:
             taken, _ = child.communicate()
         finally:
@@ -68,9 +70,11 @@ def run_module(
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _forward_to(child: "subprocess.Popen[str]") -> Callable[[int, FrameType | None], None]:
-    def handle(number: int, _frame: FrameType | None) -> None:
+def _make_signal_forwarder(
+    child: "subprocess.Popen[str]",
+) -> Callable[[int, FrameType | None], None]:
+    def forward_signal(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
             child.terminate()
 
-    return handle
+    return forward_signal

@@ -6,7 +6,7 @@ The framework is not imported: versions come from the metadata of installed pack
 from treefold_cli.__about__ import __version__
 
 
-def version_line() -> str:
+def format_version_line() -> str:
     """Name the installed version: of the umbrella where there is one, else of this package."""
     from importlib.metadata import PackageNotFoundError, version  # 25 ms only `--version` needs
 

@@ -22,36 +22,36 @@ def to_yaml(value: object) -> str:
     Raises:
         TypeError, ValueError: for anything that JSON has no form for.
     """
-    return "\n".join(_value_lines(value, "")) + "\n"
+    return "\n".join(_render_value(value, "")) + "\n"
 
 
-def _value_lines(value: Any, indent: str) -> Iterator[str]:
+def _render_value(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, Mapping) and value:
         for key, item in cast("Mapping[str, Any]", value).items():
-            yield from _entry_lines(f"{indent}{_quote_if_needed(key)}:", item, indent)
+            yield from _render_mapping_entry(f"{indent}{_quote_if_needed(key)}:", item, indent)
     elif isinstance(value, (list, tuple)) and value:
         for item in cast("Sequence[Any]", value):
-            yield from _item_lines(item, indent)
+            yield from _render_list_item(item, indent)
     else:
-        yield f"{indent}{_scalar_text(value)}"
+        yield f"{indent}{_format_scalar(value)}"
 
 
-def _entry_lines(start: str, item: Any, indent: str) -> Iterator[str]:
+def _render_mapping_entry(start: str, item: Any, indent: str) -> Iterator[str]:
     if isinstance(item, (Mapping, list, tuple)) and item:
         yield start
-        yield from _value_lines(item, f"{indent}  ")
+        yield from _render_value(item, f"{indent}  ")
     else:
-        yield f"{start} {_scalar_text(item)}"
+        yield f"{start} {_format_scalar(item)}"
 
 
-def _item_lines(item: Any, indent: str) -> Iterator[str]:
+def _render_list_item(item: Any, indent: str) -> Iterator[str]:
     """Yield a list item: its content is indented by two columns, the first line after the dash."""
-    lines = _value_lines(item, f"{indent}  ")
+    lines = _render_value(item, f"{indent}  ")
     yield f"{indent}- {next(lines).removeprefix(f'{indent}  ')}"
     yield from lines
 
 
-def _scalar_text(value: Any) -> str:
+def _format_scalar(value: Any) -> str:
     return _quote_if_needed(value) if isinstance(value, str) else json.dumps(value, allow_nan=False)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from treefold_cli._dev.snapshot import (
     Snapshot,
-    changed_files,
+    find_changed_files,
+    find_top_folders,
     needs_scan,
     refresh_paths,
     take_snapshot,
-    top_folders,
 )
 from treefold_logging import get_logger
 
@@ -75,9 +75,9 @@ class FileWatcher:
                     await self._woken.wait()
             self._woken.clear()
             now = await self._take_snapshot()
-            if changed_files(self._seen, now, self._touched):
+            if find_changed_files(self._seen, now, self._touched):
                 now = await self._wait_until_settled(now)
-                found = changed_files(self._seen, now, self._touched)
+                found = find_changed_files(self._seen, now, self._touched)
                 self._seen, self._touched = now, set()
                 if found:
                     return found
@@ -89,7 +89,7 @@ class FileWatcher:
         while True:
             await asyncio.sleep(_SETTLE_TIME)
             before, now = now, await self._take_snapshot()
-            files = changed_files(self._seen, now, self._touched)
+            files = find_changed_files(self._seen, now, self._touched)
             if now != before:
                 give_up = time.monotonic() + _COMPILE_TIMEOUT
             elif time.monotonic() > give_up or self._is_complete(files):
@@ -117,10 +117,10 @@ class FileWatcher:
 
     async def _scan_root(self) -> Snapshot:
         if self._scan_time < _MAX_SCAN_ON_LOOP:  # the switch to a thread takes longer
-            now, self._scan_time = _timed_snapshot(self._root, self._include)
+            now, self._scan_time = _take_timed_snapshot(self._root, self._include)
         else:
             now, self._scan_time = await asyncio.to_thread(
-                _timed_snapshot, self._root, self._include
+                _take_timed_snapshot, self._root, self._include
             )
         pause = max(_SCAN_INTERVAL, 100 * self._scan_time)
         self._next_scan = asyncio.get_running_loop().time() + pause
@@ -130,7 +130,7 @@ class FileWatcher:
         """Wake up on events; watch the root without subfolders, as it may hold an environment."""
         works = True
         while works:
-            folders = top_folders(self._root)
+            folders = find_top_folders(self._root)
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._await_events([self._root], until_other_than=folders))
@@ -167,11 +167,14 @@ class FileWatcher:
                 below = len(self._root) + 1
                 self._touched |= {path[below:].replace("\\", "/") for _, path in found}
                 self._woken.set()
-                if until_other_than is not None and top_folders(self._root) != until_other_than:
+                if (
+                    until_other_than is not None
+                    and find_top_folders(self._root) != until_other_than
+                ):
                     raise _OtherFolders
 
 
-def _timed_snapshot(root: str, include: Sequence[str]) -> tuple[Snapshot, float]:
+def _take_timed_snapshot(root: str, include: Sequence[str]) -> tuple[Snapshot, float]:
     started = time.thread_time()
     return take_snapshot(root, include), time.thread_time() - started
 

@@ -14,7 +14,7 @@ from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
 from treefold_cli._dev.import_thread import call_in_thread
 from treefold_cli._dev.snapshot import Snapshot, is_code, is_included
-from treefold_cli._dev.trial import loads_elsewhere, worth_a_trial
+from treefold_cli._dev.trial import find_retryable_files, loads_in_new_process
 from treefold_cli._dev.watched import Watched
 from treefold_http import Application, BrokenFile, Provider, TreefoldError
 from treefold_http.reload import Reloaded, Reloader, RestartNeeded, remove_bytecode, without_broken
@@ -60,7 +60,7 @@ async def reload_on_change(
         _log.info("watching %s", ", ".join(map(str, watchers)))
         await reloads.prepare_reload()
         own = watchers.pop(watched.root)
-        runs = [reloads.run(own), *(_changed_elsewhere(*other) for other in watchers.items())]
+        runs = [reloads.run(own), *(_wait_for_outside_change(*other) for other in watchers.items())]
         begin_restart(app, server, await _await_first(runs))
 
 
@@ -76,7 +76,7 @@ async def _await_first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _changed_elsewhere(folder: Path, watcher: FileWatcher) -> str:
+async def _wait_for_outside_change(folder: Path, watcher: FileWatcher) -> str:
     """Wait for a change in a folder besides the root; return the reason of the restart."""
     while True:
         files = await watcher.wait_for_changes()
@@ -149,28 +149,28 @@ class ReloadLoop:
         saved: set[str] = set()
         try:
             while True:
-                files = saved or await self._next_changes(watcher)
+                files = saved or await self._await_next_changes(watcher)
                 data = [
                     f for f in sorted(files) if not is_code(f) and is_included(f, self._include)
                 ]
                 if data:
                     return f"{data[0]} changed"
                 reload = call_in_thread(partial(self._reload_files, files))
-                saved, reason = await self._saves_during(reload, watcher)
+                saved, reason = await self._collect_saves_during_reload(reload, watcher)
                 reason = reason or await self._log_outcome(reload.result(), files)
                 if not reason and not saved:
-                    reason = await self._try_elsewhere(files)
+                    reason = await self._find_restart_reason(files)
                 if reason:
                     return reason
         finally:
             self._changes.cancel()
 
-    async def _next_changes(self, watcher: FileWatcher) -> set[str]:
+    async def _await_next_changes(self, watcher: FileWatcher) -> set[str]:
         files = await self._changes
         self._changes = asyncio.ensure_future(watcher.wait_for_changes())
         return files
 
-    async def _saves_during(
+    async def _collect_saves_during_reload(
         self, reload: asyncio.Future[Outcome], watcher: FileWatcher
     ) -> tuple[set[str], str]:
         """Return the files that are saved until a reload ends, or a reason to restart instead."""
@@ -179,11 +179,11 @@ class ReloadLoop:
             await _wait_for_any(reload, self._changes)
             if reload.done():
                 break
-            saved |= await self._next_changes(watcher)
+            saved |= await self._await_next_changes(watcher)
             await asyncio.wait((reload,), timeout=_PATIENCE)
             if reload.done():
                 break
-            if await self._loads_elsewhere(reload):
+            if await self._loads_in_new_process(reload):
                 for file in saved:
                     remove_bytecode(self._app.root / file)
                 return saved, f"{min(saved)} changed, and the import of a former save did not end"
@@ -202,31 +202,31 @@ class ReloadLoop:
         self._broken = () if outcome is None else outcome.broken
         if outcome is not None:
             _log_outcome(outcome, files)
-            self._close_replaced(outcome.replaced)
-        await self._report.after_reload(files)
+            self._schedule_provider_close(outcome.replaced)
+        await self._report.report_after_reload(files)
         return ""
 
-    async def _try_elsewhere(self, files: Collection[str]) -> str:
+    async def _find_restart_reason(self, files: Collection[str]) -> str:
         """Return a reason to restart if what does not load here loads in a new process.
 
         Args:
             files: the reloaded files.
         """
-        failed = worth_a_trial(self._broken)
-        if not failed or not await self._loads_elsewhere():
+        failed = find_retryable_files(self._broken)
+        if not failed or not await self._loads_in_new_process():
             return ""
         for file in (*files, *failed):
             remove_bytecode(self._app.root / file)
         return f"{failed[0]} loads in a new process"
 
-    async def _loads_elsewhere(self, *ends: asyncio.Future[Outcome]) -> bool:
+    async def _loads_in_new_process(self, *ends: asyncio.Future[Outcome]) -> bool:
         """Return True if the project loads in a new process.
 
         Args:
             ends: end the trial, as does the next change of a file.
         """
         known = [one.cause for one in self._broken if not one.kept]
-        trial = asyncio.ensure_future(loads_elsewhere(self._app.root, known))
+        trial = asyncio.ensure_future(loads_in_new_process(self._app.root, known))
         try:
             await _wait_for_any(trial, self._changes, *ends)
             ended = self._changes.done() or any(end.done() for end in ends)
@@ -244,16 +244,16 @@ class ReloadLoop:
             _log.error("not reloaded: %s", ", ".join(sorted(files)), exc_info=error)
         return None
 
-    def _close_replaced(self, providers: Collection[Provider]) -> None:
+    def _schedule_provider_close(self, providers: Collection[Provider]) -> None:
         """Close the values of former providers once the requests that use them have ended."""
         if providers:
             users = {*self._server.find_busy_tasks(), *self._app.background.list_unfinished_tasks()}
-            task = asyncio.create_task(_close(self._app, providers, users))
+            task = asyncio.create_task(_close_after_tasks(self._app, providers, users))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
 
-async def _close(
+async def _close_after_tasks(
     app: Application, providers: Collection[Provider], users: Collection[asyncio.Task[Any]]
 ) -> None:
     if users:

@@ -14,7 +14,7 @@ from typing import NoReturn
 _VARIABLE = "TREEFOLD_DEV_SOCKET"
 
 
-def inherited_listener() -> socket.socket | None:
+def open_inherited_listener() -> socket.socket | None:
     """Return the listening socket inherited from the previous process, or None."""
     text = os.environ.pop(_VARIABLE, "")
     if not text.isdecimal():

@@ -41,7 +41,7 @@ def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
                     found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
                 elif _may_hold_code(entry.name, prefix) and entry.is_dir():
                     inode = entry.stat().st_ino
-                    if inode not in above and _is_own(entry, top=not prefix):
+                    if inode not in above and _is_project_folder(entry, top=not prefix):
                         pending.append((entry.path, f"{prefix}{entry.name}/", above | {inode}))
             except OSError:
                 continue  # a dangling link, or removed during the scan
@@ -78,7 +78,7 @@ def refresh_paths(
     return now
 
 
-def changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) -> set[str]:
+def find_changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) -> set[str]:
     """Return the files that were added, changed or removed.
 
     Args:
@@ -92,10 +92,14 @@ def changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) 
     return differing | hidden
 
 
-def top_folders(root: str) -> frozenset[tuple[str, int]]:
+def find_top_folders(root: str) -> frozenset[tuple[str, int]]:
     """Return the top-level folders that may hold code of the project, with their inodes."""
     with os.scandir(root) as listing:
-        folders = [e for e in listing if "." not in e.name and e.is_dir() and _is_own(e, top=True)]
+        folders = [
+            e
+            for e in listing
+            if "." not in e.name and e.is_dir() and _is_project_folder(e, top=True)
+        ]
         return frozenset((entry.path, entry.stat().st_ino) for entry in folders)
 
 
@@ -146,7 +150,7 @@ def _is_watched_name(name: str, prefix: str, include: Sequence[str] = ()) -> boo
     return is_included(prefix + name, include)
 
 
-def _is_own(entry: os.DirEntry[str], *, top: bool) -> bool:
+def _is_project_folder(entry: os.DirEntry[str], *, top: bool) -> bool:
     if entry.name in _IGNORED_FOLDERS:
         return False
     # A virtual environment may have any name; this file identifies it. It lies at the root.

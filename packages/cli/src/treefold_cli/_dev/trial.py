@@ -34,7 +34,7 @@ os._exit(loads if {one.cause for one in app.report.broken}.issubset(known) else 
 _SAME_EVERYWHERE = ("SyntaxError", "IndentationError", "TabError", "NameError")
 
 
-def worth_a_trial(broken: Collection[BrokenFile]) -> list[str]:
+def find_retryable_files(broken: Collection[BrokenFile]) -> list[str]:
     """Return the files whose last good version serves, and that another process may load."""
     kept = {one.cause: one.error for one in broken if one.kept}
     if any(error.startswith(_SAME_EVERYWHERE) for error in kept.values()):
@@ -42,7 +42,9 @@ def worth_a_trial(broken: Collection[BrokenFile]) -> list[str]:
     return sorted(kept)
 
 
-async def loads_elsewhere(root: Path, known: Sequence[str], *, timeout: float = _TIMEOUT) -> bool:
+async def loads_in_new_process(
+    root: Path, known: Sequence[str], *, timeout: float = _TIMEOUT
+) -> bool:
     """Return True if the project boots in a new process without further broken files.
 
     The process ends with this call, also if the call is cancelled.

@@ -34,7 +34,7 @@ slightly above its own limits with a request id and a line in the log.
 """
 
 
-def refusal_bytes(status: int, identity: str, text: str | None = None) -> bytes:
+def build_refusal_response(status: int, identity: str, text: str | None = None) -> bytes:
     """Return a whole response of the server itself, after which the connection is closed.
 
     Args:
@@ -55,7 +55,7 @@ def refusal_bytes(status: int, identity: str, text: str | None = None) -> bytes:
     ).encode("ascii")
 
 
-def new_identity() -> str:
+def generate_request_id() -> str:
     """Return the request id of a response for which there is no request."""
     return secrets.token_hex(14)
 
@@ -120,11 +120,11 @@ class ConnectionTimeouts:
         self.transport = transport
         self._unread = unread_responses(self._protocol.config, self._protocol.loop)
         self._unread.watch_connection(self)
-        self._start_timer(self.HEAD_SECONDS, self._head_is_late)
+        self._start_timer(self.HEAD_SECONDS, self._on_head_timeout)
         self._guarded = GuardedTransport(transport, self)
         return cast("asyncio.Transport", self._guarded)
 
-    def flow(self) -> ReaderFlow:
+    def make_flow_control(self) -> ReaderFlow:
         """Return the flow control of the connection."""
         return ReaderFlow(self.transport)
 
@@ -151,12 +151,12 @@ class ConnectionTimeouts:
         if self._is_idle():  # the head of the next request is incomplete
             self._has_begun = True
             if self._on_timer is None and protocol.timeout_keep_alive_task is None:
-                self._start_timer(self.HEAD_SECONDS, self._head_is_late)
+                self._start_timer(self.HEAD_SECONDS, self._on_head_timeout)
         elif cycle.more_body:
             self._received += size
-            if self._on_timer != self._body_is_slow:
+            if self._on_timer != self._check_body_rate:
                 self._ticks = deque(maxlen=self.BODY_TICKS)
-                self._start_timer(self.BODY_TICK, self._body_is_slow)
+                self._start_timer(self.BODY_TICK, self._check_body_rate)
         elif self._timer is not None:
             self.cancel_timer()
 
@@ -186,7 +186,9 @@ class ConnectionTimeouts:
         application cannot write after a half-close, and must learn that the client is gone.
         """
         cycle: Any = None if self._is_detached else self._protocol.cycle
-        self._close_gently(unread=cycle is not None and cycle.more_body and cycle.response_complete)
+        self._close_gracefully(
+            unread=cycle is not None and cycle.more_body and cycle.response_complete
+        )
 
     def refuse_request(self, status: int, message: str) -> None:
         """Answer what cannot be served, and close the connection.
@@ -200,7 +202,7 @@ class ConnectionTimeouts:
         """
         if self.is_closing():
             return
-        identity = new_identity()
+        identity = generate_request_id()
         token = request_id.set(identity)
         self._protocol.logger.warning(message)
         request_id.reset(token)
@@ -210,9 +212,9 @@ class ConnectionTimeouts:
         if not self._is_idle():  # the application must not write behind the refusal
             cycle.disconnected = True
             cycle.message_event.set()
-        self._close_gently(unread=self._is_idle())
+        self._close_gracefully(unread=self._is_idle())
 
-    def _close_gently(self, *, unread: bool) -> None:
+    def _close_gracefully(self, *, unread: bool) -> None:
         if not unread or self.is_closing() or not self.transport.can_write_eof():
             self.transport.close()
         else:
@@ -224,7 +226,7 @@ class ConnectionTimeouts:
             self._is_lingering = True
             self._protocol.flow.resume_reading()
             self._received, self._linger_left = 0, self.LINGER_SECONDS
-            self._start_timer(self.LINGER_SILENCE, self._linger_on)
+            self._start_timer(self.LINGER_SILENCE, self._on_linger_timeout)
 
     def is_closing(self) -> bool:
         """Return True if no response can be sent any more."""
@@ -236,13 +238,13 @@ class ConnectionTimeouts:
         self._on_timer = then
         self._timer = self._protocol.loop.call_later(seconds, then)
 
-    def _head_is_late(self) -> None:
+    def _on_head_timeout(self) -> None:
         if self._has_begun:
             self._send_refusal(408)
         self.cancel_timer()
         self.transport.close()
 
-    def _body_is_slow(self) -> None:
+    def _check_body_rate(self) -> None:
         cycle: Any = self._protocol.cycle
         if self._ticks is None or not cycle.more_body or cycle.response_complete:
             self.cancel_timer()
@@ -253,7 +255,7 @@ class ConnectionTimeouts:
             self._ticks.append(self._received)
         self._received = 0
         if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
-            self._start_timer(self.BODY_TICK, self._body_is_slow)
+            self._start_timer(self.BODY_TICK, self._check_body_rate)
             return
         self._send_refusal(408)
         self.cancel_timer()
@@ -266,17 +268,17 @@ class ConnectionTimeouts:
             if cycle.response_started or not cycle.more_body:
                 return
             cycle.scope[ANSWERED] = status
-        self.transport.write(refusal_bytes(status, identity or new_identity()))
+        self.transport.write(build_refusal_response(status, identity or generate_request_id()))
 
     def _is_idle(self) -> bool:
         cycle: Any = self._protocol.cycle  # None before the first request, whatever its type says
         return cycle is None or cycle.response_complete
 
-    def _linger_on(self) -> None:
+    def _on_linger_timeout(self) -> None:
         self._linger_left -= self.LINGER_SILENCE
         if self._received and self._linger_left > 0:
             self._received = 0
-            self._start_timer(self.LINGER_SILENCE, self._linger_on)
+            self._start_timer(self.LINGER_SILENCE, self._on_linger_timeout)
         else:
             self.cancel_timer()
             self.transport.close()

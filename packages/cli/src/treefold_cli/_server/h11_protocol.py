@@ -16,7 +16,7 @@ from treefold_cli._server.connection_timeouts import (
     UNREADABLE,
     ConnectionTimeouts,
 )
-from treefold_cli._server.overload import app_or_503
+from treefold_cli._server.overload import choose_app_or_503
 
 
 class HardenedH11Protocol(H11Protocol):
@@ -32,7 +32,7 @@ class HardenedH11Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
         super().connection_made(self._timeouts.open(transport))
-        self.flow = self._timeouts.flow()
+        self.flow = self._timeouts.make_flow_control()
 
     def pause_writing(self) -> None:
         """Stop the application, and measure how fast the client reads."""
@@ -48,7 +48,7 @@ class HardenedH11Protocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse received bytes and restart the timer for the expected data."""
         if not self._timeouts.must_discard(data):
-            self.app = app_or_503(self, self._max_requests)
+            self.app = choose_app_or_503(self, self._max_requests)
             super().data_received(data)
             self._timeouts.on_data(len(data))
 

@@ -21,7 +21,7 @@ from treefold_cli._server.connection_timeouts import (
     UNREADABLE,
     ConnectionTimeouts,
 )
-from treefold_cli._server.overload import app_or_503
+from treefold_cli._server.overload import choose_app_or_503
 
 _HEAD_BYTES = 32
 """Bytes of a head besides its target and its fields, and of a chunk that began before."""
@@ -48,7 +48,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
         super().connection_made(self._timeouts.open(transport))
-        self.flow = self._timeouts.flow()
+        self.flow = self._timeouts.make_flow_control()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time limits of the connection."""
@@ -65,14 +65,14 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         """Parse received bytes and restart the timer for the expected data."""
         if self._timeouts.must_discard(data) or self._deferred is not None:
             return
-        self.app = app_or_503(self, self._max_requests)
+        self.app = choose_app_or_503(self, self._max_requests)
         self._unfinished += len(data)
         self._heads = self._content = 0
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as stop:
-            self._go_on(memoryview(data)[stop.args[0] :])
+            self._handle_upgrade_request(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
             self._refuse_in_order(400, UNREADABLE)
         if self._deferred is None:
@@ -80,9 +80,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         if self._unfinished > HEAD_BYTES:
             self._refuse_in_order(431, f"refused a head of more than {HEAD_BYTES} bytes with 431")
         if self._chunks:
-            self._bound_extensions(len(data))
+            self._limit_chunk_extensions(len(data))
 
-    def _go_on(self, rest: memoryview) -> None:
+    def _handle_upgrade_request(self, rest: memoryview) -> None:
         """Upgrade to a WebSocket, or serve a request with another `Upgrade` as if it had none.
 
         httptools ends such a request behind its head (RFC 9110, 7.8, lets a server ignore the
@@ -90,9 +90,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         """
         while True:
             if self._should_upgrade():
-                self._when_answered(self.handle_websocket_upgrade)
+                self._run_after_responses(self.handle_websocket_upgrade)
                 return
-            head = self._head_without_upgrade()
+            head = self._build_head_without_upgrade()
             self.parser = httptools.HttpRequestParser(self)
             with suppress(AttributeError):  # httptools before 0.6.3
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
@@ -108,7 +108,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             else:
                 return
 
-    def _head_without_upgrade(self) -> bytes:
+    def _build_head_without_upgrade(self) -> bytes:
         parser = self.parser
         line = (parser.get_method(), b" ", self.url, b" HTTP/", parser.get_http_version().encode())
         fields = [
@@ -139,9 +139,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             self.cycle = None  # type: ignore[assignment]  # its request is not served
             self._timeouts.refuse_request(status, message)
 
-        self._when_answered(refuse)
+        self._run_after_responses(refuse)
 
-    def _when_answered(self, action: Callable[[], None]) -> None:
+    def _run_after_responses(self, action: Callable[[], None]) -> None:
         """Call a function that ends HTTP here, once all requests before it have their response."""
         newest: Any = self.cycle
         if newest is None or (newest.response_complete and not self.pipeline):
@@ -193,7 +193,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         if not self._is_parsed_again:
             super().on_message_complete()
 
-    def _bound_extensions(self, size: int) -> None:
+    def _limit_chunk_extensions(self, size: int) -> None:
         """Refuse a body with more than 16 KiB of chunk extensions (RFC 9112, 7.1.1).
 
         The parser reports content only. Bytes of a segment that holds the heads of several requests

@@ -33,34 +33,34 @@ def open_listener(
     Raises:
         CommandError: it cannot be opened; the message names the address and the way out.
     """
-    handed = _handed_over()
+    handed = _pop_systemd_fd()
     if settings.uds is not None:
-        with _bound_at_path(settings.uds, inherited) as listener:
+        with _bind_unix_socket(settings.uds, inherited) as listener:
             yield listener
         return
     number = handed if settings.fd is None else settings.fd
     if inherited is not None:
         opened = inherited
     elif number is not None:
-        opened = _take_socket(number)
+        opened = _open_socket_from_fd(number)
     else:
         opened = bind_port(settings.host, settings.port)
     with opened as listener:
         yield listener
 
 
-def is_kept(settings: "ServeSettings") -> bool:
+def is_socket_kept_by_other(settings: "ServeSettings") -> bool:
     """Return True if another process keeps the socket, for a server that follows this one."""
-    return settings.uds is None and (settings.fd is not None or _is_handed_over())
+    return settings.uds is None and (settings.fd is not None or _has_systemd_socket())
 
 
-def _is_handed_over() -> bool:
+def _has_systemd_socket() -> bool:
     return bool(os.environ.get("LISTEN_FDS")) and os.environ.get("LISTEN_PID") == str(os.getpid())
 
 
-def _handed_over() -> int | None:
+def _pop_systemd_fd() -> int | None:
     """Return the number of the socket of a service manager; None without one."""
-    is_ours = _is_handed_over()
+    is_ours = _has_systemd_socket()
     count, _ = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
     if not is_ours:
         return None
@@ -72,7 +72,7 @@ def _handed_over() -> int | None:
     return _FIRST_HANDED
 
 
-def _take_socket(number: int) -> socket.socket:
+def _open_socket_from_fd(number: int) -> socket.socket:
     try:
         listener = socket.socket(fileno=number)
     except OSError as error:
@@ -95,12 +95,12 @@ def _take_socket(number: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _bound_at_path(path: str, inherited: socket.socket | None) -> Generator[socket.socket]:
+def _bind_unix_socket(path: str, inherited: socket.socket | None) -> Generator[socket.socket]:
     """Bind a Unix socket, in place of one without a server; remove it at the end."""
     if not hasattr(socket, "AF_UNIX"):
         raise CommandError("This system has no Unix sockets; use --host and --port")
     if inherited is None:
-        _remove_abandoned(path)
+        _remove_stale_socket(path)
     listener = inherited or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if inherited is None:
@@ -121,7 +121,7 @@ def _bound_at_path(path: str, inherited: socket.socket | None) -> Generator[sock
                 os.unlink(path)
 
 
-def _remove_abandoned(path: str) -> None:
+def _remove_stale_socket(path: str) -> None:
     if not os.path.exists(path):
         return
     if not stat.S_ISSOCK(os.stat(path).st_mode):
@@ -149,7 +149,7 @@ def bind_port(host: str, port: int) -> socket.socket:
         CommandError: the port is in use, or the address is not one of this machine.
     """
     if not host:  # a socket takes it as every interface; the user probably has an unset variable
-        raise _unknown_host(host)
+        raise _make_unknown_host_error(host)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only for a socket with an explicit protocol. Without it the body of a
     # response waits until the client acknowledges its head: 40 ms on a kept-alive connection.
@@ -160,7 +160,7 @@ def bind_port(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except (OSError, UnicodeError) as error:
         listener.close()
-        raise _cannot_listen(host, port, error) from error
+        raise _make_listen_error(host, port, error) from error
     return listener
 
 
@@ -173,14 +173,14 @@ def format_address(listener: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _unknown_host(host: str) -> CommandError:
+def _make_unknown_host_error(host: str) -> CommandError:
     message = f"Unknown host {host!r}; give an address of this machine with --host"
     return CommandError(message, code=MISUSE)
 
 
-def _cannot_listen(host: str, port: int, error: OSError | UnicodeError) -> CommandError:
+def _make_listen_error(host: str, port: int, error: OSError | UnicodeError) -> CommandError:
     if isinstance(error, socket.gaierror | UnicodeError):
-        return _unknown_host(host)
+        return _make_unknown_host_error(host)
     if error.errno == errno.EADDRINUSE:
         return CommandError(f"Port {port} on {host!r} is in use; choose another with --port")
     return CommandError(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-def app_or_503(protocol: H11Protocol | HttpToolsProtocol, most: int | None) -> Any:
+def choose_app_or_503(protocol: H11Protocol | HttpToolsProtocol, most: int | None) -> Any:
     """Return the ASGI application, or above the limit of requests an application that answers 503.
 
     Args:

@@ -138,7 +138,7 @@ def with_options(settings: "Settings", values: Mapping[str, Any]) -> "Settings":
     return replace(settings, **others, serve=replace(settings.serve, **served))
 
 
-def as_variables(values: Mapping[str, Any]) -> dict[str, str]:
+def to_environment_variables(values: Mapping[str, Any]) -> dict[str, str]:
     """Return options as environment variables, which the processes of `--workers` read."""
     return {
         f"TREEFOLD_{'SERVE_' if _OPTIONS[name].is_of_server else ''}{name.upper()}": (

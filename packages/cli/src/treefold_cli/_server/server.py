@@ -73,7 +73,7 @@ def run(
     Raises:
         CommandError: the application did not start.
     """
-    config = server_config(app, settings=settings)
+    config = build_server_config(app, settings=settings)
     server = Server(config, on_start, background, last_listener=listener)
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
     server.leaves_queue = is_kept
@@ -147,13 +147,13 @@ class Server(uvicorn.Server):
             self._descriptors.try_descriptor()
         wants_end = await super().on_tick(counter)
         if self._ending is None:
-            if self._wants_restart or (wants_end and self._restarts_itself()):
+            if self._wants_restart or (wants_end and self._restarts_after_max_requests()):
                 self.request_restart(self.config.timeout_graceful_shutdown or 0)
             elif wants_end:
                 self._ending = asyncio.ensure_future(self._stop())
         return self._ending is not None and self._ending.done()
 
-    def _restarts_itself(self) -> bool:
+    def _restarts_after_max_requests(self) -> bool:
         """Return True if the end is that of `max_requests`, without a supervisor."""
         return not self.should_exit and self._last_listener is not None
 
@@ -250,7 +250,7 @@ class Server(uvicorn.Server):
             self._stopped_at = time.monotonic()
             if self._last_listener is not None and not self.leaves_queue:
                 refuse_connections(self._last_listener)
-        elif counts_as_another(self._stopped_at):
+        elif is_second_stop_signal(self._stopped_at):
             terminate_process(sig)
         self.should_exit = True
         self.needs_restart = self._wants_restart = False
@@ -267,7 +267,7 @@ def obeys_hangup() -> bool:
     return not ignored and (sys.stdin is None or not sys.stdin.isatty())
 
 
-def counts_as_another(stopped_at: float) -> bool:
+def is_second_stop_signal(stopped_at: float) -> bool:
     """Return True if a stop signal now is not one and the same with an earlier one."""
     return time.monotonic() - stopped_at > _ONE_SIGNAL_SECONDS
 
@@ -291,7 +291,7 @@ def _log_failure(task: asyncio.Future[None]) -> None:
         get_logger().error("background task of the server failed", exc_info=error)
 
 
-def _log_handler() -> logging.Handler:
+def _find_log_handler() -> logging.Handler:
     return get_logger().handlers[0]
 
 
@@ -300,7 +300,7 @@ def _log_handler() -> logging.Handler:
 _LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"treefold": {"()": _log_handler}},
+    "handlers": {"treefold": {"()": _find_log_handler}},
     "loggers": {"uvicorn": {"handlers": ["treefold"], "level": "WARNING"}},
 }
 
@@ -317,7 +317,9 @@ class ServerConfig(uvicorn.Config):
     unread_responses: Any = None
 
 
-def server_config(app: Any, *, workers: int = 1, settings: Settings | None = None) -> ServerConfig:
+def build_server_config(
+    app: Any, *, workers: int = 1, settings: Settings | None = None
+) -> ServerConfig:
     """Return the configuration of one server process.
 
     Args:

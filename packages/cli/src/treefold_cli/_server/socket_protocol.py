@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from treefold_cli._server.connection_timeouts import new_identity, refusal_bytes
+from treefold_cli._server.connection_timeouts import build_refusal_response, generate_request_id
 from treefold_logging import get_logger
 
 
@@ -21,11 +21,11 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         """Run the application over the socket; a refusal is an answer, which uvicorn denies."""
         app = self.app
 
-        async def answers(scope: Any, receive: Any, send: Any) -> None:
+        async def run_app_allowing_refusal(scope: Any, receive: Any, send: Any) -> None:
             await app(scope, receive, send)
             self.handshake_complete |= self.close_sent
 
-        self.app = answers
+        self.app = run_app_allowing_refusal
         HardenedWebSocketProtocol.running += 1
         try:
             await super().run_asgi()
@@ -40,9 +40,9 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         """
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():
-            identity = new_identity()
+            identity = generate_request_id()
             get_logger().warning("refused a WebSocket handshake with 400 id=%s", identity)
-            self.transport.write(refusal_bytes(400, identity, "No WebSocket handshake"))
+            self.transport.write(build_refusal_response(400, identity, "No WebSocket handshake"))
             self.transport.close()
 
     def handle_connect(self, event: Request) -> None:
@@ -51,7 +51,7 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         if response.status_code == 101:
             super().handle_connect(event)
             return
-        identity = new_identity()
+        identity = generate_request_id()
         status = response.status_code
         get_logger().warning("refused a WebSocket handshake with %d id=%s", status, identity)
         response.headers["X-Content-Type-Options"] = "nosniff"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from treefold_cli._checks.broken_files import describe_refusal, reported_findings
-from treefold_cli._checks.deployment import start_warning
+from treefold_cli._checks.broken_files import describe_refused_start, hide_findings_from_log
+from treefold_cli._checks.deployment import start_deployment_check
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE
 from treefold_cli._server.workers import PROCESSES_VARIABLE, accept_interrupt
 from treefold_http import Application, BootError
@@ -38,13 +38,13 @@ def create_app_allowing_broken() -> WorkerApplication:
     accept_interrupt()
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_stop_after, args=[parent], daemon=True).start()
+        threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()
     # Processes are numbered from 1, replacements too, so that only one process logs the warning.
     number = int(multiprocessing.current_process().name.rpartition("-")[2] or 1)
     return WorkerApplication(os.environ["TREEFOLD_APP_DIR"], number=number)
 
 
-def _stop_after(parent: BaseProcess) -> None:
+def _stop_when_parent_exits(parent: BaseProcess) -> None:
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -69,26 +69,26 @@ class WorkerApplication(Application):
         self._repeats = 1 < number <= int(os.environ.get(PROCESSES_VARIABLE, "1"))
 
     def boot(self) -> None:
-        with reported_findings() if self._repeats else nullcontext():
+        with hide_findings_from_log() if self._repeats else nullcontext():
             super().boot()
         if self.report.broken and not self.allows_broken:
-            raise BootError(describe_refusal(len(self.report.broken)), self.report)
+            raise BootError(describe_refused_start(len(self.report.broken)), self.report)
         if self._logs:
             self._logs = False
             if PUBLIC_VARIABLE in os.environ:
-                start_warning(self)
-            if own := list(dict.fromkeys(_state_in_memory(self))):
+                start_deployment_check(self)
+            if own := list(dict.fromkeys(_describe_in_memory_state(self))):
                 get_logger().warning("each process has its own %s", ", ".join(own))
 
 
-def _state_in_memory(app: Application) -> Iterator[str]:
+def _describe_in_memory_state(app: Application) -> Iterator[str]:
     """Yield the state that each process keeps for itself, with a way to share it."""
-    for entry in _all_middleware(app):
+    for entry in _collect_middleware(app):
         kind = type(entry).__name__
         if getattr(entry, "is_in_memory", False) and kind in _REMEDIES:
             yield _REMEDIES[kind]
     if "treefold_http.cache" in sys.modules:  # otherwise no cache is in use
-        for alias in sys.modules["treefold_http.cache"].aliases_in_memory():
+        for alias in sys.modules["treefold_http.cache"].list_memory_aliases():
             yield f"cache {alias!r} (a Redis URL in the setting caches shares it)"
 
 
@@ -98,7 +98,7 @@ _REMEDIES = {
 }
 
 
-def _all_middleware(app: Application) -> Iterator[Any]:
+def _collect_middleware(app: Application) -> Iterator[Any]:
     """Yield all middleware of a project: of `Middleware/`, and of its handler modules."""
     listed = list(app.project.middlewares)
     for module in app.project.modules.values():

@@ -26,9 +26,9 @@ from treefold_cli._server.server import (
     NOT_STARTED,
     Server,
     ServerConfig,
-    counts_as_another,
+    build_server_config,
+    is_second_stop_signal,
     obeys_hangup,
-    server_config,
     terminate_process,
 )
 from treefold_http import Settings
@@ -68,7 +68,7 @@ def run_workers(
         CommandError: the application did not start.
     """
     os.environ[PROCESSES_VARIABLE] = str(workers)
-    config = server_config(factory, workers=workers, settings=settings)
+    config = build_server_config(factory, workers=workers, settings=settings)
     try:
         Workers(config, listener, leaves_queue=is_kept).run(on_start)
     finally:
@@ -198,7 +198,7 @@ class Workers:
             self._stopped_at = time.monotonic()
             if not self._leaves_queue:
                 refuse_connections(self._listener)
-        elif counts_as_another(self._stopped_at):
+        elif is_second_stop_signal(self._stopped_at):
             for process in self._processes:
                 process.process.kill()
             terminate_process(sig)
@@ -240,7 +240,7 @@ class Workers:
         get_logger().info("replacing %d processes", len(self._processes))
         for index, former in enumerate(list(self._processes)):
             process = self._start()
-            if not self._becomes_ready(process):
+            if not self._wait_until_ready(process):
                 process.kill()
                 process.join()
                 if self._stopped_at is None:
@@ -252,7 +252,7 @@ class Workers:
             former.terminate()
             former.join()
 
-    def _becomes_ready(self, process: WorkerProcess) -> bool:
+    def _wait_until_ready(self, process: WorkerProcess) -> bool:
         while self._stopped_at is None and process.process.is_alive():
             if process.is_ready(timeout=1):
                 return True
@@ -291,7 +291,7 @@ class Workers:
         log = get_logger()
         if code == _STARTUP_FAILED:
             # Each has its say first: the reasons may be in the log of one that still starts.
-            if not any([self._becomes_ready(other) for other in self._processes]):
+            if not any([self._wait_until_ready(other) for other in self._processes]):
                 raise CommandError(NOT_STARTED)
             self._retry_at = time.monotonic() + _RETRY_SECONDS
             log.error("a worker process did not start; it is tried again in %d s", _RETRY_SECONDS)

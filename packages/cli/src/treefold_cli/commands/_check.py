@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
-from treefold_cli._checks.deployment import deploy_problems
+from treefold_cli._checks.broken_files import (
+    find_failing_line,
+    format_broken_path,
+    hide_findings_from_log,
+)
+from treefold_cli._checks.deployment import find_deploy_problems
 from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render_report
 from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import FAILURE, OK, translate_errors
@@ -61,16 +65,22 @@ def check(
     api = find_api(app_dir)
     with translate_errors(RouterError):
         table = RouteTable.scan(api)
-    found = _boot_problems(app_dir, table, strict=strict, deploy=deploy)
-    problems = [*_table_problems(table), *found]
+    found = _find_boot_problems(app_dir, table, strict=strict, deploy=deploy)
+    problems = [*_find_table_problems(table), *found]
     if strict:
         problems += (
-            Problem(Kind.LINT, finding.message, _below_root(finding.files), code=finding.code)
+            Problem(
+                Kind.LINT,
+                finding.message,
+                _prefix_with_api_folder(finding.files),
+                code=finding.code,
+            )
             for finding in table.lint()
         )
     if form == "github":
         problems = [
-            replace(problem, files=_in_repository(app_dir, problem)) for problem in problems
+            replace(problem, files=_relativize_to_checkout(app_dir, problem))
+            for problem in problems
         ]
     report = Report(problems, len(table.routes), strict=strict)
     if form == "text":
@@ -86,15 +96,15 @@ def _print_tracebacks(problems: Iterable[Problem]) -> None:
             print_error(f"  | {line}")
 
 
-def _table_problems(table: RouteTable) -> Iterator[Problem]:
+def _find_table_problems(table: RouteTable) -> Iterator[Problem]:
     for duplicate in table.duplicates:
         message = f"{duplicate.method} {duplicate.url} defined more than once"
-        yield Problem(Kind.DUPLICATE, message, _below_root(duplicate.files))
+        yield Problem(Kind.DUPLICATE, message, _prefix_with_api_folder(duplicate.files))
     for skipped in table.skipped:
-        yield Problem(Kind.SKIPPED, skipped.reason, _below_root((skipped.file,)))
+        yield Problem(Kind.SKIPPED, skipped.reason, _prefix_with_api_folder((skipped.file,)))
 
 
-def _boot_problems(
+def _find_boot_problems(
     app_dir: str, table: RouteTable, *, strict: bool, deploy: bool
 ) -> Iterator[Problem]:
     from treefold_http import Application, BootError, TreefoldError
@@ -103,7 +113,11 @@ def _boot_problems(
     app = Application(app_dir)
     try:
         # Output of handlers goes to standard error, not into the report.
-        with contextlib.redirect_stdout(sys.stderr), show_progress("Loading"), reported_findings():
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            show_progress("Loading"),
+            hide_findings_from_log(),
+        ):
             app.boot()
         report, is_booted = app.report, True
     except TreefoldError as error:
@@ -115,14 +129,14 @@ def _boot_problems(
     finally:
         flush()
     if is_booted:
-        yield from _unserved_prefixes(app)
+        yield from _find_unserved_prefixes(app)
     for broken in report.broken:
-        file = shown_name(broken, table)
+        file = format_broken_path(broken, table)
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
-        line = line_in(broken, file)
+        line = find_failing_line(broken, file)
         yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback, line=line)
     if deploy:
-        yield from deploy_problems(app, is_booted=is_booted)
+        yield from find_deploy_problems(app, is_booted=is_booted)
     if strict:
         yield from (Problem(Kind.NOTE, note) for note in report.notes)
         if is_booted:  # without routes there are no documents
@@ -137,21 +151,21 @@ def _boot_problems(
                     code="security-scheme",
                     line=int(places[-1][1]) if places else None,
                 )
-            from treefold_cli._checks.pending import ask_without_boot
+            from treefold_cli._checks.pending import find_pending_without_boot
 
-            for one in ask_without_boot(app):
+            for one in find_pending_without_boot(app):
                 message = f"{one.text} ({one.advice})" if one.advice else one.text
                 yield Problem(Kind.LINT, message, code="pending")
 
 
-def _unserved_prefixes(app: "Application") -> Iterator[Problem]:
-    from treefold_cli._checks.later_mounts import unserved_prefixes
+def _find_unserved_prefixes(app: "Application") -> Iterator[Problem]:
+    from treefold_cli._checks.later_mounts import describe_unserved_prefixes
 
-    for message in unserved_prefixes(app):
+    for message in describe_unserved_prefixes(app):
         yield Problem(Kind.BROKEN, message, ("Middleware/__init__.py",))
 
 
-def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:
+def _relativize_to_checkout(app_dir: str, problem: Problem) -> tuple[str, ...]:
     """Name files as annotations do: from the root of the checkout, else from where we are."""
     if problem.files == (ENVIRONMENT,):
         return ()
@@ -161,5 +175,5 @@ def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:
     return tuple(Path(below, file).as_posix() for file in problem.files)
 
 
-def _below_root(files: Iterable[str]) -> tuple[str, ...]:
+def _prefix_with_api_folder(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"Api/{file}" for file in files)

@@ -20,7 +20,7 @@ from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_err
 from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
 from treefold_cli._console.output import print_error, write
 from treefold_cli._console.project import find_api
-from treefold_cli._console.route_lines import tree_lines
+from treefold_cli._console.route_lines import render_route_tree
 from treefold_router import version_number
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def dev(
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version, find_api(app_dir))
     set_root_path(root_path)
-    from treefold_cli._dev.restart import inherited_listener, restart_process
+    from treefold_cli._dev.restart import open_inherited_listener, restart_process
     from treefold_cli._server.listener import bind_port
     from treefold_http import Application
 
-    former = inherited_listener()
+    former = open_inherited_listener()
     with former or bind_port(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
         app.has_own_server = True
@@ -155,13 +155,13 @@ def _serve_project(
         with translate_errors(TreefoldError):
             app.boot()
         report = PendingReport(app, applies=migrate)
-        report.at_start()
+        report.report_at_start()
         if importlib.util.find_spec("watchfiles") is None and watched is not None:
             watched = None
             get_logger("dev").info(_NO_WATCHER)
         flush()  # print the log of the boot first
         if not again:
-            for line in [*tree_lines(app.table.routes)] or [_NO_ROUTES]:
+            for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
                 write(line)
         if watched is None:
             return run(app, listener, on_start=announce)

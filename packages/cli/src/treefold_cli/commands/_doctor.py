@@ -33,7 +33,7 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     counts = {"ok": 0, "warn": 0, "fail": 0}
     records: list[dict[str, str]] = []
     with show_progress("Looking"):
-        for finding in _all_findings(Path(app_dir)):
+        for finding in _run_all_checks(Path(app_dir)):
             counts[finding.status] += 1
             if as_json:
                 records.append(dataclasses.asdict(finding))
@@ -49,11 +49,11 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     return FAILURE if counts["fail"] else OK
 
 
-def _all_findings(root: Path) -> Iterator["Finding"]:
+def _run_all_checks(root: Path) -> Iterator["Finding"]:
     from treefold_cli._checks import diagnosis
-    from treefold_cli._checks.auth_names import auth_names
+    from treefold_cli._checks.auth_names import find_used_auth_names
 
-    used = auth_names(root)
+    used = find_used_auth_names(root)
     yield from diagnosis.check_interpreter()
     yield from diagnosis.check_packages()
     yield from diagnosis.check_extras(used)

@@ -17,7 +17,7 @@ from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_err
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import print_error
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api, typed_path
+from treefold_cli._console.project import find_api, rebase_typed_path
 from treefold_cli._console.replace_file import replace_file
 from treefold_cli._console.yaml import to_yaml
 
@@ -64,19 +64,19 @@ def openapi(
         raise CommandError(
             "--unversioned is for OpenAPI, got --asyncapi; leave one out", code=MISUSE
         )
-    form = read_choice(output or _format_of(out), "--format", choices=FORMATS)
+    form = read_choice(output or _detect_format(out), "--format", choices=FORMATS)
     find_api(app_dir)
     document = _read_document(app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned)
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
-        replace_file(typed_path(out), text)
+        replace_file(rebase_typed_path(out), text)
         print_error(f"wrote {out}")
     else:
         sys.stdout.write(text)
     return OK
 
 
-def _format_of(out: str) -> str:
+def _detect_format(out: str) -> str:
     return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
 
 

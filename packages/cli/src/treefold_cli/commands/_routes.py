@@ -11,7 +11,7 @@ from treefold_cli._console.errors import OK, translate_errors
 from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import print_error, write
 from treefold_cli._console.project import find_api
-from treefold_cli._console.route_lines import by_url
+from treefold_cli._console.route_lines import sort_by_url
 from treefold_router import Route, RouterError, RouteTable
 
 
@@ -22,9 +22,9 @@ def routes(
     """List every method, URL and its file."""
     with translate_errors(RouterError):
         table = RouteTable.scan(find_api(app_dir))
-    found = by_url(table.routes)
+    found = sort_by_url(table.routes)
     if as_json:
-        write(json.dumps([_route_record(route) for route in found]))
+        write(json.dumps([_make_route_record(route) for route in found]))
     elif found:
         _print_routes(found)
     else:
@@ -32,7 +32,7 @@ def routes(
     return OK
 
 
-def _route_record(route: Route) -> dict[str, str | list[str]]:
+def _make_route_record(route: Route) -> dict[str, str | list[str]]:
     return {
         "method": route.method,
         "url": route.template,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treefold_cli._checks.broken_files import require_sound
-from treefold_cli._checks.deployment import start_warning
+from treefold_cli._checks.broken_files import require_no_broken_files
+from treefold_cli._checks.deployment import start_deployment_check
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_public
 from treefold_cli._console.errors import OK, CommandError, translate_errors
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.project import find_api
 from treefold_cli._server.serve_options import (
-    as_variables,
     read_options,
+    to_environment_variables,
     with_options,
     with_serve_options,
 )
@@ -58,20 +58,20 @@ def serve(
     environment, folder = dict(os.environ), os.getcwd()
     values = read_options(given)
     root = find_api(app_dir).parent
-    from treefold_cli._dev.restart import inherited_listener, restart_process
-    from treefold_cli._server.listener import is_kept, open_listener
+    from treefold_cli._dev.restart import open_inherited_listener, restart_process
+    from treefold_cli._server.listener import is_socket_kept_by_other, open_listener
     from treefold_http import Application, Settings, TreefoldError
 
     with translate_errors(TreefoldError):
         settings = with_options(Settings.load(root), values)
         _check_certificate(settings.serve)
-        kept = is_kept(settings.serve)
-        with open_listener(settings.serve, inherited_listener()) as listener:
+        kept = is_socket_kept_by_other(settings.serve)
+        with open_listener(settings.serve, open_inherited_listener()) as listener:
             app = Application(app_dir, settings=settings)
             if require_migrated:
-                from treefold_cli._checks.pending import require_nothing
+                from treefold_cli._checks.pending import require_nothing_pending
 
-                require_nothing(app)
+                require_nothing_pending(app)
             if settings.serve.workers > 1:
                 factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
                 _serve_in_processes(app, listener, factory, values, is_kept=kept)
@@ -90,18 +90,18 @@ def _serve_alone(
     app.has_own_server = True
     app.boot()
     if not allow_broken:
-        require_sound(app)
+        require_no_broken_files(app)
     where = _format_address(app, listener)
 
-    def tell() -> None:
+    def announce_address() -> None:
         get_logger().info("serving on %s", where)
         if is_public(listener):
-            start_warning(app)
+            start_deployment_check(app)
 
     return run(
         app,
         listener.dup(),
-        on_start=tell,
+        on_start=announce_address,
         settings=app.settings,
         restarts_on_hangup=True,
         is_kept=is_kept,
@@ -122,11 +122,13 @@ def _serve_in_processes(
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
     where, workers = _format_address(app, listener), app.settings.serve.workers
     # The factory in each worker process reads the project folder, the mode and options from these.
-    os.environ.update(as_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
+    os.environ.update(
+        to_environment_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0"
+    )
     if is_public(listener):
         os.environ[PUBLIC_VARIABLE] = where
 
-    def tell() -> None:
+    def announce_processes() -> None:
         get_logger().info("starting %d processes on %s", workers, where)
         flush()
 
@@ -135,7 +137,7 @@ def _serve_in_processes(
         listener,
         workers=workers,
         settings=app.settings,
-        on_start=tell,
+        on_start=announce_processes,
         is_kept=is_kept,
     )
 
@@ -153,7 +155,7 @@ def _check_certificate(settings: "ServeSettings") -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     file = settings.tls_certificate
     try:
-        context.load_cert_chain(file, settings.tls_key, password=_no_password)
+        context.load_cert_chain(file, settings.tls_key, password=_refuse_key_password)
         if settings.tls_client_ca is not None:
             file = settings.tls_client_ca
             context.load_verify_locations(file)
@@ -164,5 +166,5 @@ def _check_certificate(settings: "ServeSettings") -> None:
         ) from error
 
 
-def _no_password() -> str:
+def _refuse_key_password() -> str:
     raise ValueError("the key has a password, which is not supported")

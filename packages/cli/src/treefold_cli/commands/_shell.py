@@ -46,7 +46,7 @@ def shell(
             app.boot()
     finally:
         flush()  # print the log of the boot first
-    models = _model_classes()
+    models = _collect_model_classes()
     names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
     if command or not sys.stdin.isatty():
         return OK if run_program(command or sys.stdin.read(), names) else FAILURE
@@ -67,7 +67,7 @@ def _open_application(app_dir: str) -> "Application":
     )
 
 
-def _model_classes() -> Mapping[str, type]:
+def _collect_model_classes() -> Mapping[str, type]:
     """Return the classes that the modules of `Models/` define, which the boot has imported."""
     modules = [
         module

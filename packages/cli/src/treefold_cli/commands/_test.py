@@ -16,7 +16,7 @@ from treefold_cli._console.completion import complete_urls
 from treefold_cli._console.errors import MISUSE, CommandError, translate_errors
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import format_count, print_error
-from treefold_cli._console.project import find_api, typed_path
+from treefold_cli._console.project import find_api, rebase_typed_path
 from treefold_cli._console.tools import require_tool, run_module
 from treefold_router import RouterError, RouteTable
 
@@ -56,12 +56,12 @@ def test(
     find_api(app_dir)
     require_tool("pytest", install="'treefold[test]'")
     root = Path(app_dir).absolute()
-    given = [_as_typed(argument) for argument in arguments or []]
+    given = [_rebase_argument_path(argument) for argument in arguments or []]
     environment = dict(os.environ)
     if database:
         environment["TREEFOLD_TEST_DATABASE_URL"] = database
     options = ["-p", _PLUGIN, "-p", "treefold", "--treefold-app-dir", os.fspath(root)]
-    if any(map(_is_ours, given)):
+    if any(map(_is_test_selector, given)):
         from treefold_cli._checks.pytest_choice import VARIABLE
 
         choice, rest = _split_arguments(root, given)
@@ -73,14 +73,14 @@ def test(
     return code
 
 
-def _as_typed(argument: str) -> str:
+def _rebase_argument_path(argument: str) -> str:
     """Return an argument with the path in it as it leads from the root of the project."""
     path, colons, name = argument.partition("::")
-    place = typed_path(path)
+    place = rebase_typed_path(path)
     return f"{place}{colons}{name}" if place != path and os.path.exists(place) else argument
 
 
-def _is_ours(argument: str) -> bool:
+def _is_test_selector(argument: str) -> bool:
     path = argument.partition("::")[0]
     return _is_url(argument) or ("[" in path and not argument.startswith("-"))
 
@@ -98,7 +98,7 @@ def _split_arguments(
     for index, argument in enumerate(given):
         path, _, name = argument.partition("::")
         if _is_url(argument):
-            for file, tests in _tests_at(root, argument).items():
+            for file, tests in _find_tests_by_url(root, argument).items():
                 choice.setdefault(file, []).extend(tests)
         elif (index and given[index - 1] in _WITH_VALUE) or not (root / path).exists():
             rest.append(argument)
@@ -107,26 +107,26 @@ def _split_arguments(
     return dict(choice), rest
 
 
-def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
+def _find_tests_by_url(root: Path, url: str) -> dict[str, list[str]]:
     from treefold_cli._checks.choose_tests import (
         choose_tests,
-        find_unplaced,
-        routes_at,
-        test_files,
+        collect_computed_url_tests,
+        find_routes_by_url,
+        find_test_files,
     )
     from treefold_cli._checks.served_paths import (
-        default_version_of,
         explain_path,
         read_settings,
+        resolve_default_version,
     )
     from treefold_http.extensions import below_root
 
     with translate_errors(RouterError):
         table = RouteTable.scan(root / "Api")
     settings = read_settings(root)
-    version = default_version_of(settings, table)
+    version = resolve_default_version(settings, table)
     below = partial(below_root, root=settings.root_path)
-    routes, prefix = routes_at(table, below(url), default_version=version), ""
+    routes, prefix = find_routes_by_url(table, below(url), default_version=version), ""
     if routes:
         named = ", ".join(f"{route.method} {route.template}" for route in routes)
     else:
@@ -142,13 +142,15 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     if choice:
         print_error(f"Tests of {named} are in {', '.join(choice)}")
     else:
-        looked = format_count(sum(1 for _ in test_files(root)), "test file")
+        looked = format_count(sum(1 for _ in find_test_files(root)), "test file")
         print_error(f"No test touches {named}; looked in {looked} for its URL or its file")
-    _print_unplaced(find_unplaced(root, table, found, default_version=version, below=below))
+    _print_computed_url_tests(
+        collect_computed_url_tests(root, table, found, default_version=version, below=below)
+    )
     return choice
 
 
-def _print_unplaced(tests: Sequence[str]) -> None:
+def _print_computed_url_tests(tests: Sequence[str]) -> None:
     if not tests:
         return
     shown = ", ".join(tests[:_SHOWN])

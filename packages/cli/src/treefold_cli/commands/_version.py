@@ -62,7 +62,7 @@ def create(
         with translate_errors(ScaffoldError), show_progress("Writing the version"):
             write_version(app_dir, plan)
     if as_json:
-        write(json.dumps(_plan_record(plan, written=not plan_only)))
+        write(json.dumps(_make_plan_record(plan, written=not plan_only)))
     else:
         _print_plan(plan, written=not plan_only)
     return OK
@@ -76,7 +76,7 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     api = find_api(app_dir)
     with translate_errors(RouterError):
         table = RouteTable.scan(api)
-    found = [_version_record(api, table, name) for name in _version_names(api)]
+    found = [_make_version_record(api, table, name) for name in _list_version_names(api)]
     if as_json:
         write(json.dumps(found))
     elif found:
@@ -130,7 +130,9 @@ def diff(
         found = compare_versions(app_dir, old, new)
     if as_json:
         fields = {name: getattr(found, name) for name in found.__slots__}
-        write(json.dumps({"from": old, "to": new} | {k: _as_texts(v) for k, v in fields.items()}))
+        write(
+            json.dumps({"from": old, "to": new} | {k: _format_items(v) for k, v in fields.items()})
+        )
         return OK
     for mark, colour, routes, files in (
         ("-", "red", found.removed, found.services_removed),
@@ -146,7 +148,7 @@ def diff(
     return OK
 
 
-def _plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
+def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
     files = [
         {
             "path": entry.path,
@@ -154,13 +156,13 @@ def _plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
             "places": entry.places,
             "computed": entry.computed,
         }
-        for entry in _files_of(plan)
+        for entry in _list_plan_files(plan)
     ]
     return {"version": plan.target, "from": plan.source, "written": written, "files": files}
 
 
 def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
-    files = _files_of(plan)
+    files = _list_plan_files(plan)
     if written:
         write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
     else:
@@ -176,7 +178,7 @@ def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
             )
 
 
-def _files_of(plan: "VersionPlan") -> "Sequence[Entry]":
+def _list_plan_files(plan: "VersionPlan") -> "Sequence[Entry]":
     files = (entry for entry in plan.entries if entry.action.value != "folder")
     return sorted(files, key=lambda entry: entry.path.split("/"))
 
@@ -188,13 +190,13 @@ def _count_files(files: "Sequence[Entry]") -> str:
     return f"{format_count(len(files), 'file')}, {changed}"
 
 
-def _version_names(api: Path) -> Sequence[str]:
+def _list_version_names(api: Path) -> Sequence[str]:
     names = (entry.name for entry in api.iterdir() if entry.is_dir())
     numbered = [(number, name) for name in names if (number := version_number(name)) is not None]
     return [name for _, name in sorted(numbered)]
 
 
-def _version_record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
+def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     from treefold_scaffold import local_services
 
     changed = [
@@ -213,5 +215,5 @@ def _version_record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     }
 
 
-def _as_texts(found: Sequence[Any]) -> Sequence[str]:
+def _format_items(found: Sequence[Any]) -> Sequence[str]:
     return [item if isinstance(item, str) else " ".join(item) for item in found]

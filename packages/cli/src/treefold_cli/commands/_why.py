@@ -60,9 +60,9 @@ def why(
     api = find_api(app_dir)
     with translate_errors(RouterError):
         table = RouteTable.scan(api)
-    served = explain_path(api.parent, table, verb, _raw_path(path))
+    served = explain_path(api.parent, table, verb, _parse_raw_path(path))
     if as_json:
-        write(json.dumps(_explanation_record(served)))
+        write(json.dumps(_make_explanation_record(served)))
     else:
         _print_explanation(served)
     return OK if served.status in (200, 204) else FAILURE
@@ -75,7 +75,7 @@ _REFUSED = {
 }
 
 
-def _raw_path(typed: str) -> bytes:
+def _parse_raw_path(typed: str) -> bytes:
     """Take a path, or the path of a whole address; the query says nothing about the route."""
     try:
         path = urlsplit(typed).path if "://" in typed else typed.partition("?")[0]
@@ -93,21 +93,21 @@ def _print_explanation(served: Served) -> None:
     if served.prefix:
         write(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
         if served.guards:
-            write(f"  guards  {_list_guards(served)}")
+            write(f"  guards  {_format_guards(served)}")
         return
     lines = list(explanation_lines(served.found))
     if served.guards:
-        lines.append(Line("guards", _list_guards(served)))
+        lines.append(Line("guards", _format_guards(served)))
     width = max(len(line.label) for line in lines)
     for line in lines:
         write(f"  {line.label:{width}}  {line.text}")
 
 
-def _list_guards(served: Served) -> str:
+def _format_guards(served: Served) -> str:
     return ", ".join(map(str, served.guards))
 
 
-def _explanation_record(served: Served) -> dict[str, Any]:
+def _make_explanation_record(served: Served) -> dict[str, Any]:
     found = served.found
 
     def route(value: Any) -> dict[str, str]:

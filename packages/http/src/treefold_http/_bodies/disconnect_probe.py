@@ -30,7 +30,7 @@ class DisconnectProbe:
         self._pending: asyncio.Future[Message] | None = None
         self._taken = asyncio.Event()
 
-    async def next_message(self) -> Message:
+    async def read_next_message(self) -> Message:
         """Return the next message; a disconnect is returned by every further call."""
         while not self._held:
             await self._wait_for_message()
@@ -41,17 +41,17 @@ class DisconnectProbe:
             self._taken.set()
         return message
 
-    async def is_over(self) -> bool:
+    async def is_disconnected(self) -> bool:
         """Return True if the disconnect has been received; does not wait for it."""
         while not self._has_disconnect() and self._size <= MAX_HELD:
             pending = self._start_receive()
             await asyncio.sleep(0)  # lets the server deliver a queued message
             if not pending.done():
                 return False
-            self._hold_message(pending)
+            self._queue_message(pending)
         return self._has_disconnect()
 
-    async def wait_until_over(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         """Return after the disconnect; while the limit is reached, nothing more is received."""
         while not self._has_disconnect():
             if self._size > MAX_HELD:
@@ -71,14 +71,14 @@ class DisconnectProbe:
     async def _wait_for_message(self) -> None:
         pending = self._start_receive()
         await asyncio.wait([pending])  # does not cancel it: other callers may wait for it too
-        self._hold_message(pending)
+        self._queue_message(pending)
 
     def _start_receive(self) -> asyncio.Future[Message]:
         if self._pending is None:
             self._pending = asyncio.ensure_future(self._receive())
         return self._pending
 
-    def _hold_message(self, pending: asyncio.Future[Message]) -> None:
+    def _queue_message(self, pending: asyncio.Future[Message]) -> None:
         """Hold the received message; the first of several waiting callers does so."""
         if self._pending is pending:
             self._pending = None

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterable
 from dataclasses import dataclass
 
-from treefold_http._bodies.multipart import MULTIPART, Event, PartParser, boundary_of
+from treefold_http._bodies.multipart import MULTIPART, Event, PartParser, parse_boundary
 from treefold_http._bodies.part_head import PartHead
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile, close_uploads
@@ -79,16 +79,16 @@ async def parse_form(
     if kind != MULTIPART:
         sent = f"Content-Type is {kind!r}" if kind else "Content-Type is missing"
         raise UnsupportedMediaType(f"{sent}; send {URLENCODED} or {MULTIPART}")
-    parser = PartParser(boundary_of(content_type, limits), limits=limits)
+    parser = PartParser(parse_boundary(content_type, limits), limits=limits)
     builder = FormBuilder(limits, space or FormSpace(limits=limits))
     try:
         async for chunk in chunks:
-            for event in parser.take_chunk(chunk):
-                if wanted := builder.take_event(event):
-                    await builder.make_room(wanted)
-        for event in parser.take_rest():
-            if wanted := builder.take_event(event):
-                await builder.make_room(wanted)
+            for event in parser.feed_chunk(chunk):
+                if wanted := builder.add_event(event):
+                    await builder.reserve_or_spill(wanted)
+        for event in parser.parse_waiting_chunks():
+            if wanted := builder.add_event(event):
+                await builder.reserve_or_spill(wanted)
         parser.finish_body()
         return builder.build_form()
     except (Exception, asyncio.CancelledError):
@@ -109,7 +109,7 @@ async def _parse_urlencoded(
     pairs = parse_urlencoded(b"".join(parts), limit=limits.parts)
     for name, value in pairs:
         if len(value.encode()) > limits.field:
-            raise _field_too_large(name, limits)
+            raise _make_field_size_error(name, limits)
     return ParsedForm(FormData(pairs), MultiMapping(), space)
 
 
@@ -128,22 +128,22 @@ class FormBuilder:
         self._space = space
         self._upload: UploadFile | None = None
         self._name: str | None = None
-        self._begin_pieces(0)
+        self._reset_pieces(0)
         space.forget = self.discard_form
 
-    def take_event(self, event: Event) -> int:
-        """Take an event; return the bytes of it that still need `make_room`, mostly 0."""
+    def add_event(self, event: Event) -> int:
+        """Take an event; return the bytes of it that still need `reserve_or_spill`, mostly 0."""
         if isinstance(event, PartHead):
             self._begin_part(event)
             return 0
         size = len(event)
         self._held.append(event)
         self._size += size
-        if self._size <= self._allowed and self._space.try_memory(size):
+        if self._size <= self._allowed and self._space.try_reserve_memory(size):
             return 0
         return size
 
-    async def make_room(self, size: int) -> None:
+    async def reserve_or_spill(self, size: int) -> None:
         """Write a file to disk, or let a slower form give way to the text of a field.
 
         Raises:
@@ -151,8 +151,8 @@ class FormBuilder:
         """
         if self._upload is None:
             if self._size > self._limits.field:
-                raise _field_too_large(self._name or "", self._limits)
-            await self._space.take_memory(size)
+                raise _make_field_size_error(self._name or "", self._limits)
+            await self._space.reserve_memory(size)
             return
         held, self._held = self._held, []
         await self._upload._spill_pieces(held, self._size - size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
@@ -175,13 +175,13 @@ class FormBuilder:
         self._end_part()
         if head.filename is None:
             self._name = head.name
-            self._begin_pieces(self._limits.field)
+            self._reset_pieces(self._limits.field)
         else:
             self._upload = UploadFile(head.filename, head.content_type, headers=head.headers)
             self.files.append((head.name, self._upload))
-            self._begin_pieces(self._limits.spool)
+            self._reset_pieces(self._limits.spool)
 
-    def _begin_pieces(self, allowed: int) -> None:
+    def _reset_pieces(self, allowed: int) -> None:
         self._held: list[bytes] = []
         self._size, self._allowed = 0, allowed
 
@@ -198,5 +198,5 @@ class FormBuilder:
             self._name = None
 
 
-def _field_too_large(name: str, limits: Limits) -> PayloadTooLarge:
+def _make_field_size_error(name: str, limits: Limits) -> PayloadTooLarge:
     return PayloadTooLarge(f"Field {name!r} is larger than {limits.field} bytes")

@@ -1,6 +1,7 @@
 """From the bytes of a multipart body to heads and data, in order, as they arrive (RFC 7578).
 
-`PartParser` takes chunks and returns events without any I/O; `part_events` feeds it from a stream.
+`PartParser` takes chunks and returns events without any I/O; `parse_multipart_events` feeds it from
+a stream.
 python-multipart (extra `files`) finds the boundaries. This module adds every limit, the text before
 and after the parts, a shortcut for blocks without a boundary, and protection from slow input
 (S-38).
@@ -45,7 +46,7 @@ class MissingExtra(TreefoldError):
     """A feature needs an extra that is not installed."""
 
 
-def boundary_of(content_type: str, limits: Limits) -> bytes:
+def parse_boundary(content_type: str, limits: Limits) -> bytes:
     """Return the boundary of a multipart Content-Type.
 
     Raises:
@@ -67,7 +68,7 @@ def boundary_of(content_type: str, limits: Limits) -> bytes:
     return boundary.encode("ascii")
 
 
-async def part_events(
+async def parse_multipart_events(
     boundary: bytes, chunks: AsyncIterable[bytes], *, limits: Limits
 ) -> AsyncGenerator[Event, None]:
     """Yield the heads and data of a multipart body while it arrives.
@@ -79,9 +80,9 @@ async def part_events(
     """
     parser = PartParser(boundary, limits=limits)
     async for chunk in chunks:
-        for event in parser.take_chunk(chunk):
+        for event in parser.feed_chunk(chunk):
             yield event
-    for event in parser.take_rest():
+    for event in parser.parse_waiting_chunks():
         yield event
     parser.finish_body()
 
@@ -90,7 +91,7 @@ class PartParser:
     """Split a multipart body into heads and data, block by block.
 
     Args:
-        boundary: the result of `boundary_of`.
+        boundary: the result of `parse_boundary`.
 
     Raises:
         MissingExtra: when python-multipart is not installed.
@@ -111,11 +112,11 @@ class PartParser:
             boundary,
             {
                 "on_part_begin": self._reset_part,
-                "on_header_field": self._take_name,
-                "on_header_value": self._take_value,
+                "on_header_field": self._append_header_name,
+                "on_header_value": self._append_header_value,
                 "on_header_end": self._end_header,
-                "on_headers_finished": self._end_head,
-                "on_part_data": self._take_data,
+                "on_headers_finished": self._emit_part_head,
+                "on_part_data": self._emit_part_data,
                 "on_part_end": self._reset_part,
                 "on_end": self._end_body,
             },
@@ -134,7 +135,7 @@ class PartParser:
         self._in_data = self._plain = self._ended = False
         self._reset_part()
 
-    def take_chunk(self, chunk: bytes) -> list[Event]:
+    def feed_chunk(self, chunk: bytes) -> list[Event]:
         """Take the next chunk of the body and return the completed events.
 
         Raises:
@@ -149,9 +150,9 @@ class PartParser:
             return self.feed_block(chunk)
         self._small.append(chunk)
         self._waiting += size
-        return self.take_rest() if self._waiting >= BLOCK else []
+        return self.parse_waiting_chunks() if self._waiting >= BLOCK else []
 
-    def take_rest(self) -> list[Event]:
+    def parse_waiting_chunks(self) -> list[Event]:
         """Parse the small chunks that wait for more, and return the completed events.
 
         Raises:
@@ -172,7 +173,7 @@ class PartParser:
             block = self._skip_preamble(self._preamble + block)
         at, size = 0, len(block)
         while at < size:
-            if self._plain and (end := self._data_end(block, at)) > at:
+            if self._plain and (end := self._find_data_end(block, at)) > at:
                 self._before = self._at = self._before + end - at
                 self._events.append(block[at:end])
                 at = end
@@ -201,7 +202,7 @@ class PartParser:
         self._preamble = None if found else seen
         return seen[start:] if found else b""
 
-    def _data_end(self, block: bytes, start: int) -> int:
+    def _find_data_end(self, block: bytes, start: int) -> int:
         # Data ends at a boundary, or at a prefix that the next block may complete to one. Searching
         # a single byte is ten times as fast, and every boundary contains it.
         first = block.find(b"\r", start)
@@ -234,11 +235,11 @@ class PartParser:
             # Not found: the boundary began in an earlier block, so this one has at most its end.
             self._count_epilogue(len(block) - max(closing, 0) - len(self._delimiter) - 2)
         else:
-            self._check_gap(self._before, self._limits.header_size)
+            self._check_padding_length(self._before, self._limits.header_size)
         # If the parser returned data up to the last byte, no partial boundary ends the block.
         self._plain = self._in_data and self._at == self._before
 
-    def _check_gap(self, now: int, allowed: int) -> None:
+    def _check_padding_length(self, now: int, allowed: int) -> None:
         # The parser reads blanks byte by byte, 0.2 s for a megabyte.
         if now - self._at > len(self._delimiter) + 8 + allowed:
             raise BadRequest("The multipart body is malformed: whitespace after a boundary")
@@ -254,17 +255,17 @@ class PartParser:
         self._name = self._value = b""
         self._header_size = 0
 
-    def _take_name(self, data: bytes, start: int, end: int) -> None:
+    def _append_header_name(self, data: bytes, start: int, end: int) -> None:
         if not self._raw and not self._name:
-            self._check_gap(self._before + start, _PADDING)
+            self._check_padding_length(self._before + start, _PADDING)
         self._name += data[start:end]
-        self._count_header(start, end)
+        self._count_header_bytes(start, end)
 
-    def _take_value(self, data: bytes, start: int, end: int) -> None:
+    def _append_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
-        self._count_header(start, end)
+        self._count_header_bytes(start, end)
 
-    def _count_header(self, start: int, end: int) -> None:
+    def _count_header_bytes(self, start: int, end: int) -> None:
         self._at = self._before + end
         self._header_size += end - start
         if self._header_size > self._limits.header_size:
@@ -276,7 +277,7 @@ class PartParser:
         self._raw.append((self._name.lower(), self._value.strip(b" \t")))
         self._name = self._value = b""
 
-    def _end_head(self) -> None:
+    def _emit_part_head(self) -> None:
         head = parse_head(self._raw)
         self._parts += 1
         self._files += head.filename is not None
@@ -287,7 +288,7 @@ class PartParser:
         self._in_data = True
         self._events.append(head)
 
-    def _take_data(self, data: bytes, start: int, end: int) -> None:
+    def _emit_part_data(self, data: bytes, start: int, end: int) -> None:
         if data is self._block:  # otherwise the bytes only looked like the start of a boundary
             self._at = self._before + end
         self._events.append(data[start:end])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
 
-from treefold_http._bodies.multipart import Event, boundary_of, part_events
+from treefold_http._bodies.multipart import Event, parse_boundary, parse_multipart_events
 from treefold_http._bodies.part_head import PartHead
 from treefold_http._wire.errors import PayloadTooLarge
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
@@ -35,7 +35,7 @@ class Part:
         self._body = body
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        while chunk := await self._body.next_chunk(self):
+        while chunk := await self._body.read_next_chunk(self):
             yield chunk
 
     async def read(self) -> bytes:
@@ -69,7 +69,7 @@ class _Body:
         self._next: PartHead | None = None
         self._open = True
 
-    async def next_chunk(self, part: Part) -> bytes | None:
+    async def read_next_chunk(self, part: Part) -> bytes | None:
         if part is not self._current:
             raise RuntimeError(
                 f"Part {part.name!r} was skipped and cannot be read any more; read each"
@@ -77,7 +77,7 @@ class _Body:
             )
         return await self._read_event() if self._open else None
 
-    async def next_part(self) -> Part | None:
+    async def read_next_part(self) -> Part | None:
         while self._open:
             await self._read_event()
         if self._next is None:
@@ -106,10 +106,10 @@ async def stream_parts(
 
     Raises:
         UnsupportedMediaType: when the body is no `multipart/form-data`.
-        BadRequest, PayloadTooLarge, MissingExtra: as `part_events`, while iterating.
+        BadRequest, PayloadTooLarge, MissingExtra: as `parse_multipart_events`, while iterating.
     """
-    events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
+    events = parse_multipart_events(parse_boundary(content_type, limits), chunks, limits=limits)
     async with aclosing(events):
         body = _Body(events, limits)
-        while (part := await body.next_part()) is not None:
+        while (part := await body.read_next_part()) is not None:
             yield part

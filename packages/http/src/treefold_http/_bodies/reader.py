@@ -54,7 +54,7 @@ class BodyReader:
     _look: DisconnectProbe | None = field(init=False, default=None)
 
     @property
-    def kept_body(self) -> bytes | None:
+    def buffered_body(self) -> bytes | None:
         """The whole body after `read`; None before."""
         return self._kept
 
@@ -81,10 +81,10 @@ class BodyReader:
                 raise RuntimeError(
                     "stream() already consumed the body; keep its chunks, or call body() first"
                 )
-            self._check_declared()
+            self._check_declared_size()
             self._reading = self.asked = True
             try:
-                body = self._take_body(await self._receive_message())
+                body = self._extract_body_chunk(await self._receive_message())
                 if take is not None:
                     await take(len(body))
                 if not self.complete:  # most bodies come in one message
@@ -115,7 +115,7 @@ class BodyReader:
             return
         if self.has_started:
             raise RuntimeError("The body was already streamed and is not kept; read it once")
-        self._check_declared()
+        self._check_declared_size()
         self.asked = True
         while not self.complete:
             try:
@@ -123,7 +123,7 @@ class BodyReader:
             except asyncio.CancelledError:
                 self.was_awaited = True
                 raise
-            if chunk := self._take_body(message):
+            if chunk := self._extract_body_chunk(message):
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
@@ -134,7 +134,7 @@ class BodyReader:
             return
         look = self._open_probe()
         try:
-            await look.wait_until_over()
+            await look.wait_for_disconnect()
         finally:
             look.cancel_receive()
         self.disconnected = True
@@ -150,10 +150,10 @@ class BodyReader:
         Does not wait for the client.
         """
         if not self.disconnected:
-            self.disconnected = await self._open_probe().is_over()
+            self.disconnected = await self._open_probe().is_disconnected()
         return self.disconnected
 
-    async def stop_looking(self, error: BaseException | None = None) -> None:
+    async def stop_disconnect_probe(self, error: BaseException | None = None) -> None:
         """Cancel the pending `receive` of `is_disconnected`.
 
         Args:
@@ -167,7 +167,7 @@ class BodyReader:
             self._look = DisconnectProbe(self.receive)
         return self._look
 
-    async def next_chunk(self) -> bytes:
+    async def read_next_chunk(self) -> bytes:
         """Return the next part of the body, which may be empty, while it is not `complete`.
 
         Raises:
@@ -177,19 +177,19 @@ class BodyReader:
 
     async def _read_chunk(self) -> bytes:
         try:
-            return self._take_body(await self._receive_message())
+            return self._extract_body_chunk(await self._receive_message())
         except asyncio.CancelledError:
             self.was_awaited = True
             raise
 
     def _receive_message(self) -> Awaitable[Message]:
         if self._look is not None:
-            return self._look.next_message()
+            return self._look.read_next_message()
         if self.disconnected:
             raise ClientDisconnect("The client disconnected before the end of the body")
         return self.receive()
 
-    def _take_body(self, message: Message) -> bytes:
+    def _extract_body_chunk(self, message: Message) -> bytes:
         """The body bytes of a message, added to the size."""
         if message["type"] == "http.disconnect":
             self.disconnected = True
@@ -197,14 +197,14 @@ class BodyReader:
         chunk: bytes = message.get("body", b"")
         self.size += len(chunk)
         if self.size > self.limit:
-            raise self._too_large()
+            raise self._make_size_error()
         if not message.get("more_body", False):
             self.complete = True
         return chunk
 
-    def _check_declared(self) -> None:
+    def _check_declared_size(self) -> None:
         if self.declared is not None and self.declared > self.limit:
-            raise self._too_large()
+            raise self._make_size_error()
 
-    def _too_large(self) -> PayloadTooLarge:
+    def _make_size_error(self) -> PayloadTooLarge:
         return PayloadTooLarge(f"The body must have at most {self.limit} bytes")

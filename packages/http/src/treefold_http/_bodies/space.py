@@ -39,9 +39,9 @@ class _Taken:
     def add_bytes(self, client: str | None, size: int) -> None:
         self.total += size
         if client is not None:
-            self.add_client(client, size)
+            self.add_client_bytes(client, size)
 
-    def add_client(self, client: str, size: int) -> None:
+    def add_client_bytes(self, client: str, size: int) -> None:
         # No call between reading and writing a number: `__del__` may change it during one.
         if client in self.clients:
             self.clients[client] += size
@@ -83,26 +83,26 @@ class FormSpace:
         self._speed = 0.0
         _forms.add(self)
 
-    async def take_disk(self, more: int) -> None:
+    async def reserve_disk(self, more: int) -> None:
         """Reserve bytes on disk.
 
         Raises:
             ServiceUnavailable: without room, or after this form has given way.
         """
-        await self._take_room(more, _disk, self._disk_limit, self._disk_share, kind="disk")
+        await self._reserve_or_evict(more, _disk, self._disk_limit, self._disk_share, kind="disk")
 
-    async def take_memory(self, more: int) -> None:
+    async def reserve_memory(self, more: int) -> None:
         """Reserve bytes of text in memory.
 
         Raises:
-            ServiceUnavailable: as `take_disk`.
+            ServiceUnavailable: as `reserve_disk`.
         """
-        if not self.try_memory(more):
-            await self._take_room(
+        if not self.try_reserve_memory(more):
+            await self._reserve_or_evict(
                 more, _memory, self._memory_limit, self._memory_share, kind="memory"
             )
 
-    def try_memory(self, more: int) -> bool:
+    def try_reserve_memory(self, more: int) -> bool:
         """Reserve bytes of text in memory if they are free; without them no other form gives way.
 
         Raises:
@@ -113,31 +113,31 @@ class FormSpace:
             return True
         with _lock:
             self.require_not_evicted()
-            needed, free = more - self._ahead, self._free_memory()
+            needed, free = more - self._ahead, self._compute_free_memory()
             if needed > free:
                 return False
             ahead = min(self.memory, AHEAD)
             self._ahead = ahead if needed + ahead <= free else 0
             size = needed + self._ahead
-            self._count_bytes(size)
+            self._count_recent_bytes(size)
             _memory.add_bytes(self._client, size)
             self.memory += size
             return True
 
-    def _free_memory(self) -> int:
+    def _compute_free_memory(self) -> int:
         free = self._memory_limit - _memory.total
         if self._client is None:
             return free
         return min(free, self._memory_share - _memory.clients.get(self._client, 0))
 
-    def _count_bytes(self, more: int) -> None:
+    def _count_recent_bytes(self, more: int) -> None:
         now = monotonic()
         if now - self._since >= WINDOW:
             self._speed = self._recent / (now - self._since)
             self._since, self._recent = now, 0
         self._recent += more
 
-    def give_back(self, *, disk: int = 0, memory: int = 0) -> None:
+    def release_space(self, *, disk: int = 0, memory: int = 0) -> None:
         """Return room that is no longer used."""
         with _lock:
             disk, memory = min(disk, self.disk), min(memory, self.memory)
@@ -149,7 +149,7 @@ class FormSpace:
     def close(self) -> None:
         """Return everything; called at the end of the request."""
         if self.disk or self.memory:
-            self.give_back(disk=self.disk, memory=self.memory)
+            self.release_space(disk=self.disk, memory=self.memory)
 
     __del__ = close
 
@@ -164,13 +164,13 @@ class FormSpace:
                 "This form arrived too slowly, and others needed its room"
             )
 
-    async def _take_room(
+    async def _reserve_or_evict(
         self, more: int, taken: _Taken, limit: int, share: int, *, kind: str
     ) -> None:
         slow: list[FormSpace] = []
         with _lock:
             self.require_not_evicted()
-            self._count_bytes(more)
+            self._count_recent_bytes(more)
             if self._client is not None and taken.clients.get(self._client, 0) + more > share:
                 raise _make_unavailable_error("Too many forms of this client at the same time")
             while taken.total + more > limit:

@@ -58,7 +58,7 @@ class Spool:
         """
         more = sum(map(len, chunks))
         if self._space is not None:
-            await self._space.take_disk(more)
+            await self._space.reserve_disk(more)
         self._reserve_bytes(more, disk)
         await run_on_disk(self._write_chunks, chunks)
 
@@ -110,7 +110,7 @@ class Spool:
                     self._file.close()
                 _remove_directory(self._directory)
             if self._space is not None:
-                self._space.give_back(disk=self.size)
+                self._space.release_space(disk=self.size)
             self.size = 0
 
 

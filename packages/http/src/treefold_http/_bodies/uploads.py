@@ -15,7 +15,7 @@ from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.spool import Spool, close_spools
 from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.datastructures import Headers
-from treefold_http._wire.file_names import safe_name
+from treefold_http._wire.file_names import sanitize_filename
 from treefold_http._wire.limits import Limits
 
 CHUNK = 64 * 1024
@@ -156,7 +156,7 @@ class UploadFile:
         """Write pieces to disk; `size` bytes before the last of them were reserved in memory."""
         if self._spool is None:
             self._spool = Spool(space)
-            space.give_back(memory=size)
+            space.release_space(memory=size)
         await self._spool.append_chunks(held, disk=limits.disk)
 
 
@@ -168,7 +168,7 @@ async def close_uploads(uploads: Iterable[UploadFile]) -> None:
 
 def _choose_destination(path: str | os.PathLike[str], filename: str) -> Path:
     if os.path.isdir(path):
-        return Path(path, safe_name(filename))
+        return Path(path, sanitize_filename(filename))
     if os.fspath(path).endswith(("/", os.sep)):
         raise NotADirectoryError(
             f"The folder of an upload must exist, got {os.fspath(path)!r}; create it first"

@@ -17,8 +17,8 @@ from treefold_http._responses.response import Response
 from treefold_http._wire.asgi import ASGIApp, Message, RawHeaders, Send
 from treefold_http._wire.errors import HTTPError
 from treefold_http.openapi._info import read_info
-from treefold_http.openapi._paths import place_of
-from treefold_http.openapi._serving import warn_of_own_route
+from treefold_http.openapi._paths import build_place
+from treefold_http.openapi._serving import warn_of_hidden_docs
 from treefold_logging import keep_tail
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _KEY = "docs"
 def serve_docs(app: Host) -> None:
     """Serve the docs of an application below its own routes and mounts."""
     app.mounts.add_built_in(PREFIX, Docs(app))
-    warn_of_own_route(app, PREFIX)
+    warn_of_hidden_docs(app, PREFIX)
 
 
 class Docs:
@@ -54,7 +54,7 @@ class Docs:
         app = self._app
         kept = app.project.kept
         if _KEY not in kept:  # in a thread, since it reads files
-            kept[_KEY] = await app.in_thread(_make_docs_app, app)
+            kept[_KEY] = await app.run_in_thread(_make_docs_app, app)
         below = "".join(f"/{segment}" for segment in path_segments)
         if not below and request.raw_path.endswith(b"/"):
             below = "/"
@@ -94,7 +94,8 @@ def _build_site_view(app: Host) -> SiteView:
     return SiteView(
         root="Api",
         files=[
-            SourceFile(route.method, place_of(route).path, route.file) for route in app.table.routes
+            SourceFile(route.method, build_place(route).path, route.file)
+            for route in app.table.routes
         ],
         skipped=[SkippedFile(each.file, each.reason) for each in report.skipped],
         broken=[BrokenFile(each.file, each.error, each.traceback) for each in report.broken],

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 from treefold_http._extensions.calls import readiness
 from treefold_http._project.plans import Plan
 from treefold_http._responses.response import Response
-from treefold_http._runtime.current_application import running_applications
-from treefold_http._serving.mounted_app import mounted_apps
-from treefold_http._wire.errors import check_reads
+from treefold_http._runtime.current_application import list_running_applications
+from treefold_http._serving.mounted_app import list_mounted_apps
+from treefold_http._wire.errors import require_read_method
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class Health:
         }
 
     async def _answer_livez(self, request: Request) -> Response:
-        check_reads(request.method, "A probe supports GET and HEAD only")
+        require_read_method(request.method, "A probe supports GET and HEAD only")
         return _build_probe_response({"status": "alive"})
 
     async def _answer_readyz(self, request: Request) -> Response:
-        check_reads(request.method, "A probe supports GET and HEAD only")
+        require_read_method(request.method, "A probe supports GET and HEAD only")
         if self._app.stopping.is_set():
             return _build_probe_response({"status": "stopping"}, 503)
         if failed := await self._read_failed_parts():
@@ -67,7 +67,7 @@ class Health:
 
     async def _refresh_failed_parts(self) -> list[str]:
         try:
-            failed = await _failed_parts(self._app)
+            failed = await _collect_failed_parts(self._app)
         finally:
             self._asking = None
         if failed != self._failed:
@@ -79,26 +79,26 @@ class Health:
         return failed
 
 
-async def _failed_parts(app: Host) -> list[str]:
+async def _collect_failed_parts(app: Host) -> list[str]:
     """Return the names of the parts that are not ready, such as `database default`."""
-    found = await asyncio.gather(*map(_failed_parts_of_one, _with_mounted(app)))
+    found = await asyncio.gather(*map(_find_failed_parts_in_app, _list_app_and_mounted(app)))
     return list(dict.fromkeys(name for failed in found for name in failed))
 
 
-def _with_mounted(app: Host) -> list[Runtime]:
+def _list_app_and_mounted(app: Host) -> list[Runtime]:
     """Return an application and those of this framework that it serves below a prefix."""
     found: list[Runtime] = [app]
     for outer in found:  # which grows
-        mounted = [target.app for target in mounted_apps(cast("Host", outer))]
-        found += [inner for inner in running_applications() if inner in mounted]
+        mounted = [target.app for target in list_mounted_apps(cast("Host", outer))]
+        found += [inner for inner in list_running_applications() if inner in mounted]
     return found
 
 
-async def _failed_parts_of_one(app: Runtime) -> list[str]:
-    from treefold_http._redis import used_redis
+async def _find_failed_parts_in_app(app: Runtime) -> list[str]:
+    from treefold_http._redis import list_used_redis_clients
 
     answers = asyncio.gather(
-        *map(_responds_to_ping, used_redis(app))
+        *map(_responds_to_ping, list_used_redis_clients(app))
     )  # concurrent with the other checks
     checks = await readiness(app, timeout=LIMIT)
     failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]

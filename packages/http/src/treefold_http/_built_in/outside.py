@@ -67,7 +67,7 @@ def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Out
         name = target.name
     elif isinstance(target, StaticFiles):
         below = found.segments[found.depth :]
-        status = _status_of_read(method, is_there=target.holds(app.root, below))
+        status = _compute_read_status(method, is_there=target.has_file(app.root, below))
     return Outside(prefix, f"the mount {prefix} ({name})", status)
 
 
@@ -92,10 +92,10 @@ def built_in_at(
     if first in _FOLDERS_OF_DOCUMENTS and name not in documents:
         return Outside(first, text, 404)
     is_there = first != "/docs" or is_whole or name in _BELOW_DOCS or name.startswith("assets/")
-    return Outside(first, text, _status_of_read(method, is_there=is_there))
+    return Outside(first, text, _compute_read_status(method, is_there=is_there))
 
 
-def _status_of_read(method: str, *, is_there: bool) -> int:
+def _compute_read_status(method: str, *, is_there: bool) -> int:
     if method not in ("GET", "HEAD"):
         return 405
     return 200 if is_there else 404

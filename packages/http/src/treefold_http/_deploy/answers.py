@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Collection, Iterator
 from inspect import Parameter
 
-from treefold_http._deploy.deployment import Deployment, ServedRoute, plain_name
+from treefold_http._deploy.deployment import Deployment, ServedRoute, normalize_name
 from treefold_http._deploy.finding import SEVERE, Finding, Kind
-from treefold_http._deploy.members import members_in
+from treefold_http._deploy.members import walk_members
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError
-from treefold_http._types.read import annotation_of, read
+from treefold_http._types.read import read, resolve_annotation
 
 SECRET = Kind(
     "response-secret",
@@ -31,15 +31,19 @@ def check_answers(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets in response models and return annotations."""
     for served in deployment.loaded_routes:
         words = _WHOLE if served.route.method == "POST" else _WHOLE | _SHOWN_ONCE
-        names = [name for node in _answer_types(served) for name in _secret_members(node, words)]
+        names = [
+            name
+            for node in _yield_response_types(served)
+            for name in _find_secret_members(node, words)
+        ]
         for name in dict.fromkeys(names):
             text = f"the answer of {served.display_name} has the member {name!r}"
-            yield SECRET.at(
+            yield SECRET.make_finding(
                 served.file_path, text, f"response_model = ...  # a type without {name}"
             )
 
 
-def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
+def _yield_response_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
     if served.contract.outputs:
         yield from (output.type for output in served.contract.outputs)
         return
@@ -47,14 +51,14 @@ def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
     try:
         annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
         parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
-        yield read(annotation_of(parameter, handler))
+        yield read(resolve_annotation(parameter, handler))
     except (InjectionError, NameError):  # a name that is imported for the type checker only
         return
 
 
-def _secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterator[str]:
-    for member in members_in(node):
-        name = plain_name(member.written_as)
+def _find_secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterator[str]:
+    for member in walk_members(node):
+        name = normalize_name(member.written_as)
         is_secret = name in words or any(part in name for part in _PARTS)
         if member.is_output and is_secret and _is_text(member.type):
             yield member.written_as
@@ -62,7 +66,7 @@ def _secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterator[str
 
 def _is_text(node: tree.TypeNode) -> bool:
     """Return True if a value may be the secret itself; a flag or a date is not."""
-    kinds = {each.bare_annotation for each in tree.options_of(node)} - {type(None), None}
+    kinds = {each.bare_annotation for each in tree.list_union_options(node)} - {type(None), None}
     dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]
     return not kinds <= {bool} and not dates
 

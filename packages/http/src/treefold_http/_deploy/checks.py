@@ -98,5 +98,7 @@ def _find_unused_silenced(deployment: Deployment, names: set[str]) -> Iterator[F
     for name in sorted(names):
         is_known = name.partition(" ")[0] in known
         why = "which is not found" if is_known else "which is the id of no finding"
-        file = deployment.sources.file_of("silenced", name)
-        yield STALE.at(file, f"silenced has {name!r}, {why}", f"[silenced]  # without {name!r}")
+        file = deployment.sources.find_setting_file("silenced", name)
+        yield STALE.make_finding(
+            file, f"silenced has {name!r}, {why}", f"[silenced]  # without {name!r}"
+        )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, inner_entry
+from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, unwrap_scoped_entry
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
 from treefold_http._deploy.sessions import is_plain_origin
 from treefold_http.middleware._cors import CORS
@@ -98,26 +98,26 @@ class _PlacedEntry:
 
 def check_cors(deployment: Deployment) -> Iterator[Finding]:
     """Find origins that may read too much, and settings that browsers refuse or ignore."""
-    placed = [_place_entry(entry) for entry in deployment.listed_middleware]
-    hosts = [host for p in _of_kind(placed, TrustedHosts) for host in p.entry.allowed]
+    placed = [_pair_with_prefix(entry) for entry in deployment.listed_middleware]
+    hosts = [host for p in _filter_by_type(placed, TrustedHosts) for host in p.entry.allowed]
     for number, one in enumerate(placed):
         if not isinstance(one.entry, CORS):
             continue
         yield from _check_readers(one.entry, deployment, hosts)
         yield from _check_preflight(one.entry, deployment)
-        yield from _check_overlap(one, _of_kind(placed[number + 1 :], CORS))
-        if any(one.shares_routes(limit) for limit in _of_kind(placed[:number], RateLimit)):
+        yield from _check_overlap(one, _filter_by_type(placed[number + 1 :], CORS))
+        if any(one.shares_routes(limit) for limit in _filter_by_type(placed[:number], RateLimit)):
             text = "RateLimit comes before CORS: pages cannot read its 429"
-            yield LATE.at(MIDDLEWARE, text, "middlewares = [CORS(...), RateLimit(...)]")
+            yield LATE.make_finding(MIDDLEWARE, text, "middlewares = [CORS(...), RateLimit(...)]")
         if one.entry.has_credentials:
             yield from _check_sessions(one, placed, hosts)
 
 
-def _place_entry(entry: Any) -> _PlacedEntry:
-    return _PlacedEntry(inner_entry(entry), getattr(entry, "prefix", ()))
+def _pair_with_prefix(entry: Any) -> _PlacedEntry:
+    return _PlacedEntry(unwrap_scoped_entry(entry), getattr(entry, "prefix", ()))
 
 
-def _of_kind(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedEntry]:
+def _filter_by_type(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedEntry]:
     return [one for one in placed if isinstance(one.entry, kind)]
 
 
@@ -133,15 +133,17 @@ def _check_readers(entry: CORS, deployment: Deployment, hosts: Sequence[str]) ->
                 else "it is for a network"
             )
             text = f"CORS(['*']) lets pages of every site read answers, and {why}"
-            yield INTERNAL.at(MIDDLEWARE, text, "CORS(['https://app.example.com'])")
+            yield INTERNAL.make_finding(MIDDLEWARE, text, "CORS(['https://app.example.com'])")
     if entry.pattern is not None and entry.has_credentials:
-        foreign = next(filter(entry.allows, _foreign_origins(entry.pattern.pattern, hosts)), None)
+        foreign = next(
+            filter(entry.allows, _generate_attacker_origins(entry.pattern.pattern, hosts)), None
+        )
         if foreign is not None:
             text = f"allow_origin_pattern={entry.pattern.pattern!r} matches {foreign!r}"
-            yield PATTERN.at(MIDDLEWARE, text, "CORS(['https://*.example.com'], ...)")
+            yield PATTERN.make_finding(MIDDLEWARE, text, "CORS(['https://*.example.com'], ...)")
 
 
-def _foreign_origins(pattern: str, hosts: Sequence[str]) -> Iterator[str]:
+def _generate_attacker_origins(pattern: str, hosts: Sequence[str]) -> Iterator[str]:
     """Yield origins of other people that a careless pattern matches.
 
     For `https://.*example\\.com`: `https://evil.attacker.example`, then `https://evilexample.com`,
@@ -150,12 +152,12 @@ def _foreign_origins(pattern: str, hosts: Sequence[str]) -> Iterator[str]:
     yield "https://evil.attacker.example"
     yield from (f"https://{host}.attacker.example" for host in hosts)
     if re.search(r"(?<!\\)[.\]][*+]\??(?=\w)", pattern):
-        yield _fill_pattern(pattern)
+        yield _build_matching_origin(pattern)
     if re.search(r"(?<!\\)\.(?![*+?{])", pattern):
-        yield _fill_pattern(pattern)
+        yield _build_matching_origin(pattern)
 
 
-def _fill_pattern(pattern: str) -> str:
+def _build_matching_origin(pattern: str) -> str:
     text = re.sub(r"\\?\^|\\A|\\Z|\$", "", pattern)
     text = re.sub(r"(?<!\\)(?:\.|\[[^\]]*\])[*+]\??", "evil", text)
     text = re.sub(r"(?<!\\)\.", "x", text)
@@ -167,7 +169,9 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
     for name in entry.methods or ():
         if name != name.upper():
             text = f"CORS(allow_methods=[{name!r}]) allows nothing: methods are in capitals"
-            yield METHOD.at(MIDDLEWARE, text, f"CORS(allow_methods=[{name.upper()!r}], ...)")
+            yield METHOD.make_finding(
+                MIDDLEWARE, text, f"CORS(allow_methods=[{name.upper()!r}], ...)"
+            )
     headers = {name.lower() for name in entry.headers}
     shared = [each for each in deployment.loaded_routes if entry in each.entries]
     needed = {"Content-Type": ("JSON", any(each.route.method in _WITH_BODY for each in shared))}
@@ -177,7 +181,7 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
             shown = f"CORS(allow_headers={list(entry.headers)!r})"
             text = f"{shown} leaves {name} out: pages cannot send {sent}"
             write = f"CORS(allow_headers={[*entry.headers, name]!r}, ...)"
-            yield HEADER.at(MIDDLEWARE, text, write)
+            yield HEADER.make_finding(MIDDLEWARE, text, write)
 
 
 def _takes_token(contract: Any) -> bool:
@@ -194,16 +198,18 @@ def _check_overlap(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator
                 where = f"below /{'/'.join(below)}" if below else "for every route"
                 shown = repr(origin) if named else "every origin"
                 text = f"two CORS entries allow {shown} {where}: browsers refuse such answers"
-                yield TWICE.at(MIDDLEWARE, text, "CORS(...)  # one of them for each route")
+                yield TWICE.make_finding(
+                    MIDDLEWARE, text, "CORS(...)  # one of them for each route"
+                )
                 break
 
 
 def _check_sessions(
     one: _PlacedEntry, placed: Sequence[_PlacedEntry], hosts: Sequence[str]
 ) -> Iterator[Finding]:
-    for session in filter(one.shares_routes, _of_kind(placed, Sessions)):
+    for session in filter(one.shares_routes, _filter_by_type(placed, Sessions)):
         own = [host for host in (*hosts, session.entry.cookie.domain) if host]
-        guards = [guard.entry for guard in _of_kind(placed, CSRF)] or [session.entry.guard]
+        guards = [guard.entry for guard in _filter_by_type(placed, CSRF)] or [session.entry.guard]
         trusted = None if guards[0] is None else guards[0].trusted
         for origin in one.entry.origins:
             yield from _check_session(origin, session.entry, own, trusted)
@@ -220,26 +226,26 @@ def _check_session(
     samesite = sessions.cookie.samesite
     if is_plain_origin(origin):
         text = f"CORS allows credentials for {origin!r}, whose pages are sent without TLS"
-        yield PLAIN.at(MIDDLEWARE, text, f"CORS(['https://{parts.netloc}'], ...)")
+        yield PLAIN.make_finding(MIDDLEWARE, text, f"CORS(['https://{parts.netloc}'], ...)")
     elif own and samesite != "none" and all(_are_two_sites(host, each) for each in own):
         text = f"CORS allows credentials for {origin!r}, which is another site than {own[0]!r}"
         text += f": its pages have no session, whose cookie is SameSite={samesite.capitalize()}"
-        yield SITE.at(
+        yield SITE.make_finding(
             MIDDLEWARE, text, "Sessions(samesite='none')  # or serve both below one domain"
         )
     if trusted is not None and origin not in trusted:
         text = f"CORS allows credentials for {origin!r}, which CSRF does not trust"
         text += f": {', '.join(sorted(CHANGING))} with a session are 403"
         named = "..." if "*" in origin else repr(origin)
-        yield UNTRUSTED.at(MIDDLEWARE, text, f"Sessions(trusted_origins=[{named}])")
+        yield UNTRUSTED.make_finding(MIDDLEWARE, text, f"Sessions(trusted_origins=[{named}])")
 
 
 def _are_two_sites(one: str, other: str) -> bool:
-    first, second = (_site_of(host) for host in (one, other))
+    first, second = (_extract_site_labels(host) for host in (one, other))
     return first != second
 
 
-def _site_of(host: str) -> list[str]:
+def _extract_site_labels(host: str) -> list[str]:
     name = host.removeprefix("*.").lower().removesuffix(".")
     if not name.startswith("["):
         name = name.partition(":")[0]

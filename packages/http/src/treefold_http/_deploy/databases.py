@@ -59,16 +59,18 @@ def check_databases(deployment: Deployment) -> Iterator[Finding]:
         parts = _split_url(url)
         if parts is None or parts.scheme not in _POSTGRES:
             continue
-        file = sources.file_of("databases", alias)
+        file = sources.find_setting_file("databases", alias)
         mode = dict(parse_qsl(parts.query)).get("sslmode", "")
         if mode in _WITHOUT_TLS and _is_remote(parts):
             text = f"database {alias!r} at {parts.hostname} has sslmode={mode}"
-            yield PLAIN.at(file, text, f'{alias} = "...?sslmode=verify-full"')
+            yield PLAIN.make_finding(file, text, f'{alias} = "...?sslmode=verify-full"')
         password = unquote(parts.password or "")
         names = {unquote(parts.username or "").lower(), (parts.path or "/")[1:].lower()}
         if password and (password.lower() in names or is_common(password)):
             text = f"the password of database {alias!r} is a common one, or its name"
-            yield PASSWORD.at(file, text, "ALTER ROLE ... PASSWORD '...'  # a long, random one")
+            yield PASSWORD.make_finding(
+                file, text, "ALTER ROLE ... PASSWORD '...'  # a long, random one"
+            )
     yield from _check_tests(deployment)
     urls = {("redis_url", ""): settings.redis_url or ""}
     urls |= {("caches", alias): url for alias, url in settings.caches.items()}
@@ -81,8 +83,10 @@ def _check_tests(deployment: Deployment) -> Iterator[Finding]:
     for alias, url in settings.test_databases.items():
         if (same := serving.get(_locate_database(url))) is not None:
             text = f"tests use {alias!r} of test.databases, which is the database {same!r}"
-            file = deployment.sources.file_of("test_databases", alias)
-            yield TESTS.at(file, text, "[test.databases]  # leave it out: tests make their own")
+            file = deployment.sources.find_setting_file("test_databases", alias)
+            yield TESTS.make_finding(
+                file, text, "[test.databases]  # leave it out: tests make their own"
+            )
 
 
 def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
@@ -90,14 +94,16 @@ def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) ->
         parts = _split_url(url)
         if parts is None or parts.scheme not in ("redis", "rediss") or not _is_remote(parts):
             continue
-        file = deployment.sources.file_of(setting, alias or None)
+        file = deployment.sources.find_setting_file(setting, alias or None)
         shown = f"{setting}.{alias}".rstrip(".")
         if parts.scheme == "redis":
             text = f"{shown} is at {parts.hostname}, over redis://"
-            yield REDIS_PLAIN.at(file, text, f'{shown} = "rediss://..."')
+            yield REDIS_PLAIN.make_finding(file, text, f'{shown} = "rediss://..."')
         if not parts.password:
             text = f"{shown} is at {parts.hostname}, without a password"
-            yield REDIS_OPEN.at(file, text, f'{shown} = "rediss://:password@{parts.hostname}"')
+            yield REDIS_OPEN.make_finding(
+                file, text, f'{shown} = "rediss://:password@{parts.hostname}"'
+            )
 
 
 def _split_url(url: str) -> SplitResult | None:

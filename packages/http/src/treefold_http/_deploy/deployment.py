@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._deploy.members import members_in
-from treefold_http._deploy.reach import Reach, reach_of
+from treefold_http._deploy.members import walk_members
+from treefold_http._deploy.reach import Reach, compute_network_reach
 from treefold_http._deploy.references import ReferenceReader, References
 from treefold_http._deploy.sources import SettingSources
 from treefold_http._injection.contract import Shared
-from treefold_http._injection.secured import security_of
+from treefold_http._injection.secured import read_security
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import entries_for
+from treefold_http._project.middleware_chain import select_route_entries
 from treefold_http._wire.errors import Forbidden, HTTPError, TooManyRequests, Unauthorized
 from treefold_http.auth._login import login, logout
 from treefold_http.auth._passwords import (
@@ -96,7 +96,7 @@ class ServedRoute:
     @cached_property
     def needs_credentials(self) -> bool:
         """True if its contract requires credentials that were given out before."""
-        own = [one for entry in self.entries for one in security_of(entry)]
+        own = [one for entry in self.entries for one in read_security(entry)]
         return any(not one.optional for one in (*self.contract.security, *own))
 
     @cached_property
@@ -109,8 +109,8 @@ class ServedRoute:
         """The names that a client sends, the fields of bodies too, in letters and digits."""
         names = {one.name for one in self.client_inputs}
         for one in self.contract.inputs:
-            names |= {m.read_as or m.name for m in members_in(one.type) if m.is_input}
-        return {plain_name(name) for name in names}
+            names |= {m.read_as or m.name for m in walk_members(one.type) if m.is_input}
+        return {normalize_name(name) for name in names}
 
     @cached_property
     def is_login(self) -> bool:
@@ -141,7 +141,7 @@ class ServedRoute:
     @cached_property
     def is_limited(self) -> bool:
         """True if a limit of the framework or of the project counts its clients."""
-        own = [each for each in self.entries if not _is_ours(each)]
+        own = [each for each in self.entries if not _is_framework_object(each)]
         found = self.reader.read([*own, *self.called_functions])
         return (
             bool(self.rate_limits) or found.includes_any(TooManyRequests) or 429 in found.constants
@@ -187,42 +187,42 @@ class Deployment:
     @cached_property
     def loaded_routes(self) -> Sequence[ServedRoute]:
         """The routes whose files could be loaded."""
-        return list(self._served_routes()) if self.is_booted else ()
+        return list(self._build_served_routes()) if self.is_booted else ()
 
     @cached_property
     def middleware_entries(self) -> Sequence[Any]:
         """All entries of middleware, without `under`: those of `Middleware/`, then of modules."""
         own = [entry for served in self.loaded_routes for entry in served.module.middlewares]
-        found = [inner_entry(each) for each in (*self.listed_middleware, *own)]
+        found = [unwrap_scoped_entry(each) for each in (*self.listed_middleware, *own)]
         return list({id(each): each for each in found}.values())
 
     @cached_property
     def network_reach(self) -> Reach:
         """From where requests come."""
-        return reach_of(self.settings, self.middleware_entries)
+        return compute_network_reach(self.settings, self.middleware_entries)
 
     @cached_property
     def outside_middleware(self) -> Sequence[Any]:
         """The middleware of what is no route: mounts, documents, 404."""
-        return entries_for(None, self.listed_middleware)
+        return select_route_entries(None, self.listed_middleware)
 
-    def file_of_entry(self, entry: Any) -> str:
+    def find_entry_file(self, entry: Any) -> str:
         """Return the file that lists an entry."""
         for served in self.loaded_routes:
-            if any(inner_entry(each) is entry for each in served.module.middlewares):
+            if any(unwrap_scoped_entry(each) is entry for each in served.module.middlewares):
                 return served.file_path
         return MIDDLEWARE
 
-    def _served_routes(self) -> Iterator[ServedRoute]:
+    def _build_served_routes(self) -> Iterator[ServedRoute]:
         project = self.host.project
         for route, module in project.modules.items():
             if isinstance(module, HandlerModule):
-                entries = entries_for(route, [*project.listed, *module.middlewares])
+                entries = select_route_entries(route, [*project.listed, *module.middlewares])
                 contract = project.plans[route].contract
                 yield ServedRoute(route, module, contract, entries, self.reader)
 
 
-def inner_entry(entry: Any) -> Any:
+def unwrap_scoped_entry(entry: Any) -> Any:
     """Return the middleware of an entry, without `under` and other scopes."""
     while hasattr(entry, "entry"):
         entry = entry.entry
@@ -231,17 +231,17 @@ def inner_entry(entry: Any) -> Any:
 
 def is_guard(entry: Any, reader: ReferenceReader) -> bool:
     """Return True for a middleware that refuses clients for who they are."""
-    if isinstance(entry, IPAllowlist) or any(not one.optional for one in security_of(entry)):
+    if isinstance(entry, IPAllowlist) or any(not one.optional for one in read_security(entry)):
         return True
-    return not _is_ours(entry) and _raises_refusal(reader.read([entry]))
+    return not _is_framework_object(entry) and _raises_refusal(reader.read([entry]))
 
 
-def plain_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in small letters and digits: `passWord`, `pass_word` and `password` are one."""
     return "".join(each for each in name.casefold() if each.isalnum())
 
 
-def _is_ours(entry: Any) -> bool:
+def _is_framework_object(entry: Any) -> bool:
     return type(entry).__module__.startswith(_OURS)
 
 

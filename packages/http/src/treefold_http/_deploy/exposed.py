@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from treefold_http._deploy.deployment import Deployment, inner_entry, is_guard
+from treefold_http._deploy.deployment import Deployment, is_guard, unwrap_scoped_entry
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
 from treefold_http._deploy.reach import is_wide, networks_contain
 from treefold_http._responses.static import StaticFiles
@@ -69,12 +69,12 @@ def check_exposed(deployment: Deployment) -> Iterator[Finding]:
     settings, sources = deployment.settings, deployment.sources
     if SPELLINGS.get(deployment.environment.get("TREEFOLD_DEV", "").strip().lower(), False):
         text = "TREEFOLD_DEV is set, and servers such as uvicorn then run in development mode"
-        yield DEVELOPMENT.at("environment", text, "unset TREEFOLD_DEV")
+        yield DEVELOPMENT.make_finding("environment", text, "unset TREEFOLD_DEV")
     for path in _DOCUMENTS if settings.docs else ():
         if _is_guarded(deployment, path):
             continue
         text = f"the setting docs is on, and nothing guards /{path}"
-        yield DOCS.at(sources.file_of("docs"), text, "docs = false")
+        yield DOCS.make_finding(sources.find_setting_file("docs"), text, "docs = false")
         break
     yield from _check_metrics(deployment)
     yield from _check_files(deployment)
@@ -86,7 +86,7 @@ def _is_guarded(deployment: Deployment, path: str) -> bool:
     below = [
         each for each in deployment.listed_middleware if getattr(each, "prefix", None) == (path,)
     ]
-    chain = [*deployment.outside_middleware, *map(inner_entry, below)]
+    chain = [*deployment.outside_middleware, *map(unwrap_scoped_entry, below)]
     return any(is_guard(entry, deployment.reader) for entry in chain)
 
 
@@ -95,14 +95,14 @@ def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
     for entry in deployment.middleware_entries:
         if not isinstance(entry, Metrics) or entry.page is None:
             continue
-        file = deployment.file_of_entry(entry)
+        file = deployment.find_entry_file(entry)
         if is_wide(entry.allowed):
             text = f"{entry.page} may be read from most addresses"
-            yield METRICS.at(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
+            yield METRICS.make_finding(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
         elif reach.peer and not reach.trusts_peer and networks_contain(entry.allowed, reach.peer):
             text = f"{entry.page} may be read from {reach.peer!r}, which is the proxy's address"
             write = f"ProxyHeaders([{reach.peer!r}])  # first in the list, before Metrics"
-            yield METRICS.at(file, text, write)
+            yield METRICS.make_finding(file, text, write)
 
 
 def _check_files(deployment: Deployment) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def _check_files(deployment: Deployment) -> Iterator[Finding]:
             if _is_private(path, folder):
                 name = f"{target.directory.as_posix()}/{path.relative_to(folder).as_posix()}"
                 text = f"{name} lies in a folder of public files"
-                yield FILES.at(
+                yield FILES.make_finding(
                     name, text, f"mv {name!r} .  # out of {target.directory.as_posix()}/"
                 )
                 break
@@ -144,8 +144,8 @@ def _check_databases(deployment: Deployment, folder: Path, shown: str) -> Iterat
         is_new = not inside.exists() and inside.is_relative_to(folder.resolve())
         if scheme == "sqlite" and place and is_new:
             text = f"database {alias!r} is written into {shown}/, a folder of public files"
-            file = deployment.sources.file_of("databases", alias)
-            yield FILES.at(file, text, f'{alias} = "sqlite:///{path.name}"')
+            file = deployment.sources.find_setting_file("databases", alias)
+            yield FILES.make_finding(file, text, f'{alias} = "sqlite:///{path.name}"')
 
 
 def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
@@ -154,11 +154,15 @@ def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
     if settings.max_body * number > _MOST_MEMORY:
         gib = settings.max_body * number // _GIB
         text = f"{number} bodies of {settings.max_body} bytes are {gib} GiB in each process"
-        yield MEMORY.at(deployment.sources.file_of("max_body"), text, "max_body = 1048576")
+        yield MEMORY.make_finding(
+            deployment.sources.find_setting_file("max_body"), text, "max_body = 1048576"
+        )
     for served in deployment.loaded_routes:
         size = served.module.max_body
         if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_limited:
             text = (
                 f"{served.display_name} takes {size // 1024**2} MiB from anybody, without a limit"
             )
-            yield UPLOAD.at(served.file_path, text, 'middlewares = [RateLimit("10/hour")]')
+            yield UPLOAD.make_finding(
+                served.file_path, text, 'middlewares = [RateLimit("10/hour")]'
+            )

@@ -32,7 +32,7 @@ class Kind:
     title: str
     attack: str
 
-    def at(self, file: str, text: str, write: str) -> Finding:
+    def make_finding(self, file: str, text: str, write: str) -> Finding:
         """Return a finding of this kind; arguments as the attributes of `Finding`."""
         return Finding(self, file, text, write)
 

@@ -48,11 +48,15 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
         *hidden, serves = duplicate.files
         shown = f"{duplicate.method} {duplicate.url}"
         text = f"{shown} is served by Api/{serves}, never by Api/{hidden[0]}"
-        yield TWICE.at(f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one")
-    open_routes = {**_lost_in_version(deployment), **_open_siblings(deployment)}
+        yield TWICE.make_finding(
+            f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one"
+        )
+    open_routes = {**_find_unguarded_versions(deployment), **_find_unguarded_siblings(deployment)}
     for served, (kind, why) in open_routes.items():
         text = f"{served.display_name} has no guard; {why}"
-        yield kind.at(served.file_path, text, "async def handler(user: User = Depends(signed_in)):")
+        yield kind.make_finding(
+            served.file_path, text, "async def handler(user: User = Depends(signed_in)):"
+        )
     yield from _check_caches(deployment)
 
 
@@ -64,7 +68,7 @@ def _select_guardable_routes(deployment: Deployment) -> list[ServedRoute]:
     ]
 
 
-def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
+def _find_unguarded_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
     found: dict[ServedRoute, tuple[Kind, str]] = {}
     by_template: dict[str, list[ServedRoute]] = defaultdict(list)
     for served in _select_guardable_routes(deployment):
@@ -90,7 +94,7 @@ def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]
     return found
 
 
-def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
+def _find_unguarded_versions(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
     found: dict[ServedRoute, tuple[Kind, str]] = {}
     versions: dict[tuple[str, str], list[ServedRoute]] = defaultdict(list)
     for served in _select_guardable_routes(deployment):
@@ -121,4 +125,4 @@ def _check_caches(deployment: Deployment) -> Iterator[Finding]:
                 name = getattr(later[0], "__name__", type(later[0]).__name__)
                 text = f"cached comes before {name} for {served.display_name}"
                 write = f"middlewares = [{name}, cached(...)]"
-                yield CACHED.at(deployment.file_of_entry(entry), text, write)
+                yield CACHED.make_finding(deployment.find_entry_file(entry), text, write)

@@ -44,10 +44,10 @@ def check_headers(deployment: Deployment) -> Iterator[Finding]:
     if bare:
         more = f" and {len(bare) - 1} more routes" if bare[1:] else ""
         text = f"{bare[0]}{more} answer without security headers"
-        yield NONE.at(MIDDLEWARE, text, "SecurityHeaders()")
+        yield NONE.make_finding(MIDDLEWARE, text, "SecurityHeaders()")
     for entry in deployment.middleware_entries:
         if isinstance(entry, SecurityHeaders):
-            yield from _check_fields(entry, deployment.file_of_entry(entry))
+            yield from _check_fields(entry, deployment.find_entry_file(entry))
 
 
 def _check_fields(entry: SecurityHeaders, file: str) -> Iterator[Finding]:
@@ -55,14 +55,14 @@ def _check_fields(entry: SecurityHeaders, file: str) -> Iterator[Finding]:
     directives = dict(_parse_directives(policy))
     if "x-frame-options" not in entry.fields and "frame-ancestors" not in directives:
         text = "SecurityHeaders sends neither X-Frame-Options nor frame-ancestors"
-        yield FRAMES.at(file, text, 'SecurityHeaders(frame_options="DENY")')
+        yield FRAMES.make_finding(file, text, 'SecurityHeaders(frame_options="DENY")')
     scripts = directives.get("script-src", directives.get("default-src", []))
     loose = [each for each in scripts if each in ("*", "'unsafe-inline'", "http:", "https:")]
     if loose and not any(each.startswith(("'nonce-", "'sha")) for each in scripts):
         text = f"the Content-Security-Policy allows {loose[0]} for scripts"
         policy = "default-src 'self'; frame-ancestors 'none'"
         write = f'SecurityHeaders(content_security_policy="{policy}")'
-        yield SCRIPTS.at(file, text, write)
+        yield SCRIPTS.make_finding(file, text, write)
 
 
 def _parse_directives(policy: str) -> Iterator[tuple[str, list[str]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
 from treefold_http._deploy.finding import SEVERE, Finding, Kind
-from treefold_http._deploy.reach import listens_on
+from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._trusted_hosts import TrustedHosts
 
@@ -50,14 +50,16 @@ def check_hosts(deployment: Deployment) -> Iterator[Finding]:
             below = name.removeprefix("*.").partition(":")[0].lower()
             if name.startswith("*.") and ("." not in below or below in _SHARED):
                 write = "TrustedHosts(['api.example.com'])  # the names of this application"
-                yield WIDE_HOST.at(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
+                yield WIDE_HOST.make_finding(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
     chains = [
         deployment.outside_middleware,
         *(served.entries for served in deployment.loaded_routes),
     ]
     if any(_replaces_host(chain) for chain in chains):
         text = "TrustedHosts comes before ProxyHeaders(host=True)"
-        yield LATE_HOST.at(MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]")
+        yield LATE_HOST.make_finding(
+            MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]"
+        )
 
 
 def _find_unchecked_hosts(deployment: Deployment) -> Iterator[Finding]:
@@ -66,11 +68,13 @@ def _find_unchecked_hosts(deployment: Deployment) -> Iterator[Finding]:
     missing = [shown for shown, chain in chains.items() if not any(map(_checks_host, chain))]
     if not missing:
         return
-    where = listens_on(deployment.settings.serve)
+    where = describe_listen_address(deployment.settings.serve)
     text = f"any Host is answered on {where}"
     if len(missing) < len(chains):
         text += f" for {missing[0]}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
-    yield ANY_HOST.at(MIDDLEWARE, text, "TrustedHosts(['api.example.com'])  # your names, first")
+    yield ANY_HOST.make_finding(
+        MIDDLEWARE, text, "TrustedHosts(['api.example.com'])  # your names, first"
+    )
 
 
 def _checks_host(entry: Any) -> bool:

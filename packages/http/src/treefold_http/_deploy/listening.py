@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.reach import listens_on
+from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._security_headers import SecurityHeaders
 from treefold_http.middleware._sessions import Sessions
 
@@ -45,19 +45,20 @@ _LONGEST_IDLE = 120.0
 def check_listening(deployment: Deployment) -> Iterator[Finding]:
     """Find connections that others can read, or hold."""
     serve, reach = deployment.settings.serve, deployment.network_reach
-    file = deployment.sources.file_of("serve")
+    file = deployment.sources.find_setting_file("serve")
     if serve.tls_certificate is None and reach.is_public and not reach.names_proxy:
         taken = next(_takes_credentials(deployment), None)
         if taken is not None:
-            text = f"{taken} at {listens_on(serve)}, without TLS"
+            text = f"{taken} at {describe_listen_address(serve)}, without TLS"
             write = 'tls_certificate = "cert.pem"  # or ProxyHeaders([...]) with the proxy'
-            yield NO_TLS.at(file, text, write)
+            yield NO_TLS.make_finding(file, text, write)
     if serve.tls_certificate is not None:
         yield from _check_hsts(deployment)
         yield from _check_key(deployment)
     if reach.is_public and not reach.names_proxy and serve.keep_alive > _LONGEST_IDLE:
-        text = f"an idle connection to {listens_on(serve)} stays open for {serve.keep_alive:g} s"
-        yield SLOW.at(file, text, "keep_alive = 5")
+        where = describe_listen_address(serve)
+        text = f"an idle connection to {where} stays open for {serve.keep_alive:g} s"
+        yield SLOW.make_finding(file, text, "keep_alive = 5")
 
 
 def _takes_credentials(deployment: Deployment) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _check_hsts(deployment: Deployment) -> Iterator[Finding]:
     if entries and all(entry.hsts_seconds < _SHORTEST_HSTS for entry in entries):
         seconds = max(entry.hsts_seconds for entry in entries)
         text = f"SecurityHeaders sends HSTS for {seconds} s" if seconds else "there is no HSTS"
-        yield NO_HSTS.at(MIDDLEWARE, text, "SecurityHeaders(hsts=True)")
+        yield NO_HSTS.make_finding(MIDDLEWARE, text, "SecurityHeaders(hsts=True)")
 
 
 def _check_key(deployment: Deployment) -> Iterator[Finding]:
@@ -87,4 +88,4 @@ def _check_key(deployment: Deployment) -> Iterator[Finding]:
         return  # `serve` reports it
     if mode & stat.S_IROTH and (serve.tls_key is not None or b"PRIVATE KEY" in text):
         said = f"{name} has the mode {stat.S_IMODE(mode):o}"
-        yield OPEN_KEY.at(name, said, f"chmod 600 {name}")
+        yield OPEN_KEY.make_finding(name, said, f"chmod 600 {name}")

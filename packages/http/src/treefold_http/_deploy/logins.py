@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treefold_http._deploy.deployment import PASSWORDS, Deployment, ServedRoute, plain_name
+from treefold_http._deploy.deployment import PASSWORDS, Deployment, ServedRoute, normalize_name
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.references import code_names
+from treefold_http._deploy.references import collect_code_names
 
 UNLIMITED = Kind(
     "login-unlimited",
@@ -46,29 +46,29 @@ def check_logins(deployment: Deployment) -> Iterator[Finding]:
         if served.is_login and served.route.method != "WEBSOCKET":
             yield from _check_limit(served)
         for one in served.client_inputs:
-            if one.place == "query" and plain_name(one.name) in _SECRET_INPUTS:
+            if one.place == "query" and normalize_name(one.name) in _SECRET_INPUTS:
                 text = f"{served.display_name} takes {one.name!r} from the query"
                 write = f"{one.name}: Annotated[str, Header()]  # or a field of the body"
-                yield IN_QUERY.at(served.file_path, text, write)
+                yield IN_QUERY.make_finding(served.file_path, text, write)
 
 
 def _check_limit(served: ServedRoute) -> Iterator[Finding]:
     line = 'middlewares = [RateLimit("10/min")]'
     if not served.is_limited:
         text = f"{served.display_name} checks a password, and nothing limits how often"
-        yield UNLIMITED.at(served.file_path, text, line)
+        yield UNLIMITED.make_finding(served.file_path, text, line)
         return
     if not served.rate_limits:
         return  # the project's own
     by_address = [limit for limit in served.rate_limits if limit.key is None]
     keys = [limit.key for limit in served.rate_limits if limit.key is not None]
-    chosen = [key for key in keys if not _CHOSEN.isdisjoint(code_names(key))]
+    chosen = [key for key in keys if not _CHOSEN.isdisjoint(collect_code_names(key))]
     if chosen and not by_address:
         text = (
             f"{served.display_name} is limited by what a header field, the query or a cookie says"
         )
-        yield CHOSEN_KEY.at(served.file_path, text, line)
+        yield CHOSEN_KEY.make_finding(served.file_path, text, line)
     a_minute = min(_MINUTE / limit.rate.interval for limit in served.rate_limits)
     if a_minute > _MOST:
         text = f"{served.display_name} allows {a_minute:.0f} guesses a minute"
-        yield LOOSE.at(served.file_path, text, line)
+        yield LOOSE.make_finding(served.file_path, text, line)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from treefold_http._types import tree
 
 
-def members_in(node: tree.TypeNode) -> Iterator[tree.Member]:
+def walk_members(node: tree.TypeNode) -> Iterator[tree.Member]:
     """Yield the members of all records in a type."""
     for inner, _ in tree.walk_types(node):
         if isinstance(inner, tree.Record):

@@ -7,7 +7,7 @@ from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.reach import listens_on
+from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._ip_allowlist import IPAllowlist
 from treefold_http.middleware._metrics import Metrics
 from treefold_http.middleware._proxy_headers import ProxyHeaders
@@ -52,18 +52,19 @@ KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
 def check_proxies(deployment: Deployment) -> Iterator[Finding]:
     """Find trust that does not fit the peers of the server."""
     reach, serve = deployment.network_reach, deployment.settings.serve
-    settings_file = deployment.sources.file_of("serve")
+    settings_file = deployment.sources.find_setting_file("serve")
     if reach.is_public and reach.trusts_anyone:
-        text = f"the forwarding fields of any peer of {listens_on(serve)} are believed"
-        yield ANYONE.at(
+        text = f"the forwarding fields of any peer of {describe_listen_address(serve)} are believed"
+        yield ANYONE.make_finding(
             _choose_finding_file(reach, settings_file),
             text,
             "ProxyHeaders(['10.0.0.7'])  # the proxy",
         )
     if reach.peer and reach.names_proxy and not reach.trusts_peer:
-        text = f"requests come from {reach.peer!r}, as the server listens on {listens_on(serve)}"
+        where = describe_listen_address(serve)
+        text = f"requests come from {reach.peer!r}, as the server listens on {where}"
         text += ", and the trusted proxies are others"
-        yield MISMATCH.at(
+        yield MISMATCH.make_finding(
             _choose_finding_file(reach, settings_file),
             text,
             f"ProxyHeaders([{reach.peer!r}])  # first in the list",
@@ -72,33 +73,37 @@ def check_proxies(deployment: Deployment) -> Iterator[Finding]:
     if reach.peer and not reach.names_proxy and readers:
         name = type(readers[0]).__name__
         text = f"{name} compares addresses, which are all {reach.peer!r} behind a proxy"
-        yield MISSING.at(MIDDLEWARE, text, f"ProxyHeaders([{reach.peer!r}])  # first in the list")
+        yield MISSING.make_finding(
+            MIDDLEWARE, text, f"ProxyHeaders([{reach.peer!r}])  # first in the list"
+        )
     if reach.proxies:
-        yield from _late_entries(deployment)
+        yield from _check_proxy_order(deployment)
     if reach.proxies and reach.trusts_server:
         text = "serve.forwarded_allow_ips and ProxyHeaders both replace the client's address"
-        yield TWICE.at(settings_file, text, "forwarded_allow_ips = []  # ProxyHeaders does it")
+        yield TWICE.make_finding(
+            settings_file, text, "forwarded_allow_ips = []  # ProxyHeaders does it"
+        )
 
 
 def _choose_finding_file(reach: Any, settings_file: str) -> str:
     return MIDDLEWARE if reach.proxies else settings_file
 
 
-def _late_entries(deployment: Deployment) -> Iterator[Finding]:
+def _check_proxy_order(deployment: Deployment) -> Iterator[Finding]:
     told: set[int] = set()
     chains = [("what is no route", deployment.outside_middleware)]
     chains += [(served.display_name, served.entries) for served in deployment.loaded_routes]
     for shown, chain in chains:
-        entry = _first_early(chain)
+        entry = _find_early_address_reader(chain)
         if entry is None or id(entry) in told:
             continue
         told.add(id(entry))
         text = f"{type(entry).__name__} comes before ProxyHeaders for {shown}"
         write = "middlewares = [ProxyHeaders(...), ...]  # first, and not below a prefix"
-        yield LATE.at(MIDDLEWARE, text, write)
+        yield LATE.make_finding(MIDDLEWARE, text, write)
 
 
-def _first_early(chain: Sequence[Any]) -> Any:
+def _find_early_address_reader(chain: Sequence[Any]) -> Any:
     """Return the first entry that compares addresses before they are those of clients."""
     for entry in chain:
         if isinstance(entry, ProxyHeaders):

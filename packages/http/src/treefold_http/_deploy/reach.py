@@ -64,7 +64,7 @@ class Reach:
         return any(one in _EVERYONE for one in (*self.trusts_server, *wide))
 
 
-def reach_of(settings: Settings, entries: Iterable[Any]) -> Reach:
+def compute_network_reach(settings: Settings, entries: Iterable[Any]) -> Reach:
     """Return the way of requests, from settings and all entries of middleware."""
     entries = list(entries)
     serve = settings.serve
@@ -85,7 +85,7 @@ def reach_of(settings: Settings, entries: Iterable[Any]) -> Reach:
     )
 
 
-def listens_on(serve: ServeSettings) -> str:
+def describe_listen_address(serve: ServeSettings) -> str:
     """Return the place that a server listens on, for messages."""
     if serve.uds is not None:
         return f"the Unix socket {serve.uds}"

@@ -75,9 +75,9 @@ class ReferenceReader:
                 the methods that the code of these functions names.
         """
         functions = list(functions)
-        names = {name for each in functions for name in code_names(each)}
+        names = {name for each in functions for name in collect_code_names(each)}
         found = References()
-        waiting = [step for each in functions for step in _steps_of(each, names)]
+        waiting = [step for each in functions for step in _yield_invoked_functions(each, names)]
         seen: set[_Step] = set()
         while waiting:
             step = waiting.pop()
@@ -95,17 +95,20 @@ class ReferenceReader:
             called: list[_Step] = []
             for value in _find_referred_objects(function, direct):
                 direct.objects[id(value)] = value
-                called += _steps_of(value, direct.names)
+                called += _yield_invoked_functions(value, direct.names)
             if owner is not None:
                 called += _find_methods(owner, direct.names)
-            self._direct[step] = direct, [each for each in called if self._is_own(each[0])]
+            self._direct[step] = (
+                direct,
+                [each for each in called if self._is_project_function(each[0])],
+            )
         return self._direct[step]
 
-    def _is_own(self, function: FunctionType) -> bool:
+    def _is_project_function(self, function: FunctionType) -> bool:
         return os.path.realpath(function.__code__.co_filename).startswith(self._inside)
 
 
-def _steps_of(value: Any, names: Collection[str]) -> Iterator[_Step]:
+def _yield_invoked_functions(value: Any, names: Collection[str]) -> Iterator[_Step]:
     """Yield the functions that using a value may run, with the class of methods."""
     while isinstance(value, functools.partial):
         value = value.func
@@ -167,7 +170,7 @@ def _read_attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
             yield value
 
 
-def code_names(value: Any) -> set[str]:
+def collect_code_names(value: Any) -> set[str]:
     """Return the names of attributes and globals in the code of a function itself."""
-    functions = [function for function, _ in _steps_of(value, ())]
+    functions = [function for function, _ in _yield_invoked_functions(value, ())]
     return {n for each in functions for code in _walk_code(each.__code__) for n in code.co_names}

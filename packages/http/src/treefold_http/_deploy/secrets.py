@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from treefold_http._deploy.deployment import Deployment, plain_name
+from treefold_http._deploy.deployment import Deployment, normalize_name
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
 from treefold_http._deploy.sources import DOTENV, ENVIRONMENT
 from treefold_http._sessions.signing import MIN_SECRET
@@ -103,46 +103,53 @@ def check_secrets(deployment: Deployment) -> Iterator[Finding]:
             text = f"{secret.setting} is written in {secret.file}, which git keeps"
             write = "git rm --cached .env  # list it in .gitignore, and make new secrets"
             line = write if secret.file == DOTENV else secret.format_line("...  # a new one")
-            yield IN_GIT.at(secret.file, text, line)
+            yield IN_GIT.make_finding(secret.file, text, line)
         known = first.setdefault(secret.value, secret)
         signs = known.least or secret.least  # several services may know one user by one password
         if signs and known.setting.partition(".")[0] != secret.setting.partition(".")[0]:
             text = f"{known.setting} and {secret.setting} are the same"
-            yield REUSED.at(secret.file, text, secret.format_line(_NEW))
+            yield REUSED.make_finding(secret.file, text, secret.format_line(_NEW))
 
 
 def _check_value(secret: _Secret) -> Iterator[Finding]:
     size = len(secret.value.encode())
     write = secret.format_line(_NEW)
     if secret.value in EXAMPLES:
-        yield EXAMPLE.at(secret.file, f"{secret.setting} is the secret of an example", write)
+        yield EXAMPLE.make_finding(
+            secret.file, f"{secret.setting} is the secret of an example", write
+        )
     elif not secret.least:
         return
     elif size < secret.least:
         text = f"{secret.setting} has {size} bytes, fewer than {secret.least}"
-        yield SHORT.at(secret.file, text, write)
+        yield SHORT.make_finding(secret.file, text, write)
     elif is_guessable(secret.value):
-        yield GUESSABLE.at(secret.file, f"{secret.setting} is a placeholder or a pattern", write)
+        yield GUESSABLE.make_finding(
+            secret.file, f"{secret.setting} is a placeholder or a pattern", write
+        )
 
 
 def is_guessable(value: str) -> bool:
     """Return True for a secret that repeats few characters, or holds a word of placeholders."""
-    plain = plain_name(value)
+    plain = normalize_name(value)
     return len(set(value)) < _LEAST_CHARACTERS or any(word in plain for word in _PLACEHOLDERS)
 
 
 def _collect_secrets(deployment: Deployment) -> Iterator[_Secret]:
     settings, sources = deployment.settings, deployment.sources
     if settings.secret_key is not None:
-        file = sources.file_of("secret_key")
+        file = sources.find_setting_file("secret_key")
         yield _Secret("secret_key", settings.secret_key, file, "TREEFOLD_SECRET_KEY", MIN_SECRET)
     for value in settings.secret_key_fallbacks:
-        file, variable = sources.file_of("secret_key_fallbacks"), "TREEFOLD_SECRET_KEY_FALLBACKS"
+        file, variable = (
+            sources.find_setting_file("secret_key_fallbacks"),
+            "TREEFOLD_SECRET_KEY_FALLBACKS",
+        )
         yield _Secret("secret_key_fallbacks", value, file, variable, MIN_SECRET)
     for name, value in settings.app.items():
         ending = next((each for each in _ENDINGS if name.lower().endswith(each)), None)
         if isinstance(value, str) and value and ending is not None:
-            file, variable = sources.file_of("app", name), f"TREEFOLD_APP__{name.upper()}"
+            file, variable = sources.find_setting_file("app", name), f"TREEFOLD_APP__{name.upper()}"
             yield _Secret(f"app.{name}", str(value), file, variable, _ENDINGS[ending])
     yield from _collect_passwords(
         deployment, "databases", settings.databases, "TREEFOLD_DATABASE_URL"
@@ -157,14 +164,14 @@ def _collect_passwords(
     deployment: Deployment, setting: str, urls: Mapping[str, str], variable: str
 ) -> Iterator[_Secret]:
     for alias, url in urls.items():
-        password = password_of(url)
+        password = parse_url_password(url)
         if password:
-            file = deployment.sources.file_of(setting, alias or None)
+            file = deployment.sources.find_setting_file(setting, alias or None)
             own = variable if alias in ("", "default") else ""
             yield _Secret(f"{setting}.{alias}".rstrip("."), password, file, own, 0)
 
 
-def password_of(url: str) -> str:
+def parse_url_password(url: str) -> str:
     """Return the password in a URL; empty without one."""
     try:
         return unquote(urlsplit(url).password or "")

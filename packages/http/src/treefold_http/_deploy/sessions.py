@@ -61,7 +61,7 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
             for origin in filter(is_plain_origin, sorted(guard.trusted)):
                 text = f"{type(entry).__name__} trusts {origin!r}, whose pages are sent without TLS"
                 write = f"trusted_origins=['https://{urlsplit(origin).netloc}']"
-                yield PLAIN_ORIGIN.at(deployment.file_of_entry(entry), text, write)
+                yield PLAIN_ORIGIN.make_finding(deployment.find_entry_file(entry), text, write)
         is_in_cookie = isinstance(entry, Sessions) and entry.store == "cookie"
         logs_in = [
             each.display_name
@@ -70,13 +70,15 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
         ]
         if is_in_cookie and logs_in:
             text = f"{logs_in[0]} logs users in, and Sessions(store='cookie') forgets no login"
-            yield IRREVOCABLE.at(MIDDLEWARE, text, "Sessions(store='database')  # or 'redis'")
+            yield IRREVOCABLE.make_finding(
+                MIDDLEWARE, text, "Sessions(store='database')  # or 'redis'"
+            )
     if any(served.route.method == "WEBSOCKET" for served in deployment.loaded_routes):
-        file = deployment.sources.file_of("ws_allowed_origins")
+        file = deployment.sources.find_setting_file("ws_allowed_origins")
         for origin in filter(is_plain_origin, deployment.settings.ws_allowed_origins):
             text = f"ws_allowed_origins has {origin!r}, whose pages are sent without TLS"
             write = f"ws_allowed_origins = ['https://{urlsplit(origin).netloc}']"
-            yield PLAIN_SOCKETS.at(file, text, write)
+            yield PLAIN_SOCKETS.make_finding(file, text, write)
 
 
 def is_plain_origin(origin: str) -> bool:
@@ -91,23 +93,25 @@ def _check_csrf(deployment: Deployment) -> Iterator[Finding]:
         if not served.is_state_changing:
             continue
         for sessions in (each for each in served.entries if isinstance(each, Sessions)):
-            found = _first_csrf_fault(sessions, served.entries, served.display_name)
+            found = _find_csrf_fault(sessions, served.entries, served.display_name)
             if found is not None and id(sessions) not in told:
                 told.add(id(sessions))
                 yield found
 
 
-def _first_csrf_fault(sessions: Sessions, entries: Sequence[Any], shown: str) -> Finding | None:
+def _find_csrf_fault(sessions: Sessions, entries: Sequence[Any], shown: str) -> Finding | None:
     guards = [each for each in entries if isinstance(each, CSRF)]
     if not guards:
         write = "Sessions(...)  # without csrf=False"
         if sessions.cookie.samesite != "none":
             text = f"{shown} takes the cookie of the session from all pages of its site"
-            return LAX.at(MIDDLEWARE, text, write)
+            return LAX.make_finding(MIDDLEWARE, text, write)
         text = f"{shown} takes the cookie of the session from pages of any site"
-        return NO_CSRF.at(MIDDLEWARE, text, write)
+        return NO_CSRF.make_finding(MIDDLEWARE, text, write)
     cookie = sessions.cookie.full_name
     if all(each.cookies is not None and cookie not in each.cookies for each in guards):
         text = f"CSRF looks at {', '.join(guards[0].cookies or ())}, and the session is {cookie}"
-        return OTHER_COOKIE.at(MIDDLEWARE, text, f"CSRF(cookies=[{cookie!r}])  # or leave it out")
+        return OTHER_COOKIE.make_finding(
+            MIDDLEWARE, text, f"CSRF(cookies=[{cookie!r}])  # or leave it out"
+        )
     return None

@@ -31,14 +31,14 @@ class SettingSources:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def file_of(self, name: str, inner: str | None = None) -> str:
+    def find_setting_file(self, name: str, inner: str | None = None) -> str:
         """Return where a setting is given, or the settings file to write it into.
 
         Args:
             name: the setting, such as `secret_key` or `databases`.
             inner: the name in its table, such as an alias.
         """
-        variable = _variable_of(name, inner)
+        variable = _build_variable_name(name, inner)
         if variable in os.environ:
             return ENVIRONMENT
         if variable in self._given_variables:
@@ -69,7 +69,7 @@ class SettingSources:
 
     @cached_property
     def _given_variables(self) -> Mapping[str, str]:
-        return Settings.variables(self._root)
+        return Settings.read_variables(self._root)
 
     @cached_property
     def _file_tables(self) -> Mapping[str, Mapping[str, Any]]:
@@ -83,7 +83,7 @@ class SettingSources:
         return found
 
 
-def _variable_of(name: str, inner: str | None) -> str:
+def _build_variable_name(name: str, inner: str | None) -> str:
     if name in ADDRESS_VARIABLES:
         return ADDRESS_VARIABLES[name] if inner == "default" else ""
     if name == "app":

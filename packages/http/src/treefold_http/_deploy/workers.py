@@ -47,20 +47,22 @@ def check_workers(deployment: Deployment) -> Iterator[Finding]:
         return
     beside = f"beside {count} processes"
     for entry in deployment.middleware_entries:
-        file = deployment.file_of_entry(entry)
+        file = deployment.find_entry_file(entry)
         if isinstance(entry, Sessions) and entry.is_in_memory:
             text = f"Sessions keeps its sessions in memory, {beside}"
-            yield SESSIONS.at(file, text, "Sessions(store='database')  # or 'redis'")
+            yield SESSIONS.make_finding(file, text, "Sessions(store='database')  # or 'redis'")
         elif isinstance(entry, RateLimit) and entry.is_in_memory:
-            yield LIMITS.at(
+            yield LIMITS.make_finding(
                 file, f"RateLimit counts in memory, {beside}", "RateLimit(..., redis=True)"
             )
     yield from _check_caches(deployment, beside)
-    for name, module in ModuleSpace.of_root(deployment.root).find_loaded_modules().items():
+    for name, module in (
+        ModuleSpace.get_or_create_space(deployment.root).find_loaded_modules().items()
+    ):
         for each in vars(module).values():
             if isinstance(each, Rooms) and each.is_in_memory:
                 file = f"{name.replace('.', '/')}.py"
-                yield ROOMS.at(
+                yield ROOMS.make_finding(
                     file, f"Rooms() is in memory, {beside}", "Rooms(redis='redis://...')"
                 )
                 return
@@ -73,7 +75,9 @@ def _check_caches(deployment: Deployment, beside: str) -> Iterator[Finding]:
         if _is_in_memory(caches, alias):
             text = f"cache {alias!r} is in memory, {beside}"
             write = f'[caches]\n{alias} = "redis://..."'
-            yield CACHE.at(deployment.sources.file_of("caches", alias), text, write)
+            yield CACHE.make_finding(
+                deployment.sources.find_setting_file("caches", alias), text, write
+            )
 
 
 def _is_in_memory(caches: Mapping[str, str], alias: str) -> bool:

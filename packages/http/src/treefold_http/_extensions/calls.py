@@ -15,7 +15,7 @@ from treefold_http._extensions.members import (
     SessionStore,
     SpanFactory,
 )
-from treefold_http._runtime.background import run_anywhere
+from treefold_http._runtime.background import run_in_loop_or_thread
 from treefold_http._runtime.runtime import Runtime
 from treefold_logging import get_logger
 
@@ -76,11 +76,13 @@ async def readiness(app: Runtime, *, timeout: float = READY_TIMEOUT) -> list[Che
     message may quote an address.
     """
     asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
-    answers = await asyncio.gather(*(_query_readiness(extension, timeout) for extension in asked))
+    answers = await asyncio.gather(
+        *(_check_extension_readiness(extension, timeout) for extension in asked)
+    )
     return [check for answer in answers for check in answer]
 
 
-async def _query_readiness(extension: Any, timeout: float) -> Sequence[Check]:
+async def _check_extension_readiness(extension: Any, timeout: float) -> Sequence[Check]:
     name = type(extension).__name__
     try:
         async with asyncio.timeout(timeout):
@@ -95,7 +97,7 @@ async def release(app: Runtime) -> None:
     """Shut the installed extensions down after `setup`, for a tool that serves nothing."""
     for extension in reversed(app.installed):
         if hasattr(extension, "shutdown"):
-            await run_anywhere(app.threads, extension.shutdown)
+            await run_in_loop_or_thread(app.threads, extension.shutdown)
 
 
 def pending(app: Runtime) -> list[Pending]:
@@ -136,7 +138,7 @@ async def explain(app: Runtime, error: BaseException) -> str:
         if not hasattr(extension, "explain"):
             continue
         try:
-            sentence: str = await app.in_thread(extension.explain, error)
+            sentence: str = await app.run_in_thread(extension.explain, error)
         except Exception as failure:
             name = type(extension).__name__
             get_logger().warning("extension %s failed to explain an error", name, exc_info=failure)

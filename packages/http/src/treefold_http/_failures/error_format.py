@@ -16,9 +16,9 @@ from treefold_http._types.parameters import (
     InjectionError,
     format_annotation,
     format_callable,
-    parameters_of,
+    list_parameters,
 )
-from treefold_http._types.read import annotation_of, read
+from treefold_http._types.read import read, resolve_annotation
 from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class ErrorFormat:
         from treefold_http._types.serialize import build_serializer
 
         try:
-            self.model = _model_of(render, model)
+            self.model = _read_error_model(render, model)
             self._shape = build_serializer(self.model)
         except InjectionError as error:
             raise TypeError(str(error)) from error
 
-    def shape(self, value: Any) -> Any:
+    def serialize_error(self, value: Any) -> Any:
         """Return the JSON form of a rendered error.
 
         Raises:
@@ -101,15 +101,15 @@ def _check_arguments(render: Callable[..., Any]) -> None:
         return
 
 
-def _model_of(render: Callable[..., Any], model: Any) -> tree.TypeNode:
+def _read_error_model(render: Callable[..., Any], model: Any) -> tree.TypeNode:
     if model is EMPTY:
-        parameters_of(render)  # an unreadable signature is an error with its reason
+        list_parameters(render)  # an unreadable signature is an error with its reason
         annotation = inspect.signature(render).return_annotation
         kind = inspect.Parameter.KEYWORD_ONLY
         parameter = inspect.Parameter("answer", kind, annotation=annotation)
-        model = annotation_of(parameter, render)
+        model = resolve_annotation(parameter, render)
     node = read(model)
-    options = tree.options_of(node)
+    options = tree.list_union_options(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
         got = (
             "no return annotation"

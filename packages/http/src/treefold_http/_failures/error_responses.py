@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from treefold_http._extensions.calls import explain
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._failures.exception_handlers import ExceptionHandlers
-from treefold_http._failures.not_found_page import miss_page
+from treefold_http._failures.not_found_page import render_not_found_page
 from treefold_http._failures.problems import (
-    crash_detail,
-    escaped_json,
+    describe_crash,
+    encode_html_safe_json,
     render_crash,
     render_disconnect,
     render_problem,
 )
 from treefold_http._responses.coercion import to_own_response
-from treefold_http._responses.response import Response, plain_response
+from treefold_http._responses.response import Response, make_unchecked_response
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
 from treefold_logging import get_logger
@@ -77,13 +77,13 @@ class ErrorResponses:
         await explain(app, error)
         if self.error_format is None:
             return render_crash(error, connection)
-        hidden = HTTPError(500, crash_detail(error, connection))
+        hidden = HTTPError(500, describe_crash(error, connection))
         return await self._render_in_format(self.error_format, hidden, connection) or render_crash(
             error, connection
         )
 
     async def _render_http_error(self, error: HTTPError, connection: Connection) -> Response:
-        if connection.app.dev and (page := miss_page(error, connection)) is not None:
+        if connection.app.dev and (page := render_not_found_page(error, connection)) is not None:
             return page
         if self.error_format is not None:
             made = await self._render_in_format(self.error_format, error, connection)
@@ -99,7 +99,7 @@ class ErrorResponses:
             made = form.render(connection, error)
             if inspect.isawaitable(made):
                 made = await made
-            body = escaped_json(form.shape(made))
+            body = encode_html_safe_json(form.serialize_error(made))
         except BaseException as failure:
             if is_outer_cancellation(failure, connection.id):
                 raise
@@ -109,6 +109,6 @@ class ErrorResponses:
                 exc_info=failure,
             )
             return None
-        response = plain_response(body, form.content_type, error.status)
+        response = make_unchecked_response(body, form.content_type, error.status)
         response.headers.update(error.headers)
         return response

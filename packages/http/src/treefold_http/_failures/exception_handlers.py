@@ -63,4 +63,4 @@ _CATCH_ALL = (Exception, BaseException)
 def _make_runner(handler: ExceptionHandler) -> _Run:
     if inspect.iscoroutinefunction(handler):
         return lambda app, request, error: handler(request, error)
-    return lambda app, request, error: app.in_thread(handler, request, error)
+    return lambda app, request, error: app.run_in_thread(handler, request, error)

@@ -58,7 +58,7 @@ _HEADERS = {
 }
 
 
-def miss_page(error: HTTPError, connection: Connection) -> Response | None:
+def render_not_found_page(error: HTTPError, connection: Connection) -> Response | None:
     """Explain a 404 or 405 of the route table to a browser.
 
     Returns:
@@ -83,13 +83,13 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
         "id": connection.id,
     }
     safe = {name: escape(text) for name, text in shown.items()}
-    docs = _link_to_docs(scope.get("root_path", "")) if app.has_docs else ""
+    docs = _render_docs_link(scope.get("root_path", "")) if app.has_docs else ""
     text = _PAGE.format(rows=_render_rows(explanation_lines(found)), docs=docs, **safe)
     body = text.encode("utf-8", "backslashreplace").decode()
     return Response.html(body, status=error.status, headers={**_HEADERS, **error.headers})
 
 
-def _link_to_docs(root_path: str) -> str:
+def _render_docs_link(root_path: str) -> str:
     address = quote(root_path.rstrip("/") + "/docs")
     return f' All routes: <a href="{escape(address)}">{escape(address)}</a>.'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from treefold_http._failures.problems import PROBLEM_TYPE
-from treefold_http._responses.response import NOSNIFF, plain_response
+from treefold_http._responses.response import NOSNIFF, make_unchecked_response
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.json import dumps
 from treefold_http._wire.request_id import assign_request_id
@@ -34,7 +34,7 @@ async def refuse_overload(scope: Scope, receive: Receive, send: Send) -> None:
             "request_id": identity,
         }
     )
-    response = plain_response(body, PROBLEM_TYPE, 503)
+    response = make_unchecked_response(body, PROBLEM_TYPE, 503)
     response.raw_headers += [(b"retry-after", _RETRY_AFTER), (b"connection", b"close")]
     common = [NOSNIFF, (b"x-request-id", identity.encode())]
     for message in response.messages(common, scope["method"] == "HEAD"):

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._responses.response import Response, plain_response
+from treefold_http._responses.response import Response, make_unchecked_response
 from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import dumps
 
@@ -34,7 +34,7 @@ def render_problem(error: HTTPError, connection: Connection) -> Response:
 def render_crash(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
     document = _build_document(
-        "Internal Server Error", 500, crash_detail(error, connection), connection
+        "Internal Server Error", 500, describe_crash(error, connection), connection
     )
     if connection.app.dev:
         document["traceback"] = [
@@ -43,7 +43,7 @@ def render_crash(error: BaseException, connection: Connection) -> Response:
     return _build_response(document, {})
 
 
-def crash_detail(error: BaseException, connection: Connection) -> str:
+def describe_crash(error: BaseException, connection: Connection) -> str:
     """Return the detail of a 500: the exception in development, else nothing of it."""
     if not connection.app.dev:
         return _HIDDEN
@@ -81,11 +81,13 @@ def _escape_surrogates(text: str) -> str:
 
 
 def _build_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
-    made = plain_response(escaped_json(document), PROBLEM_TYPE, document["status"])
+    made = make_unchecked_response(
+        encode_html_safe_json(document), PROBLEM_TYPE, document["status"]
+    )
     made.headers.update(headers)
     return made
 
 
-def escaped_json(document: Any) -> bytes:
+def encode_html_safe_json(document: Any) -> bytes:
     """Encode an error document; no browser takes it for markup."""
     return dumps(document).decode().translate(_MARKUP).encode()

@@ -20,7 +20,7 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.exit_callbacks import enter_async, enter_plain
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.validate import Errors
-from treefold_http._wire.errors import unprocessable_error
+from treefold_http._wire.errors import build_unprocessable_error
 
 
 def compile_call(
@@ -64,19 +64,19 @@ class _CallCompiler:
             "enter": enter_async,
             "enter_plain": enter_plain,
             "check": _raise_errors,
-            "sent": _keep_sent,
+            "sent": _build_optional_keyword,
         }
 
     def compile(
         self, handler: Callable[..., Any], contract: Contract, early: Sequence[int] = ()
     ) -> Endpoint:
         if early:
-            self.lines.append(f"{_tuple_of(early)} = connection.notes.early")
+            self.lines.append(f"{_write_step_tuple(early)} = connection.notes.early")
         for index, step in enumerate(contract.steps):
             if index not in early:
                 self.write_step(f"v{index}", step)
         self.names["handler"] = handler
-        self.write_check(1)
+        self.write_error_check(1)
         self.lines.append(
             f"return {_write_call('handler', handler, self.join_arguments(contract.arguments))}"
         )
@@ -85,7 +85,7 @@ class _CallCompiler:
     def compile_early(self, contract: Contract, early: Sequence[int]) -> Endpoint:
         for index in early:
             self.write_step(f"v{index}", contract.steps[index])
-        self.lines.append(f"return {_tuple_of(early)}")
+        self.lines.append(f"return {_write_step_tuple(early)}")
         return self.build_endpoint()
 
     def build_endpoint(self) -> Endpoint:
@@ -108,7 +108,7 @@ class _CallCompiler:
             bind = self.add_name("b", step.binder.bind)
             self.lines.append(f"{value} = {waits}{bind}(connection, e{step.call})")
         elif isinstance(step, Call):
-            self.write_check(step.call)
+            self.write_error_check(step.call)
             arguments, function = (
                 self.join_arguments(step.arguments),
                 self.add_name("f", step.function),
@@ -118,7 +118,7 @@ class _CallCompiler:
             names = self.add_name("p", step.provider), self.add_name("m", step.make)
             self.lines.append(f"{value} = await app_value({', '.join(names)})")
 
-    def write_check(self, call: int) -> None:
+    def write_error_check(self, call: int) -> None:
         if call in self.collecting:
             self.lines.append(f"if e{call}: check(e{call})")
 
@@ -144,13 +144,13 @@ class _CallCompiler:
         return f"**sent({argument.name!r}, {text}, {self.add_name('d', argument.omitted_for)})"
 
 
-def _tuple_of(steps: Sequence[int]) -> str:
+def _write_step_tuple(steps: Sequence[int]) -> str:
     return f"({', '.join(f'v{index}' for index in steps)},)"
 
 
 def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a handler: direct, awaited, or in a thread."""
-    target = _called_function(function)
+    target = _find_called_function(function)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
         return f"{name}({arguments})"
     if inspect.iscoroutinefunction(target):
@@ -160,7 +160,7 @@ def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
 
 def _write_dependency(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a dependency: direct, awaited, entered, or in a thread."""
-    target = _called_function(function)
+    target = _find_called_function(function)
     if inspect.isasyncgenfunction(target):
         return f"await enter({name}({arguments}), connection)"
     if inspect.isgeneratorfunction(target):
@@ -170,7 +170,7 @@ def _write_dependency(name: str, function: Callable[..., Any], arguments: str) -
     return _write_call(name, function, arguments)
 
 
-def _called_function(call: Callable[..., Any]) -> Callable[..., Any]:
+def _find_called_function(call: Callable[..., Any]) -> Callable[..., Any]:
     """The function that is async or plain: the callable itself, or `__call__` of an instance.
 
     Wrappers are not unwrapped: a plain wrapper may never call the async function inside it.
@@ -186,8 +186,8 @@ def _compile_source(source: str) -> CodeType:
 
 
 def _raise_errors(errors: Errors) -> None:
-    raise unprocessable_error("request", errors)
+    raise build_unprocessable_error("request", errors)
 
 
-def _keep_sent(name: str, value: Any, default: Any) -> dict[str, Any]:
+def _build_optional_keyword(name: str, value: Any, default: Any) -> dict[str, Any]:
     return {} if value is default else {name: value}

@@ -118,7 +118,7 @@ class Contract:
     security: tuple[Security, ...] = ()
     is_opaque: bool = False
 
-    def output_type(self, status: str | None) -> TypeNode | None:
+    def find_output_type(self, status: str | None) -> TypeNode | None:
         """Return the declared type of the responses with a status; None for any type."""
         return next((each.type for each in self.outputs if each.status == status), None)
 

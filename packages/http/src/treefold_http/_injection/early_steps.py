@@ -8,12 +8,12 @@ is kept. `open_database` sees nothing of it and runs only if the answer has to b
 from __future__ import annotations
 
 from treefold_http._injection.contract import Argument, Call, Contract, Input
-from treefold_http._injection.secured import security_of
+from treefold_http._injection.secured import read_security
 
 _CREDENTIALS = ("header", "cookie")
 
 
-def early_steps(contract: Contract) -> tuple[int, ...]:
+def find_early_steps(contract: Contract) -> tuple[int, ...]:
     """Return the numbers of the steps that run before the look-up, in their order.
 
     These are the dependencies that take the connection, a header field or a cookie, or that declare
@@ -21,16 +21,16 @@ def early_steps(contract: Contract) -> tuple[int, ...]:
     """
     seeing: set[int] = set()
     for index, step in enumerate(contract.steps):
-        if isinstance(step, Call) and _sees_request(contract, step, seeing):
+        if isinstance(step, Call) and _depends_on_request(contract, step, seeing):
             seeing.add(index)
     needed: set[int] = set()
     for index in seeing:
-        _add_with_needs(contract, index, needed)
+        _collect_needed_steps(contract, index, needed)
     return tuple(sorted(needed))
 
 
-def _sees_request(contract: Contract, call: Call, seeing: set[int]) -> bool:
-    if security_of(call.function):
+def _depends_on_request(contract: Contract, call: Call, seeing: set[int]) -> bool:
+    if read_security(call.function):
         return True
     return any(_carries_credentials(contract, each, seeing) for each in call.arguments)
 
@@ -43,10 +43,10 @@ def _carries_credentials(contract: Contract, argument: Argument, seeing: set[int
     return number in seeing or (isinstance(step, Input) and step.place in _CREDENTIALS)
 
 
-def _add_with_needs(contract: Contract, index: int, needed: set[int]) -> None:
+def _collect_needed_steps(contract: Contract, index: int, needed: set[int]) -> None:
     needed.add(index)
     step = contract.steps[index]
     arguments = step.arguments if isinstance(step, Call) else ()
     for argument in arguments:
         if argument.source == "step" and argument.of not in needed:
-            _add_with_needs(contract, argument.of, needed)
+            _collect_needed_steps(contract, argument.of, needed)

@@ -17,16 +17,16 @@ from treefold_http._bodies.uploads import UploadFile
 from treefold_http._injection import sources
 from treefold_http._injection.contract import Input, Place
 from treefold_http._injection.dependencies import Dependency
-from treefold_http._injection.text_models import model_input
+from treefold_http._injection.text_models import build_model_input
 from treefold_http._injection.text_readers import (
-    check_converted,
-    is_data,
+    build_text_reader,
+    find_list_type,
+    is_client_data,
     is_text_class,
-    list_in,
-    text_reader,
+    with_result_check,
 )
 from treefold_http._types import constraints, tree
-from treefold_http._types.decode import Decoder, model_decoder, text_converter
+from treefold_http._types.decode import Decoder, build_model_decoder, build_text_converter
 from treefold_http._types.parameters import (
     EMPTY,
     InjectionError,
@@ -68,18 +68,22 @@ def resolve_source(
         InjectionError: when no source can provide the value.
     """
     constraints.check_markers(node.markers)
-    kept = tuple(m for m in node.markers if constraints.family_of(m) or hasattr(m, "documentation"))
+    kept = tuple(
+        m
+        for m in node.markers
+        if constraints.find_constraint_family(m) or hasattr(m, "documentation")
+    )
     if kept != node.markers:
         annotation = Annotated[node.bare_annotation, *kept] if kept else node.bare_annotation
         node = replace(node, annotation=annotation, markers=kept)
     if in_path:
-        return _input_of_path(parameter, node, function)
+        return _build_path_input(parameter, node, function)
     if kind != "nothing":
         _refuse_default(parameter, function)
-        found = _input_of_source if source is not None else _input_of_type
+        found = _build_marked_input if source is not None else _infer_input_from_type
         sent = found(parameter, node, source or sources.Query(), function)
         if sent is not None and sent.binder.waits and kind == "websocket":
-            raise _make_refusal(
+            raise _make_parameter_error(
                 parameter,
                 function,
                 "comes from a body, and a WebSocket has none; receive it as a message",
@@ -108,15 +112,15 @@ def find_marker(
     Raises:
         InjectionError: for a marker inside a list, or on one of several types.
     """
-    own = list(filter(_says_where, node.markers))
+    own = list(filter(_is_source_or_dependency, node.markers))
     options = tree.without_none(node)
     if len(options) == 1 and options[0] is not node:
         inner = options[0]
         own = [
             *(
-                _complete_dependency(inner.bare_annotation, m)
+                _fill_dependency_call(inner.bare_annotation, m)
                 for m in inner.markers
-                if _says_where(m)
+                if _is_source_or_dependency(m)
             ),
             *own,
         ]
@@ -124,7 +128,7 @@ def find_marker(
     else:
         hidden = next(_yield_hidden_markers(node), None)
     if hidden is not None:
-        kind = "Depends" if isinstance(hidden, Dependency) else _class_of(hidden).__name__
+        kind = "Depends" if isinstance(hidden, Dependency) else _find_source_class(hidden).__name__
         raise InjectionError(
             f"{kind}() of parameter {name!r} of {format_callable(function)} has no effect inside"
             f" another type; write Annotated[..., {kind}(...)] around the whole type"
@@ -134,17 +138,17 @@ def find_marker(
     return found() if isinstance(found, type) else found
 
 
-def _make_refusal(
+def _make_parameter_error(
     parameter: inspect.Parameter, function: Callable[..., Any], text: str
 ) -> InjectionError:
     return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
 
 
-def _bare_name(node: tree.TypeNode) -> str:
+def _format_bare_type(node: tree.TypeNode) -> str:
     return format_annotation(constraints.strip_constraints(node))
 
 
-def _says_where(marker: Any) -> bool:
+def _is_source_or_dependency(marker: Any) -> bool:
     return isinstance(marker, Dependency) or _is_source(marker)
 
 
@@ -154,12 +158,12 @@ def _is_source(marker: Any) -> bool:
     )
 
 
-def _complete_dependency(kind: Any, marker: Any) -> Any:
+def _fill_dependency_call(kind: Any, marker: Any) -> Any:
     nameless = isinstance(marker, Dependency) and marker.call is None
     return replace(marker, call=kind) if nameless else marker
 
 
-def _class_of(source: Any) -> type:
+def _find_source_class(source: Any) -> type:
     return source if isinstance(source, type) else type(source)
 
 
@@ -167,7 +171,7 @@ def _yield_hidden_markers(node: tree.TypeNode) -> Iterator[Any]:
     """Yield the source and dependency markers inside unions and lists."""
     if isinstance(node, (tree.UnionType, tree.ListType)):
         for part in node.inner_types:
-            yield from filter(_says_where, part.markers)
+            yield from filter(_is_source_or_dependency, part.markers)
             yield from _yield_hidden_markers(part)
 
 
@@ -175,7 +179,7 @@ Taken: TypeAlias = tuple[Callable[..., Any], str, Input]
 """A function, the name of its parameter, and its input."""
 
 
-def check_bodies(taken: Sequence[Taken]) -> None:
+def refuse_multiple_bodies(taken: Sequence[Taken]) -> None:
     """Refuse a function with two JSON bodies, and a JSON body beside parts of a form.
 
     Args:
@@ -202,18 +206,19 @@ def check_bodies(taken: Sequence[Taken]) -> None:
         )
 
 
-def _input_of_path(
+def _build_path_input(
     parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
 ) -> Input:
-    convert = build_converter(node) or text_converter(node)
+    convert = build_converter(node) or build_text_converter(node)
     if convert is None:
         raise InjectionError(
             f"Path parameter {parameter.name!r} of {format_callable(function)} is annotated"
-            f" {_bare_name(node)}, which text cannot be converted to; use str, int, UUID, an enum"
+            f" {_format_bare_type(node)}, which text cannot be converted to; use str, int,"
+            " UUID, an enum"
             " or a date"
         )
-    binder = sources.path_binder(
-        parameter.name, check_converted(convert, constraints.value_check(node))
+    binder = sources.build_path_binder(
+        parameter.name, with_result_check(convert, constraints.build_constraint_check(node))
     )
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
@@ -222,14 +227,14 @@ def _refuse_default(parameter: inspect.Parameter, function: Callable[..., Any]) 
     """Refuse a marker or a constraint as the default, where it would be ignored."""
     if constraints.is_constraint(parameter.default):
         text = "has a constraint as its default; write it into Annotated[..., ...]"
-        raise _make_refusal(parameter, function, text)
+        raise _make_parameter_error(parameter, function, text)
     if _is_source(parameter.default):
-        name = _class_of(parameter.default).__name__
+        name = _find_source_class(parameter.default).__name__
         text = f"has {name}() as its default; write Annotated[..., {name}()]"
-        raise _make_refusal(parameter, function, text)
+        raise _make_parameter_error(parameter, function, text)
 
 
-def _input_of_source(
+def _build_marked_input(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
@@ -242,30 +247,33 @@ def _input_of_source(
                 f" {format_callable(function)} names a member, but a parameter takes the whole"
                 " body; declare a model with that member"
             )
-        decoder = model_decoder(node, anything=True)
+        decoder = build_model_decoder(node, anything=True)
         assert decoder is not None  # noqa: S101 - guaranteed by `anything`
-        return _input_of_body(parameter, node, decoder)
+        return _build_body_input(parameter, node, decoder)
     if isinstance(source, sources.File):
-        many = is_upload(node)
+        many = is_upload_list(node)
         if many is None and node.annotation is not EMPTY:
             shown = format_annotation(node.bare_annotation)
             text = (
                 f"is annotated {shown}, which File() cannot provide; use UploadFile or a list of it"
             )
-            raise _make_refusal(parameter, function, text)
-        return _input_of_file(parameter, node, source, many=bool(many))
+            raise _make_parameter_error(parameter, function, text)
+        return _build_file_input(parameter, node, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
-        found = model_input(parameter, node, source, format_callable(function))
+        found = build_model_input(parameter, node, source, format_callable(function))
         if found is not None:
             return found
-    reader = text_reader(node, anything=True)
+    reader = build_text_reader(node, anything=True)
     if reader is None:
-        text = f"is annotated {_bare_name(node)}, which {type(source).__name__}() cannot provide"
-        raise _make_refusal(parameter, function, f"{text}; use a scalar or a list of scalars")
-    return _input_of_text(parameter, node, source, reader)
+        shown = _format_bare_type(node)
+        text = f"is annotated {shown}, which {type(source).__name__}() cannot provide"
+        raise _make_parameter_error(
+            parameter, function, f"{text}; use a scalar or a list of scalars"
+        )
+    return _build_text_input(parameter, node, source, reader)
 
 
-def _input_of_type(
+def _infer_input_from_type(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
@@ -273,51 +281,56 @@ def _input_of_type(
 ) -> Input | None:
     if node.annotation is EMPTY:
         return None
-    uploads = is_upload(node)
+    uploads = is_upload_list(node)
     if uploads is not None:
-        return _input_of_file(parameter, node, source, many=uploads)
-    decoder = model_decoder(node)
+        return _build_file_input(parameter, node, source, many=uploads)
+    decoder = build_model_decoder(node)
     if decoder is not None:
-        return _input_of_body(parameter, node, decoder)
+        return _build_body_input(parameter, node, decoder)
     constrained = bool(constraints.find_families(node))
-    reader = text_reader(node, anything=constrained or is_text_class(node))
+    reader = build_text_reader(node, anything=constrained or is_text_class(node))
     if reader is not None:
-        return _input_of_text(parameter, node, source, reader)
+        return _build_text_input(parameter, node, source, reader)
     if constrained:
         raise InjectionError(
             f"The constraint on parameter {parameter.name!r} cannot be checked on"
-            f" {_bare_name(node)}; use a scalar or a list of scalars"
+            f" {_format_bare_type(node)}; use a scalar or a list of scalars"
         )
-    if parameter.default is not EMPTY and is_data(node):
-        text = f"is annotated {_bare_name(node)}, which the query cannot provide, and its default"
+    if parameter.default is not EMPTY and is_client_data(node):
+        shown = _format_bare_type(node)
+        text = f"is annotated {shown}, which the query cannot provide, and its default"
         remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
-        raise _make_refusal(parameter, function, f"{text} would always be used; {remedy}")
+        raise _make_parameter_error(parameter, function, f"{text} would always be used; {remedy}")
     return None
 
 
-def _input_of_text(
+def _build_text_input(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
     reader: sources.TextReader,
 ) -> Input:
-    place, name, default = _PLACES[type(source)], _name_in(source, parameter), parameter.default
+    place, name, default = (
+        _PLACES[type(source)],
+        _resolve_source_name(source, parameter),
+        parameter.default,
+    )
     if place == "form":
-        binder = sources.form_binder(name, reader, default)
+        binder = sources.build_form_field_binder(name, reader, default)
     else:
-        binder = sources.text_binder(place, name, reader, default)
+        binder = sources.build_text_binder(place, name, reader, default)
     return Input(place=place, name=name, type=node, default=default, binder=binder)
 
 
-def _input_of_file(
+def _build_file_input(
     parameter: inspect.Parameter, node: tree.TypeNode, source: sources.Source, *, many: bool
 ) -> Input:
-    name, default = _name_in(source, parameter), parameter.default
-    binder = sources.file_binder(name, default, many=many)
+    name, default = _resolve_source_name(source, parameter), parameter.default
+    binder = sources.build_file_binder(name, default, many=many)
     return Input(place="file", name=name, type=node, default=default, many=many, binder=binder)
 
 
-def _name_in(source: sources.Source, parameter: inspect.Parameter) -> str:
+def _resolve_source_name(source: sources.Source, parameter: inspect.Parameter) -> str:
     """The name of a parameter in its source."""
     if source.alias is not None:
         return source.alias
@@ -325,18 +338,18 @@ def _name_in(source: sources.Source, parameter: inspect.Parameter) -> str:
     return name.replace("_", "-") if isinstance(source, sources.Header) else name
 
 
-def is_upload(node: tree.TypeNode) -> bool | None:
+def is_upload_list(node: tree.TypeNode) -> bool | None:
     """Return True for a list of uploads, False for one upload, each also with None; else None."""
     options = tree.without_none(node)
     if len(options) != 1:
         return None
-    listed = list_in(node)
+    listed = find_list_type(node)
     if listed is not None and listed.kind is list:
         return True if listed.item.bare_annotation is UploadFile else None
     return False if options[0].bare_annotation is UploadFile else None
 
 
-def _input_of_body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
+def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
     quick = decoder.quick
 
     async def bind_body(connection: Any, errors: Errors) -> Any:

@@ -23,16 +23,21 @@ from treefold_http._injection.contract import (
     Step,
 )
 from treefold_http._injection.dependencies import Dependency
-from treefold_http._injection.early_steps import early_steps
+from treefold_http._injection.early_steps import find_early_steps
 from treefold_http._injection.providers import Provider, Providers
-from treefold_http._injection.resolve_source import Taken, check_bodies, find_marker, resolve_source
-from treefold_http._injection.secured import Security, join_security, security_of
+from treefold_http._injection.resolve_source import (
+    Taken,
+    find_marker,
+    refuse_multiple_bodies,
+    resolve_source,
+)
+from treefold_http._injection.secured import Security, join_security, read_security
 from treefold_http._requests.connection import Connection
 from treefold_http._requests.request import Request
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.background import BackgroundTasks
-from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, parameters_of
-from treefold_http._types.read import annotation_of, read
+from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, list_parameters
+from treefold_http._types.read import read, resolve_annotation
 from treefold_http._websockets.websocket import WebSocket
 
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
@@ -44,7 +49,7 @@ _GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
 
-def is_direct(handler: Callable[..., Any], name: str = "request") -> bool:
+def has_only_parameter(handler: Callable[..., Any], name: str = "request") -> bool:
     """Return True if the only parameter is `name`, without a default (interface)."""
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         parameters = list(inspect.signature(handler).parameters.values())
@@ -115,15 +120,15 @@ def plan_split_call(
     """
     contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
     values = {"in_thread": injection.in_thread, "app_value": injection.providers.get_app_value}
-    early = early_steps(contract)
+    early = find_early_steps(contract)
     if not early:
         return None, compile_call(handler, contract, values), contract
     return *compile_split_call(handler, contract, values, early), contract
 
 
-def direct_contract(handler: Callable[..., Any]) -> Contract:
+def build_direct_contract(handler: Callable[..., Any]) -> Contract:
     """Return the contract of a handler that takes the connection alone."""
-    security = join_security(security_of(handler))
+    security = join_security(read_security(handler))
     return replace(OPAQUE, security=security) if security else OPAQUE
 
 
@@ -164,7 +169,7 @@ class _Resolver:
             inputs=tuple(inputs.values()),
             steps=tuple(self.steps),
             arguments=arguments,
-            security=join_security([*self.security, *security_of(handler)]),
+            security=join_security([*self.security, *read_security(handler)]),
         )
 
     def add_step(self, step: Step) -> Argument:
@@ -175,7 +180,7 @@ class _Resolver:
         """Add the steps for the parameters of a function; return its arguments."""
         made: list[Argument] = []
         found: list[Taken] = []
-        for parameter in parameters_of(function):
+        for parameter in list_parameters(function):
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
             argument = self.resolve_argument(parameter, function, call)
             if isinstance(argument, Input):
@@ -185,12 +190,12 @@ class _Resolver:
                 continue
             argument = argument or Argument("default", parameter.default)
             if not positional:
-                omitted_for = _omitted_for(parameter, function)
+                omitted_for = _find_factory_default(parameter, function)
                 argument = argument._replace(name=parameter.name, omitted_for=omitted_for)
             made.append(argument)
         if found:
             self.taken += found
-            check_bodies(self.taken)
+            refuse_multiple_bodies(self.taken)
         return tuple(made)
 
     def resolve_argument(
@@ -206,7 +211,7 @@ class _Resolver:
             return self.resolve_connection(name, function)
         if isinstance(default, Dependency) and default.call is not None:
             return self.resolve_dependency(default.call, function, cached=default.use_cache)
-        node = read(annotation_of(parameter, function))
+        node = read(resolve_annotation(parameter, function))
         marker = find_marker(node, name, function)
         if isinstance(default, Dependency):
             marker = default
@@ -248,9 +253,9 @@ class _Resolver:
         )
         if replacement is not None or provider.scope == "request":
             return self.resolve_dependency(replacement or provider.factory, user, cached=True)
-        self.refuse_circle(provider.factory)
+        self.refuse_cycle(provider.factory)
         make, _ = plan_call(
-            _depend_on_factory(provider.factory),
+            _make_factory_dependency(provider.factory),
             self.injection,
             kind="nothing",
             inside=tuple(self.ancestors),
@@ -263,10 +268,10 @@ class _Resolver:
                 f"Depends() in {format_callable(user)} must name a function or a class"
             )
         call = self.injection.overrides.get(call, call)
-        self.refuse_circle(call)
+        self.refuse_cycle(call)
         if cached and call in self.values:
             return self.values[call]
-        self.security += security_of(call)
+        self.security += read_security(call)
         self.ancestors.append(call)
         self.calls += 1
         number = self.calls
@@ -277,7 +282,7 @@ class _Resolver:
             self.values[call] = value
         return value
 
-    def refuse_circle(self, call: Callable[..., Any]) -> None:
+    def refuse_cycle(self, call: Callable[..., Any]) -> None:
         if call in self.ancestors:
             circle = [*self.ancestors[self.ancestors.index(call) :], call]
             raise InjectionError(
@@ -286,13 +291,13 @@ class _Resolver:
             )
 
 
-def _omitted_for(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+def _find_factory_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
     """The default of a parameter with a `default_factory`, which only the class can make."""
     made = isinstance(function, type) and repr(parameter.default) == _FACTORY
     return parameter.default if made else EMPTY
 
 
-def _depend_on_factory(factory: Callable[..., Any]) -> Callable[..., Any]:
+def _make_factory_dependency(factory: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that depends on the factory, so that a generator factory is entered."""
 
     async def return_value(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker

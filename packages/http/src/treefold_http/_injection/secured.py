@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from treefold_http._wire.interpreter import calling_line
+from treefold_http._wire.interpreter import format_caller_location
 
 MARK = "__treefold_security__"
 
@@ -91,23 +91,23 @@ def secured(
         raise ValueError(
             f"A security name must consist of letters, digits, '.', '_' and '-', got {name!r}"
         )
-    made = Security(name, dict(scheme), tuple(scopes), optional, calling_line(1))
+    made = Security(name, dict(scheme), tuple(scopes), optional, format_caller_location(1))
 
     def mark_function(target: _T) -> _T:
-        setattr(target, MARK, (*security_of(target), made))
+        setattr(target, MARK, (*read_security(target), made))
         return target
 
     return mark_function
 
 
-def security_of(target: object) -> tuple[Security, ...]:
+def read_security(target: object) -> tuple[Security, ...]:
     """Return the declarations on a function, class or middleware object."""
     return getattr(target, MARK, ())
 
 
-def credentials_of(entry: object) -> list[Security]:
+def read_middleware_security(entry: object) -> list[Security]:
     """Return the declarations on a middleware; an attribute of another kind is not one."""
-    marks = cast("object", security_of(entry))
+    marks = cast("object", read_security(entry))
     found = cast("tuple[object, ...]", marks) if isinstance(marks, tuple) else ()
     return [mark for mark in found if isinstance(mark, Security)]
 
@@ -116,14 +116,14 @@ def join_security(demands: Iterable[Security]) -> tuple[Security, ...]:
     """Merge security requirements by scheme: all scopes, optional if all are."""
     found: dict[tuple[str, str], Security] = {}
     for demand in demands:
-        known = found.get(security_key(demand), demand)
-        found[security_key(demand)] = known._replace(
+        known = found.get(build_security_key(demand), demand)
+        found[build_security_key(demand)] = known._replace(
             scopes=tuple(dict.fromkeys((*known.scopes, *demand.scopes))),
             optional=known.optional and demand.optional,
         )
     return tuple(found.values())
 
 
-def security_key(demand: Security) -> tuple[str, str]:
+def build_security_key(demand: Security) -> tuple[str, str]:
     """Return the name and the content of a scheme, which identify it."""
     return demand.name, json.dumps(demand.scheme, sort_keys=True, default=repr)

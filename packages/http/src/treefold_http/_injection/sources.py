@@ -69,7 +69,7 @@ class Binder(NamedTuple):
     others: set[str] | None = None
 
 
-def path_binder(name: str, convert: Converter) -> Binder:
+def build_path_binder(name: str, convert: Converter) -> Binder:
     """Return the binder of a path parameter, which is never missing."""
 
     def bind_path(connection: Any, errors: Errors) -> Any:
@@ -98,9 +98,9 @@ class TextReader(NamedTuple):
 _ATTRIBUTES = {"query": "query", "header": "headers", "cookie": "cookies"}
 
 
-def text_binder(place: str, name: str, reader: TextReader, default: Any) -> Binder:
+def build_text_binder(place: str, name: str, reader: TextReader, default: Any) -> Binder:
     """Return the binder of one value, or of a list, from the query, a header or a cookie."""
-    take = text_taker(place, name, reader, default)
+    take = build_value_parser(place, name, reader, default)
     attribute, many = _ATTRIBUTES[place], reader.many
 
     def bind_text(connection: Any, errors: Errors) -> Any:
@@ -110,9 +110,9 @@ def text_binder(place: str, name: str, reader: TextReader, default: Any) -> Bind
     return Binder(bind_text)
 
 
-def form_binder(name: str, reader: TextReader, default: Any) -> Binder:
+def build_form_field_binder(name: str, reader: TextReader, default: Any) -> Binder:
     """Return the binder of one value, or of a list, from the fields of a form."""
-    take = text_taker("form", name, reader, default)
+    take = build_value_parser("form", name, reader, default)
 
     async def bind_form_field(connection: Any, errors: Errors) -> Any:
         fields = await connection.form()
@@ -121,7 +121,7 @@ def form_binder(name: str, reader: TextReader, default: Any) -> Binder:
     return Binder(bind_form_field, waits=True, body="form")
 
 
-def file_binder(name: str, default: Any, *, many: bool) -> Binder:
+def build_file_binder(name: str, default: Any, *, many: bool) -> Binder:
     """Return the binder of one uploaded file, or of all files of a name."""
 
     async def bind_file(connection: Any, errors: Errors) -> Any:
@@ -137,13 +137,13 @@ def file_binder(name: str, default: Any, *, many: bool) -> Binder:
     return Binder(bind_file, waits=True, body="form")
 
 
-def text_taker(
+def build_value_parser(
     place: str, name: str, reader: TextReader, default: Any
 ) -> Callable[[str | list[str] | None, Errors], Any]:
     """Return a function from the texts of one name to the value; it appends to given errors."""
     convert, _, whole = reader
 
-    def take_text(found: str | list[str] | None, errors: Errors) -> Any:
+    def parse_texts(found: str | list[str] | None, errors: Errors) -> Any:
         loc: list[str | int] = [place, name]
         if found is None or found == []:
             if default is EMPTY:
@@ -161,7 +161,7 @@ def text_taker(
             else _convert_one(value, loc, whole, errors)
         )
 
-    return take_text
+    return parse_texts
 
 
 def _convert_one(

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from treefold_http._injection.contract import Input
-from treefold_http._injection.sources import Binder, Query, Source, TextReader, text_taker
-from treefold_http._injection.text_readers import text_reader
+from treefold_http._injection.sources import Binder, Query, Source, TextReader, build_value_parser
+from treefold_http._injection.text_readers import build_text_reader
 from treefold_http._types import constraints, tree
-from treefold_http._types.decode import pydantic_entry
+from treefold_http._types.decode import convert_pydantic_error
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.read import read
 from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.datastructures import MultiMapping
-from treefold_http._wire.pydantic_json import json_form
+from treefold_http._wire.pydantic_json import build_json_form
 
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]
@@ -30,7 +30,7 @@ _Make = Callable[[dict[str, Any], Errors], Any]
 _Take = Callable[[Any, Errors], Any]
 
 
-def model_input(
+def build_model_input(
     parameter: inspect.Parameter, node: tree.TypeNode, source: Source, owner: str
 ) -> Input | None:
     """Return the input of a whole model; None for a type that is no model.
@@ -82,19 +82,19 @@ class _TextModel:
         self.node, self.default = node, default
         self.place: _Place = place
         self.members = [
-            _text_member(member, node, place, where)
+            _build_text_member(member, node, place, where)
             for member in node.declared_members
             if member.is_input
         ]
         self.names = frozenset(member.name for member in self.members)
-        self.extra = _extra_policy(node)
+        self.extra = _read_extra_policy(node)
         self.others: set[str] = set()
-        self.make = _choose_maker(node, place)
+        self.make = _build_model_maker(node, place)
 
     def list_inputs(self) -> Iterator[Input]:
         optional = self.default is not EMPTY
         for each in self.members:
-            default = _default_of(each.member, self.node)
+            default = _find_documented_default(each.member, self.node)
             if optional and default is EMPTY:
                 default = None
             yield Input(
@@ -143,16 +143,18 @@ class _TextModel:
                 values[name] = found[0] if len(found) == 1 else found
 
 
-def _text_member(member: tree.Member, node: tree.Record, place: str, where: str) -> _TextMember:
+def _build_text_member(
+    member: tree.Member, node: tree.Record, place: str, where: str
+) -> _TextMember:
     shown_member = f"{format_annotation(node.kind)}.{member.name}"
     if member.read_as is None:
         raise InjectionError(
             f"{where} has the member {shown_member} with several aliases; use one alias"
         )
     kind = member.type
-    if _by_pydantic(node) and constraints.find_families(kind):
+    if _is_read_by_pydantic(node) and constraints.find_families(kind):
         kind = read(constraints.strip_constraints(kind))  # the model checks the constraints
-    reader = text_reader(kind, anything=True)
+    reader = build_text_reader(kind, anything=True)
     if reader is None:
         raise InjectionError(
             f"{where} has the member {shown_member} of type"
@@ -160,15 +162,15 @@ def _text_member(member: tree.Member, node: tree.Record, place: str, where: str)
             " provide; use a scalar or a list of scalars"
         )
     default = EMPTY if member.required else _ABSENT
-    take = text_taker(place, member.read_as, reader, default)
+    take = build_value_parser(place, member.read_as, reader, default)
     return _TextMember(member, member.read_as, reader, take)
 
 
-def _by_pydantic(node: tree.Record) -> bool:
+def _is_read_by_pydantic(node: tree.Record) -> bool:
     return node.family == "model" or node.reader == constraints.PYDANTIC
 
 
-def _extra_policy(node: tree.Record) -> str:
+def _read_extra_policy(node: tree.Record) -> str:
     """The policy for names that are no members: `ignore`, `forbid` or `allow`."""
     if node.family == "struct":
         return "forbid" if node.kind.__struct_config__.forbid_unknown_fields else "ignore"
@@ -178,9 +180,9 @@ def _extra_policy(node: tree.Record) -> str:
     return config.get("extra") or "ignore"
 
 
-def _choose_maker(node: tree.Record, place: str) -> _Make:
-    if _by_pydantic(node):
-        return _pydantic_maker(node, place)
+def _build_model_maker(node: tree.Record, place: str) -> _Make:
+    if _is_read_by_pydantic(node):
+        return _build_pydantic_maker(node, place)
     names = {member.read_as: member.name for member in node.declared_members}
 
     def make_model(values: dict[str, Any], errors: Errors) -> Any:
@@ -192,9 +194,9 @@ def _choose_maker(node: tree.Record, place: str) -> _Make:
     return make_model
 
 
-def _pydantic_maker(node: tree.Record, place: str) -> _Make:
+def _build_pydantic_maker(node: tree.Record, place: str) -> _Make:
     pydantic = importlib.import_module("pydantic")  # installed, since there is a model
-    validate = json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_python
+    validate = build_json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_python
     invalid = pydantic.ValidationError
 
     def make_model(values: dict[str, Any], errors: Errors) -> Any:
@@ -202,21 +204,21 @@ def _pydantic_maker(node: tree.Record, place: str) -> _Make:
             return validate(values)
         except invalid as error:
             found = error.errors(include_url=False, include_input=False)
-            errors.extend(pydantic_entry(place, item) for item in found)
+            errors.extend(convert_pydantic_error(place, item) for item in found)
 
     return make_model
 
 
-def _field_of(member: tree.Member, node: tree.Record) -> Any:
+def _find_pydantic_field(member: tree.Member, node: tree.Record) -> Any:
     fields: Mapping[str, Any] = getattr(node.kind, "__pydantic_fields__", {})
     return fields.get(member.name)
 
 
-def _default_of(member: tree.Member, node: tree.Record) -> Any:
+def _find_documented_default(member: tree.Member, node: tree.Record) -> Any:
     """The default for documents: EMPTY for a required member, None for one that is unknown."""
     if member.required:
         return EMPTY
-    known = _field_of(member, node)
+    known = _find_pydantic_field(member, node)
     if known is not None:
         made = known.get_default(call_default_factory=False)
         return None if type(made).__name__ == "PydanticUndefinedType" else made
@@ -225,7 +227,7 @@ def _default_of(member: tree.Member, node: tree.Record) -> Any:
 
 def _add_description(member: tree.Member, node: tree.Record) -> tree.TypeNode:
     """The type with the description of the member's field."""
-    known = _field_of(member, node)
+    known = _find_pydantic_field(member, node)
     words = getattr(known, "description", None)
     if not words:
         return member.type

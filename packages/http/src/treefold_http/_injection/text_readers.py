@@ -12,7 +12,7 @@ from typing import Any
 
 from treefold_http._injection.sources import TextReader
 from treefold_http._types import constraints, tree
-from treefold_http._types.decode import text_converter
+from treefold_http._types.decode import build_text_converter
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import read
 from treefold_http._types.scalars import build_converter
@@ -20,29 +20,29 @@ from treefold_http._types.scalars import build_converter
 
 def is_text_class(node: tree.TypeNode) -> bool:
     """Return True for a class that pydantic reads from text, such as `HttpUrl` or an IP address."""
-    kinds = [getattr(_item_of(option), "kind", None) for option in tree.without_none(node)]
+    kinds = [getattr(_unwrap_list_item(option), "kind", None) for option in tree.without_none(node)]
     return bool(kinds) and all(
-        hasattr(kind, "__get_pydantic_core_schema__") or _module_of(kind) == "ipaddress"
+        hasattr(kind, "__get_pydantic_core_schema__") or _read_module_name(kind) == "ipaddress"
         for kind in kinds
     )
 
 
-def _module_of(kind: Any) -> str:
+def _read_module_name(kind: Any) -> str:
     return getattr(kind, "__module__", "")
 
 
-def is_data(node: tree.TypeNode) -> bool:
+def is_client_data(node: tree.TypeNode) -> bool:
     """Return True for a type of values that clients send, False for the author's own objects."""
     if isinstance(node, tree.Named):
-        return is_data(node.target_type)
+        return is_client_data(node.target_type)
     if isinstance(node, tree.UnionType):
-        return all(map(is_data, tree.without_none(node)))
+        return all(map(is_client_data, tree.without_none(node)))
     if isinstance(node, tree.Foreign):
         return is_text_class(node)
     return not isinstance(node, tree.AnyType)
 
 
-def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
+def build_text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
     """Return the reader of a scalar or of a list of scalars; None for any other type.
 
     Args:
@@ -50,21 +50,21 @@ def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
     """
     if node.annotation is EMPTY:
         node = read(str)
-    listed = list_in(node)
+    listed = find_list_type(node)
     wanted = node if listed is None else listed.item
     convert = build_converter(wanted)
     if convert is None and anything:
-        convert = text_converter(wanted)
+        convert = build_text_converter(wanted)
     if convert is None:
         return None
     if listed is None:
-        return TextReader(check_converted(convert, constraints.value_check(node)))
+        return TextReader(with_result_check(convert, constraints.build_constraint_check(node)))
     make = _CONTAINERS.get(listed.kind)
     if constraints.find_families(node, items=False):
-        check = constraints.value_check(node)
-        whole = check if make is None or check is None else check_converted(make, check)
+        check = constraints.build_constraint_check(node)
+        whole = check if make is None or check is None else with_result_check(make, check)
         return TextReader(convert, many=True, whole=whole)
-    each = check_converted(convert, constraints.value_check(wanted))
+    each = with_result_check(convert, constraints.build_constraint_check(wanted))
     return TextReader(each, many=True, whole=make)
 
 
@@ -77,7 +77,7 @@ _CONTAINERS: Mapping[Any, Callable[[Any], Any]] = {
 """The containers of many texts that are no lists."""
 
 
-def list_in(node: tree.TypeNode) -> tree.ListType | None:
+def find_list_type(node: tree.TypeNode) -> tree.ListType | None:
     """Return the list, set or open tuple that a type is, also beside None, or None."""
     options = tree.without_none(node)
     found = options[0] if len(options) == 1 else None
@@ -86,12 +86,12 @@ def list_in(node: tree.TypeNode) -> tree.ListType | None:
     return found
 
 
-def _item_of(node: tree.TypeNode) -> tree.TypeNode:
-    listed = list_in(node)
+def _unwrap_list_item(node: tree.TypeNode) -> tree.TypeNode:
+    listed = find_list_type(node)
     return node if listed is None else listed.item
 
 
-def check_converted(
+def with_result_check(
     convert: constraints.Check, check: constraints.Check | None
 ) -> constraints.Check:
     """Return a converter that also checks its result."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from treefold_http._runtime.boot_report import SettingsError
-from treefold_http._runtime.settings import APP_PREFIX, VariableText, in_toml
+from treefold_http._runtime.settings import APP_PREFIX, VariableText, format_toml_value
 from treefold_http._types import tree
-from treefold_http._types.decode import is_model, model_decoder, text_converter
+from treefold_http._types.decode import build_model_decoder, build_text_converter, is_model
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import read
 from treefold_http._types.scalars import build_converter
@@ -73,7 +73,7 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
     members = {
         member.read_as or member.name: member for member in node.declared_members if member.is_input
     }
-    document = _build_document(members, values, extra=_takes_extra(model))
+    document = _build_document(members, values, extra=_allows_extra(model))
     if missing := [name for name, one in members.items() if one.required and name not in document]:
         name = missing[0]
         raise SettingsError(
@@ -81,15 +81,15 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
             f" {APP_PREFIX}{name.upper()}"
         )
     try:
-        decoder = model_decoder(node)
+        decoder = build_model_decoder(node)
         if decoder is None:
-            raise _no_model(model)
+            raise _make_wrong_model_error(model)
         instance = decoder.decode(json.dumps(document, allow_nan=False).encode(), document)
     except (InjectionError, TypeError) as error:
         raise SettingsError(f"`{NAME}` in {FILE} cannot be read: {error}") from None
     except HTTPError as error:
         raise SettingsError(
-            "; ".join(_yield_complaints(error, document, values, members))
+            "; ".join(_yield_error_messages(error, document, values, members))
         ) from None
     return GivenSettings(model, values, instance)
 
@@ -114,18 +114,18 @@ def _read_type(model: Any) -> tree.Record:
     except (InjectionError, NameError) as error:
         raise SettingsError(f"`{NAME}` in {FILE} cannot be read: {error}") from None
     if not isinstance(model, type) or not isinstance(node, tree.Record) or not is_model(node):
-        raise _no_model(model)
+        raise _make_wrong_model_error(model)
     return node
 
 
-def _no_model(model: Any) -> SettingsError:
+def _make_wrong_model_error(model: Any) -> SettingsError:
     return SettingsError(
         f"`{NAME}` in {FILE} must be a dataclass, TypedDict, pydantic model or msgspec struct, got"
         f" {model!r}"
     )
 
 
-def _takes_extra(model: Any) -> bool:
+def _allows_extra(model: Any) -> bool:
     return getattr(model, "model_config", {}).get("extra") == "allow"
 
 
@@ -143,37 +143,39 @@ def _build_document(
             known = f"known are {', '.join(members)}" if members else "the model has none"
             hint = f"did you mean {near[0]!r}?" if near else known
             raise SettingsError(f"Unknown setting app.{name}; {hint}")
-        document[name] = _json_form(value, f"app.{name}")
+        document[name] = _to_json_value(value, f"app.{name}")
     lowered = {name.lower(): name for name in members}
     for name, text in texts.items():
         if name in lowered:
-            document[lowered[name]] = _from_text(members[lowered[name]].type, text, lowered[name])
+            document[lowered[name]] = _parse_variable_text(
+                members[lowered[name]].type, text, lowered[name]
+            )
         else:
             get_logger().warning("variable %s means nothing: no such setting", text.variable)
     return document
 
 
-def _json_form(value: Any, place: str) -> Any:
+def _to_json_value(value: Any, place: str) -> Any:
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return {name: _json_form(one, f"{place}.{name}") for name, one in items}
+        return {name: _to_json_value(one, f"{place}.{name}") for name, one in items}
     if isinstance(value, (list, tuple)):
-        return [_json_form(one, place) for one in cast("list[Any]", value)]
+        return [_to_json_value(one, place) for one in cast("list[Any]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingsError(f"Setting {place} must be a finite number, got {value!r}")
     return value
 
 
-def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
+def _parse_variable_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
     """Return the JSON form of a text: a scalar, a list with commas, or JSON."""
     options = node.options if isinstance(node, tree.UnionType) else (node,)
     if any(isinstance(each, tree.ListType) for each in options) and text[:1] != "[":
         item = next(each.item for each in options if isinstance(each, tree.ListType))
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return [_convert_scalar(item, part, text.variable, name) for part in parts]
-    if (build_converter(node) or text_converter(node)) is None and text[:1] in ("[", "{"):
+    if (build_converter(node) or build_text_converter(node)) is None and text[:1] in ("[", "{"):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -184,7 +186,7 @@ def _from_text(node: tree.TypeNode, text: VariableText, name: str) -> Any:
 
 
 def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
-    convert = build_converter(node) or text_converter(node)
+    convert = build_converter(node) or build_text_converter(node)
     if convert is None:
         return text
     try:
@@ -198,7 +200,7 @@ def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) ->
     return value if is_plain else text
 
 
-def _yield_complaints(
+def _yield_error_messages(
     error: HTTPError,
     document: Mapping[str, Any],
     values: Mapping[str, Any],
@@ -217,7 +219,7 @@ def _yield_complaints(
         shown = ""
         if len(steps) == 1 and name in document and name in members:
             is_secret = _is_secret(name, members[name].type)
-            shown = "" if is_secret else f", got {in_toml(document[name])}"
+            shown = "" if is_secret else f", got {format_toml_value(document[name])}"
         yield f"Setting app.{place}{source} is not valid: {words}{shown}"
 
 

@@ -15,32 +15,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.boot_files import BootFiles, read_boot_files
-from treefold_http._project.coverage import is_checked, keep_covering
-from treefold_http._project.development import development_entries, local_hosts
+from treefold_http._project.coverage import check_prefix_coverage, has_checked_prefixes
+from treefold_http._project.development import build_development_entries, build_host_checks
 from treefold_http._project.fallbacks import plan_fallback, plan_scoped_fallbacks
-from treefold_http._project.findings import IS_FINDING, Findings, cause_of
+from treefold_http._project.findings import IS_FINDING, Findings, find_failing_file
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.middleware_chain import entries_for
-from treefold_http._project.modules import ModuleSpace, note_computed_imports
+from treefold_http._project.middleware_chain import select_route_entries
+from treefold_http._project.modules import ModuleSpace, track_computed_imports
 from treefold_http._project.outside_plans import OutsidePlans
 from treefold_http._project.reuse import (
-    handler_names,
+    are_same_objects,
+    group_routes_by_module,
     has_no_own_middleware,
-    routes_asking,
-    routes_to_load,
-    same_objects,
+    select_routes_to_load,
+    select_routes_to_replan,
 )
 from treefold_http._project.route_plans import (
-    good_plans,
-    name_broken_file,
+    add_broken_file_header,
+    collect_last_good_plans,
     plan_routes,
     wrap_routes,
 )
 from treefold_http._project.source_loader import write_bytecode
 from treefold_http._project.subtrees import Under
 from treefold_http._runtime.boot_report import BootError, BrokenFile
-from treefold_http._wire.json import keep_pydantic_dataclasses
+from treefold_http._wire.json import use_stdlib_encoder
 from treefold_logging import get_logger
 from treefold_router import Route, RouterError, RouteTable
 
@@ -117,26 +117,26 @@ def _read_sources(
     former = findings.former
     kept = former if same_tree else None
     table = _scan_routes(app) if kept is None else kept.table
-    space = ModuleSpace.of_root(app.root)
+    space = ModuleSpace.get_or_create_space(app.root)
     space.make_current_root()
     if app.dev:
-        note_computed_imports()
+        track_computed_imports()
     providers = app.providers.declared
     files, unserved = read_boot_files(app, space, findings), ()
-    if not same_tree or not is_checked(findings, files):
-        files, unserved = keep_covering(app, table, files, findings)
-    handlers = handler_names(table) if kept is None else kept.handlers
-    routes = table.routes if kept is None else routes_to_load(kept, modules_before)
+    if not same_tree or not has_checked_prefixes(findings, files):
+        files, unserved = check_prefix_coverage(app, table, files, findings)
+    handlers = group_routes_by_module(table) if kept is None else kept.handlers
+    routes = table.routes if kept is None else select_routes_to_load(kept, modules_before)
     modules = {} if kept is None else dict(kept.modules)
     modules |= {route: _load_handler(space, route, table.packages, findings) for route in routes}
     for name in sorted(set(modules_before) - handlers.keys()):
-        _load_again(space, name, findings)
-    _encode_as_declared(space, None if kept is None else modules_before)
-    middlewares = _with_development(app, files, former) if app.dev else files.middlewares
-    if kept is not None and not same_objects(kept.extensions, files.extensions):
+        _reimport_module(space, name, findings)
+    _detect_pydantic_dataclasses(space, None if kept is None else modules_before)
+    middlewares = _add_development_entries(app, files, former) if app.dev else files.middlewares
+    if kept is not None and not are_same_objects(kept.extensions, files.extensions):
         kept, routes = None, table.routes
     elif kept is not None:
-        asking = routes_asking(kept, providers, app.providers.declared)
+        asking = select_routes_to_replan(kept, providers, app.providers.declared)
         routes = list(dict.fromkeys([*routes, *asking]))
     return _Sources(
         table=table,
@@ -147,7 +147,7 @@ def _read_sources(
         modules=modules,
         middlewares=middlewares,
         unserved=unserved,
-        is_wrapped_alike=kept is not None and same_objects(kept.middlewares, middlewares),
+        is_wrapped_alike=kept is not None and are_same_objects(kept.middlewares, middlewares),
     )
 
 
@@ -167,13 +167,13 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     plans |= plan_routes(app, chosen, middlewares, findings, asked if app.dev else None)
     modules = sources.modules | chosen
     if app.dev:
-        good = good_plans(good, chosen, plans, findings)
-    fallback = plan_fallback(app, entries_for(None, middlewares))
+        good = collect_last_good_plans(good, chosen, plans, findings)
+    fallback = plan_fallback(app, select_route_entries(None, middlewares))
     told = plans
     if app.dev and findings.broken:
-        told = {route: name_broken_file(app, plan, findings) for route, plan in plans.items()}
-        fallback = name_broken_file(app, fallback, findings)
-    default_version = _default_version(app, sources.table, findings)
+        told = {route: add_broken_file_header(app, plan, findings) for route, plan in plans.items()}
+        fallback = add_broken_file_header(app, fallback, findings)
+    default_version = _resolve_default_version(app, sources.table, findings)
     return LoadedProject(
         table=sources.table,
         handlers=sources.handlers,
@@ -202,15 +202,15 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     )
 
 
-def _with_development(
+def _add_development_entries(
     app: ProjectRuntime, files: BootFiles, former: LoadedProject | None
 ) -> Sequence[Any]:
-    if former is not None and same_objects(
+    if former is not None and are_same_objects(
         [*former.listed, *former.extensions], [*files.middlewares, *files.extensions]
     ):
         return former.middlewares
-    told = development_entries([*app.installed, *files.extensions])
-    return [*told, *local_hosts(files.middlewares), *files.middlewares]
+    told = build_development_entries([*app.installed, *files.extensions])
+    return [*told, *build_host_checks(files.middlewares), *files.middlewares]
 
 
 def _scan_routes(app: ProjectRuntime) -> RouteTable:
@@ -229,7 +229,7 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     Args:
         files: the boot files of the project.
     """
-    space = ModuleSpace.of_root(app.root)
+    space = ModuleSpace.get_or_create_space(app.root)
     findings = Findings(str(space.root))
     modules = {route: _load_handler(space, route, table.packages, findings)}
     plan_routes(app, modules, files.middlewares, findings)
@@ -241,7 +241,7 @@ def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Se
 
     For tools, as `load_error`.
     """
-    space = ModuleSpace.of_root(app.root)
+    space = ModuleSpace.get_or_create_space(app.root)
     module = _load_handler(space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
 
@@ -259,7 +259,7 @@ def _load_handler(
         return findings.record_failure(route.file, error)
 
 
-def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
+def _reimport_module(space: ModuleSpace, name: str, findings: Findings) -> None:
     """Import a module that only function bodies import.
 
     Without this, its failure would surface in a request, with no last good version to fall back on.
@@ -271,24 +271,26 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             return  # its file is gone
-        cause = cause_of(error, findings.root) or name
+        cause = find_failing_file(error, findings.root) or name
         if cause not in [broken.cause for broken in findings.broken]:
             findings.record_failure(cause.removeprefix("Api/"), error, fatal=True)
 
 
-def _default_version(app: ProjectRuntime, table: RouteTable, findings: Findings) -> str | None:
+def _resolve_default_version(
+    app: ProjectRuntime, table: RouteTable, findings: Findings
+) -> str | None:
     chosen = app.settings.default_version
     if chosen is None or chosen == "latest":
         return table.latest if chosen else None
     if chosen not in table.versions and not (app.root / "Api" / chosen).is_dir():
         known = ", ".join(("'latest'", *table.versions))
-        findings.refuse_setting(
+        findings.record_setting_failure(
             f"Setting default_version must name a folder of Api/, got {chosen!r}; use {known}"
         )
     return chosen
 
 
-def _encode_as_declared(space: ModuleSpace, imported: Collection[str] | None) -> None:
+def _detect_pydantic_dataclasses(space: ModuleSpace, imported: Collection[str] | None) -> None:
     """Change the JSON encoder if a module has a dataclass of pydantic.
 
     Args:
@@ -301,7 +303,7 @@ def _encode_as_declared(space: ModuleSpace, imported: Collection[str] | None) ->
     for name in loaded if imported is None else loaded.keys() & set(imported):
         values = list(vars(loaded[name]).values())
         if any(isinstance(each, type) and all(hasattr(each, m) for m in marks) for each in values):
-            keep_pydantic_dataclasses()
+            use_stdlib_encoder()
             return
 
 

@@ -23,7 +23,7 @@ from treefold_http._project.app_settings import (
     require_no_values,
 )
 from treefold_http._project.findings import Findings
-from treefold_http._project.installed import install, model_modules
+from treefold_http._project.installed import install, list_model_modules
 from treefold_http._project.middleware_chain import check_entry, prepare_entries
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._runtime.boot_report import BootError, SettingsError
@@ -53,18 +53,18 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
     In a reload, a file that fails keeps its previous entries.
     """
     _load_models(app, space, findings)
-    middlewares = findings.boot_file(
+    middlewares = findings.read_boot_file(
         lambda: _read_middlewares(space, findings), lambda project: project.listed
     )
     _register_providers(app, space, findings)
-    extensions = findings.boot_file(
+    extensions = findings.read_boot_file(
         lambda: _read_extensions(app, space, findings), lambda project: project.extensions
     )
-    on_startup, on_shutdown, error_format = findings.boot_file(
+    on_startup, on_shutdown, error_format = findings.read_boot_file(
         lambda: _read_hooks(space, findings),
         lambda project: (project.on_startup, project.on_shutdown, project.error_format),
     )
-    middlewares = findings.boot_file(
+    middlewares = findings.read_boot_file(
         lambda: _prepare_middlewares(app, middlewares, extensions, findings),
         lambda project: project.listed,
     )
@@ -79,7 +79,7 @@ def load_models(app: ProjectRuntime) -> None:
     Raises:
         BootError: an extension or a model cannot be used; the message says which.
     """
-    _read(app, _load_models)
+    _read_or_raise(app, _load_models)
 
 
 def load_boot_files(app: ProjectRuntime) -> BootFiles:
@@ -88,11 +88,13 @@ def load_boot_files(app: ProjectRuntime) -> BootFiles:
     Raises:
         BootError: a boot file cannot be used; the message says which.
     """
-    return _read(app, read_boot_files)
+    return _read_or_raise(app, read_boot_files)
 
 
-def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]) -> T:
-    space = ModuleSpace.of_root(app.root)
+def _read_or_raise(
+    app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]
+) -> T:
+    space = ModuleSpace.get_or_create_space(app.root)
     space.make_current_root()
     findings = Findings(str(space.root))
     result = read(app, space, findings)
@@ -107,11 +109,11 @@ def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) ->
         install(app, lambda name, error: findings.record_failure(name, error, fatal=True))
         if findings.fatal is not None:
             return
-    for name in model_modules(space.root):
+    for name in list_model_modules(space.root):
         _load_module(space, name, f"{name.replace('.', '/')}.py", findings)
 
 
-def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
+def _load_boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
     file = space.root / f"{name}.py"
     if not file.is_file() and not (space.root / name / "__init__.py").is_file():
         return None
@@ -139,7 +141,7 @@ def _read_list(module: ModuleType | None, name: str) -> Sequence[Any]:
 
 
 def _read_middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
-    module = _boot_module(space, "Middleware", findings)
+    module = _load_boot_module(space, "Middleware", findings)
     try:
         listed = _read_list(module, "middlewares")
         for entry in listed:
@@ -181,15 +183,15 @@ _Hooks: TypeAlias = tuple[
 
 
 def _read_hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
-    module = _boot_module(space, "hooks", findings)
+    module = _load_boot_module(space, "hooks", findings)
     return (
         _read_callables(module, "on_startup", findings),
         _read_callables(module, "on_shutdown", findings),
-        _error_format(module, findings),
+        _read_error_format(module, findings),
     )
 
 
-def _error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat | None:
+def _read_error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat | None:
     declared: Any = getattr(module, "error_format", None)
     try:
         return None if declared is None else as_error_format(declared)
@@ -198,7 +200,7 @@ def _error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat 
         return None
 
 
-def _app_settings(
+def _build_settings_provider(
     app: ProjectRuntime, space: ModuleSpace, findings: Findings
 ) -> Mapping[Any, Provider]:
     """Return the provider of the project's own settings, if `settings.py` has their model.
@@ -207,7 +209,7 @@ def _app_settings(
     model are an error of the requests that take them.
     """
     values, count = app.settings.app, len(findings.broken)
-    model = getattr(_boot_module(space, FILE.removesuffix(".py"), findings), NAME, None)
+    model = getattr(_load_boot_module(space, FILE.removesuffix(".py"), findings), NAME, None)
     if len(findings.broken) > count:
         declared = app.providers.declared.items()
         return {key: one for key, one in declared if isinstance(one.factory, GivenSettings)}
@@ -217,14 +219,14 @@ def _app_settings(
             return {}
         return {model: Provider(read_app_settings(model, values), scope="app")}
     except SettingsError as error:
-        findings.refuse_setting(str(error))
+        findings.record_setting_failure(str(error))
         return {model: Provider(RefusedSettings(error))} if isinstance(model, type) else {}
 
 
 def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
-    settings = _app_settings(app, space, findings)
+    settings = _build_settings_provider(app, space, findings)
     count = len(findings.broken)
-    module = _boot_module(space, "providers", findings)
+    module = _load_boot_module(space, "providers", findings)
     if len(findings.broken) > count:
         return
     providers: Any = getattr(module, "providers", {})
@@ -237,7 +239,7 @@ def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findi
 
 
 def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
-    module = _boot_module(space, "extensions", findings)
+    module = _load_boot_module(space, "extensions", findings)
     try:
         listed = _read_list(module, "extensions")
         for extension in listed if findings.former is None else ():

@@ -21,7 +21,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.contract import Contract
-from treefold_http._injection.secured import credentials_of
+from treefold_http._injection.secured import read_middleware_security
 from treefold_http._requests.read_notes import ReadNotes
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_router import Route
@@ -54,7 +54,7 @@ class ContextMark:
 
 def has_cache(route: Route | None, entries: Sequence[Any]) -> bool:
     """Return True if a cache among the entries of a route keeps its answers."""
-    return any(map(_keeps_answers, entries)) and _may_keep(route)
+    return any(map(_is_cache_entry, entries)) and _has_cacheable_method(route)
 
 
 def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bool) -> list[Any]:
@@ -63,13 +63,13 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     Args:
         is_innermost: True if the handler has dependencies that run before the look-up.
     """
-    caches = [entry for entry in entries if _keeps_answers(entry)]
+    caches = [entry for entry in entries if _is_cache_entry(entry)]
     if not caches:
         return list(entries)
-    others = [entry for entry in entries if not _keeps_answers(entry)]
-    if not _may_keep(route):
+    others = [entry for entry in entries if not _is_cache_entry(entry)]
+    if not _has_cacheable_method(route):
         return others
-    last = max(index for index, entry in enumerate(entries) if _keeps_answers(entry))
+    last = max(index for index, entry in enumerate(entries) if _is_cache_entry(entry))
     place = last - len(caches) + 1
     for index, entry in enumerate(others[place:], place):
         if _sees_every_answer(entry):
@@ -78,7 +78,7 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     if is_innermost or is_keyed or any(map(decides_access, others[place:])):
         place = len(others)
     placed = [*others[:place], caches[-1], *others[place:]]
-    return [ContextMark(), *placed] if any(map(_is_foreign, others[:place])) else placed
+    return [ContextMark(), *placed] if any(map(_is_project_middleware, others[:place])) else placed
 
 
 def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
@@ -91,11 +91,11 @@ def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> No
         SettingsError: with the line to write.
     """
     for index, (prefix, cache) in enumerate(entries):
-        if not _keeps_answers(cache):
+        if not _is_cache_entry(cache):
             continue
         for other, guard in entries[index + 1 :]:
             if decides_access(guard) and _may_overlap(prefix, other):
-                name = name_of(guard)
+                name = format_entry_name(guard)
                 raise SettingsError(
                     f"{name} must come before {cache!r}, which would answer without asking it;"
                     f" write middlewares = [{name}(...), {cache!r}]"
@@ -104,21 +104,21 @@ def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> No
 
 def decides_access(entry: Any) -> bool:
     """Return True for middleware that refuses requests by a verdict that may change."""
-    return getattr(entry, "decides_access", False) is True or bool(credentials_of(entry))
+    return getattr(entry, "decides_access", False) is True or bool(read_middleware_security(entry))
 
 
-def declared_reads(contract: Contract) -> frozenset[str]:
+def collect_declared_headers(contract: Contract) -> frozenset[str]:
     """Return what a handler and its dependencies declare to read of the header."""
     fields = (sent.name.lower() for sent in contract.inputs if sent.place == "header")
     return frozenset(f"header:{name}" for name in fields)
 
 
-def name_of(entry: Any) -> str:
+def format_entry_name(entry: Any) -> str:
     """Return the name of a middleware as its author writes it."""
     return getattr(entry, "__name__", type(entry).__name__)
 
 
-def _keeps_answers(entry: Any) -> bool:
+def _is_cache_entry(entry: Any) -> bool:
     return getattr(entry, "keeps_answers", False) is True
 
 
@@ -126,11 +126,11 @@ def _sees_every_answer(entry: Any) -> bool:
     return getattr(entry, "sees_every_answer", False) is True
 
 
-def _may_keep(route: Route | None) -> bool:
+def _has_cacheable_method(route: Route | None) -> bool:
     return route is None or route.method in KEPT_METHODS
 
 
-def _is_foreign(entry: Any) -> bool:
+def _is_project_middleware(entry: Any) -> bool:
     module: str = getattr(entry, "__module__", "")
     return not module.startswith("treefold_")
 

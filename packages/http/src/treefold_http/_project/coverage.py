@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.boot_files import MIDDLEWARE
 from treefold_http._project.middleware_chain import unwrap_entry
-from treefold_http._project.outside_plans import path_answered_by
-from treefold_http._project.reuse import same_objects
+from treefold_http._project.outside_plans import find_answered_path
+from treefold_http._project.reuse import are_same_objects
 from treefold_http._project.subtrees import (
     ANY,
     Under,
     is_parameter,
     lies_below,
-    prefixes_meet,
-    segments_of,
+    prefixes_overlap,
+    split_route_template,
 )
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.boot_report import BootError
@@ -51,7 +51,7 @@ _NEAR = 0.6
 """The similarity, from 0 to 1, from which a prefix is proposed."""
 
 
-def keep_covering(
+def check_prefix_coverage(
     app: ProjectRuntime, table: RouteTable, files: BootFiles, findings: Findings
 ) -> tuple[BootFiles, Sequence[Under]]:
     """Refuse prefixes that cover nothing; a reload keeps the former entries then.
@@ -72,10 +72,10 @@ def keep_covering(
     return files, unserved
 
 
-def is_checked(findings: Findings, files: BootFiles) -> bool:
+def has_checked_prefixes(findings: Findings, files: BootFiles) -> bool:
     """Return True if the prefixes are those of the former project, where each covers something."""
     former = findings.former
-    if former is None or former.unserved or not same_objects(former.listed, files.middlewares):
+    if former is None or former.unserved or not are_same_objects(former.listed, files.middlewares):
         return False
     return all(broken.file != MIDDLEWARE for broken in former.report.broken)
 
@@ -103,7 +103,7 @@ def find_unserved(app: ProjectRuntime, project: LoadedProject, later: Iterable[s
     mounts = [tuple(part.lower() for part in decode_segments(prefix)) for prefix in later]
     known = [each for each in project.unserved if not _covers_mount(app, each)]
     return [
-        each for each in known if not any(prefixes_meet(each.prefix, mount) for mount in mounts)
+        each for each in known if not any(prefixes_overlap(each.prefix, mount) for mount in mounts)
     ]
 
 
@@ -121,8 +121,12 @@ def describe_uncovered(
     app: ProjectRuntime, table: RouteTable, entries: Sequence[Any], entry: Under
 ) -> str:
     """Return the error for a prefix that covers nothing."""
-    known = [*_known_prefixes(table), *_yield_reserved(entries), *_known_files(app, entry)]
-    found = nearest_prefix(entry.prefix, dict.fromkeys(known))
+    known = [
+        *_yield_route_prefixes(table),
+        *_yield_reserved(entries),
+        *_yield_mounted_paths(app, entry),
+    ]
+    found = find_nearest_prefix(entry.prefix, dict.fromkeys(known))
     return (
         f"Prefix of under() must cover something that is served, got {str(entry)!r}; the nearest is"
         f" {found!r}"
@@ -138,7 +142,7 @@ def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
 def _yield_reserved(entries: Sequence[Any]) -> Iterator[Segments]:
     yield from RESERVED
     for entry in entries:
-        if page := path_answered_by(unwrap_entry(entry)):
+        if page := find_answered_path(unwrap_entry(entry)):
             yield decode_segments(page)
 
 
@@ -146,7 +150,7 @@ def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) ->
     for path in _yield_reserved(entries):
         if lies_below(entry.prefix, path):
             return True
-        if RESERVED.get(path) and prefixes_meet(entry.prefix, path):
+        if RESERVED.get(path) and prefixes_overlap(entry.prefix, path):
             documents = ["default.json", *(f"{version}.json" for version in table.versions)]
             names = _BELOW_DOCS if path == ("docs",) else documents
             if entry.prefix[1] in (ANY, *names):
@@ -164,35 +168,37 @@ def _covers_mount(app: ProjectRuntime, entry: Under) -> bool:
 def _is_served_by(
     app: ProjectRuntime, prefix: Segments, mount: Segments, target: Mountable
 ) -> bool:
-    if not prefixes_meet(prefix, tuple(part.lower() for part in mount)):
+    if not prefixes_overlap(prefix, tuple(part.lower() for part in mount)):
         return False
     below = prefix[len(mount) :]
-    return not below or not isinstance(target, StaticFiles) or target.has_names(app.root, below)
+    return not below or not isinstance(target, StaticFiles) or target.has_path(app.root, below)
 
 
-def _known_prefixes(table: RouteTable) -> Iterator[Segments]:
+def _yield_route_prefixes(table: RouteTable) -> Iterator[Segments]:
     for route in table.routes:
-        segments = segments_of(route)
+        segments = split_route_template(route)
         yield from (segments[:length] for length in range(1, len(segments) + 1))
 
 
-def _known_files(app: ProjectRuntime, entry: Under) -> Iterator[Segments]:
+def _yield_mounted_paths(app: ProjectRuntime, entry: Under) -> Iterator[Segments]:
     for mount, target in app.mounts.take_snapshot().items():
         yield mount
         folder = entry.prefix[len(mount) : -1]
-        if isinstance(target, StaticFiles) and prefixes_meet(entry.prefix, mount):
-            yield from ((*mount, *folder, name) for name in target.names_in(app.root, folder))
+        if isinstance(target, StaticFiles) and prefixes_overlap(entry.prefix, mount):
+            yield from (
+                (*mount, *folder, name) for name in target.list_folder_names(app.root, folder)
+            )
 
 
-def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
+def find_nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
     """Return the known prefix, at least one, that looks most like another one."""
     from difflib import SequenceMatcher, get_close_matches  # for the message only
 
     def measure_similarity(other: Segments) -> float:
         pairs = [(a, b) for a, b in zip(prefix, other, strict=False) if a != ANY]
-        return sum(segment_similarity(*pair) for pair in pairs) / max(len(pairs), 1)
+        return sum(measure_segment_similarity(*pair) for pair in pairs) / max(len(pairs), 1)
 
-    def segment_similarity(a: str, b: str) -> float:
+    def measure_segment_similarity(a: str, b: str) -> float:
         if a == b:
             return 1.0
         return _NEAR if is_parameter(b) else SequenceMatcher(None, a, b).ratio()

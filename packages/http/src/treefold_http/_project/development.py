@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from treefold_http._project.middleware_chain import until_over
+from treefold_http._project.middleware_chain import call_with_end_callback
 from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.host_names import split_host
@@ -36,14 +36,14 @@ class Write(Protocol):
     ) -> None: ...
 
 
-def development_entries(extensions: Sequence[Any]) -> list[Any]:
+def build_development_entries(extensions: Sequence[Any]) -> list[Any]:
     """Return the outermost middleware, if extensions watch requests or summaries are shown."""
     watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
     write = log_summary if shows_summaries() else None
     return [Development(watches, write=write)] if watches or write else []
 
 
-def local_hosts(middlewares: Sequence[Any]) -> list[Any]:
+def build_host_checks(middlewares: Sequence[Any]) -> list[Any]:
     """Return the middleware that refuses foreign host names, unless the project has its own."""
     checked = any(getattr(entry, "checks_hosts", None) is True for entry in middlewares)
     return [] if checked else [LocalHosts()]
@@ -74,11 +74,11 @@ class Development:
             notes = [note for end in reversed(ends) if (note := end())]
             if self._write is not None:
                 seconds = perf_counter() - started
-                masked = request.masked_segments()
+                masked = request.find_masked_segments()
                 target = request_target(request.raw_path, b"", masked_segments=masked)
                 self._write(request.method, target, status, seconds=seconds, notes=notes)
 
-        return await until_over(request, call_next, log_summary)
+        return await call_with_end_callback(request, call_next, log_summary)
 
 
 _TEST = "testserver"

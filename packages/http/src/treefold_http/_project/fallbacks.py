@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._project.middleware_chain import (
+    build_route_layers,
     choose_entries,
     compose_chain,
-    entries_for,
-    layers_for,
+    select_route_entries,
     unwrap_entry,
 )
 from treefold_http._project.plans import WEBSOCKET, Plan
@@ -81,7 +81,7 @@ class ScopedFallbacks:
 
 def plan_fallback(app: ProjectRuntime, entries: Sequence[Any]) -> Plan:
     """Compose the plan that responds with `request.fallback`, inside middleware."""
-    run = compose_chain(app, layers_for(None, entries), _answer_miss)
+    run = compose_chain(app, build_route_layers(None, entries), _respond_with_fallback)
     return Plan(route=None, run=run, max_body=app.settings.max_body)
 
 
@@ -89,7 +89,7 @@ def plan_scoped_fallbacks(
     app: ProjectRuntime, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
 ) -> ScopedFallbacks:
     """Compose the additional plans for the templates and routes that need their own."""
-    common = entries_for(None, middlewares)
+    common = select_route_entries(None, middlewares)
     made: dict[tuple[int, ...], Plan] = {}
 
     def plan_once(entries: Sequence[Any]) -> Plan:
@@ -109,20 +109,20 @@ def plan_scoped_fallbacks(
         if len(covering) > len(common):
             below[route.template] = plan_once(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
-        own = entries_for(route, own)
+        own = select_route_entries(route, own)
         if own and route.method != WEBSOCKET:
             preflights[route] = plan_once([*covering, *own])
     return ScopedFallbacks(below, preflights)
 
 
-def refusal_of(outcome: object) -> HTTPError:
+def build_routing_error(outcome: object) -> HTTPError:
     """Return the 404 or 400 of a path without a route."""
     if isinstance(outcome, MalformedPath):
         return BadRequest(outcome.reason)
     return NotFound(NOTHING_HERE)
 
 
-def fallback_of(outcome: object) -> HTTPError | Response:
+def build_fallback_response(outcome: object) -> HTTPError | Response:
     """Return the answer to a path without a route: OPTIONS, 404, 405 or 400."""
     if isinstance(outcome, AutoOptions):
         return Response.empty(headers={"Allow": outcome.allow})
@@ -131,14 +131,14 @@ def fallback_of(outcome: object) -> HTTPError | Response:
         if outcome.allow == "WEBSOCKET":
             headers["Upgrade"] = "websocket"
         return MethodNotAllowed(f"This path answers {outcome.allow}", headers=headers)
-    return refusal_of(outcome)
+    return build_routing_error(outcome)
 
 
 def _answers_preflights(entry: Any) -> bool:
     return getattr(unwrap_entry(entry), "answers_preflights", False)
 
 
-async def _answer_miss(request: Request) -> Any:
+async def _respond_with_fallback(request: Request) -> Any:
     fallback = request.fallback
     if isinstance(fallback, HTTPError):
         raise fallback

@@ -59,9 +59,9 @@ class Findings:
         Args:
             fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
         """
-        cause = cause_of(error, self.root) or (file if fatal else f"Api/{file}")
-        kept = self.former is not None and (fatal or self.last_good(file) is not None)
-        found = broken_file(file, error, cause=cause, kept=kept)
+        cause = find_failing_file(error, self.root) or (file if fatal else f"Api/{file}")
+        kept = self.former is not None and (fatal or self.find_last_good_version(file) is not None)
+        found = build_broken_file(file, error, cause=cause, kept=kept)
         if fatal and self.former is None:
             self.fatal = found
         if self.former is None:
@@ -80,7 +80,7 @@ class Findings:
         """Return the failure of a file without a last good version that is not to be tried."""
         return next((one for one in self.untried if one.file == file and not one.kept), None)
 
-    def refuse_setting(self, text: str) -> None:
+    def record_setting_failure(self, text: str) -> None:
         """Record a setting that does not fit the project: it stops a boot; a reload logs it."""
         found = BrokenFile("settings", text, "", cause="settings", kept=self.former is not None)
         if self.former is None:
@@ -98,7 +98,7 @@ class Findings:
             return self.fatal.error
         return f"{self.fatal.file} cannot be used: {self.fatal.error}"
 
-    def last_good(self, file: str) -> tuple[HandlerModule, Plan] | None:
+    def find_last_good_version(self, file: str) -> tuple[HandlerModule, Plan] | None:
         """Return the last module and plan of a route's file that loaded without an error."""
         return self.former.good.get(file) if self.former is not None else None
 
@@ -112,7 +112,7 @@ class Findings:
             notes=tuple(self.notes),
         )
 
-    def boot_file(self, read: Callable[[], T], former: Callable[[LoadedProject], T]) -> T:
+    def read_boot_file(self, read: Callable[[], T], former: Callable[[LoadedProject], T]) -> T:
         """Read a boot file; if that fails during a reload, return its previous value."""
         count = len(self.broken)
         said = read()
@@ -120,20 +120,20 @@ class Findings:
         return former(self.former) if failed and self.former is not None else said
 
 
-def broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
+def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
     """Return the record of a failure; strip import frames from the traceback of the error."""
-    error = error.with_traceback(_own_frames(error))
+    error = error.with_traceback(_strip_internal_frames(error))
     text = "".join(traceback.format_exception(error))
-    return BrokenFile(file, _one_line(error), scrub(text), cause=cause, kept=kept)
+    return BrokenFile(file, _format_error_line(error), scrub(text), cause=cause, kept=kept)
 
 
-def _one_line(error: BaseException) -> str:
+def _format_error_line(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}"[: 2 * _LONGEST_ERROR]
     text = " ".join(scrub(text).split())
     return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
 
 
-def cause_of(error: BaseException, root: str) -> str:
+def find_failing_file(error: BaseException, root: str) -> str:
     """Return the innermost project file whose import raised, relative to the root; "" for none."""
     files = [
         frame.f_code.co_filename
@@ -146,7 +146,7 @@ def cause_of(error: BaseException, root: str) -> str:
     return os.path.relpath(own[-1], root).replace(os.sep, "/") if own else ""
 
 
-def _own_frames(error: BaseException) -> TracebackType | None:
+def _strip_internal_frames(error: BaseException) -> TracebackType | None:
     """The traceback without the frames of the import system and of this package."""
     frames: list[TracebackType] = []
     step = error.__traceback__

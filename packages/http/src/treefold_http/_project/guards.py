@@ -55,8 +55,8 @@ def guards_of_route(
     listed = [each for each in files.middlewares if _covers_route(each, route)]
     inner = [each for each in own if _covers_route(each, route)]
     return [
-        *_name_entries(listed, _LIST, is_socket=is_socket),
-        *_name_entries(inner, f"Api/{route.file}", is_socket=is_socket),
+        *_build_guards(listed, _LIST, is_socket=is_socket),
+        *_build_guards(inner, f"Api/{route.file}", is_socket=is_socket),
     ]
 
 
@@ -71,7 +71,7 @@ def guards_of_refusal(
     """
     route = table.route_at(path, version)
     entries = [each for each in files.middlewares if _covers_route(each, route)]
-    return list(_name_entries(entries, _LIST, is_socket=False))
+    return list(_build_guards(entries, _LIST, is_socket=False))
 
 
 def guards_of_path(
@@ -85,10 +85,10 @@ def guards_of_path(
         is_socket: True for a handshake.
     """
     segments = decode_segments(path)
-    entries = OutsidePlans(app, files.middlewares).entries_at(segments, depth)
+    entries = OutsidePlans(app, files.middlewares).find_covering_entries(segments, depth)
     if segments in _PROBES:
         entries = [each for each in entries if isinstance(each, Under)]
-    return list(_name_entries(entries, _LIST, is_socket=is_socket))
+    return list(_build_guards(entries, _LIST, is_socket=is_socket))
 
 
 _LIST = "Middleware/__init__.py"
@@ -98,7 +98,7 @@ def _covers_route(entry: Any, route: Route | None) -> bool:
     return not isinstance(entry, Under) or entry.covers_route(route)
 
 
-def _name_entries(entries: Sequence[Any], file: str, *, is_socket: bool) -> Iterator[Guard]:
+def _build_guards(entries: Sequence[Any], file: str, *, is_socket: bool) -> Iterator[Guard]:
     for entry in entries:
         scoped = entry.entry if isinstance(entry, Under) else entry
         inner = unwrap_entry(scoped)

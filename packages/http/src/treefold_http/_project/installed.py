@@ -27,7 +27,7 @@ DATABASES = "databases"
 """The entry point that owns the databases: set up first, and required by the setting."""
 
 
-def model_modules(root: Path) -> list[str]:
+def list_model_modules(root: Path) -> list[str]:
     """Return the dotted names of the modules below `Models/`, in sorted order of their paths."""
     if (root / "Models.py").is_file():
         return ["Models"]
@@ -79,7 +79,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
         made.is_complete = False
         failed(name, error)
 
-    points = _entry_points()
+    points = _find_entry_points()
     for point in points:
         try:
             extension: Any = point.load()()
@@ -88,7 +88,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
         except (Exception, SystemExit) as error:
             note_failure(point.name, error)
     if all(point.name != DATABASES for point in points) and app.settings.databases:
-        note_failure(DATABASES, _missing_package(app.settings.databases.values()))
+        note_failure(DATABASES, _make_missing_orm_error(app.settings.databases.values()))
 
 
 def is_wanted(app: ProjectRuntime) -> bool:
@@ -96,10 +96,10 @@ def is_wanted(app: ProjectRuntime) -> bool:
     asked = app.settings.installed_extensions
     if asked is not None:
         return asked
-    return bool(app.settings.databases or model_modules(app.root))
+    return bool(app.settings.databases or list_model_modules(app.root))
 
 
-def _entry_points() -> list[EntryPoint]:
+def _find_entry_points() -> list[EntryPoint]:
     from importlib.metadata import entry_points  # 8 ms: not imported without models
 
     # A name belongs to one extension: that of the first distribution on the path.
@@ -113,15 +113,15 @@ def _set_up(app: ProjectRuntime, extension: Any) -> None:
         app.exception_handler(kind)(_make_error_handler(refuse))
 
 
-def _missing_package(addresses: Iterable[str]) -> TreefoldError:
+def _make_missing_orm_error(addresses: Iterable[str]) -> TreefoldError:
     postgres = any(address.startswith("postgres") for address in addresses)
     wanted = "'treefold-orm[postgres]'" if postgres else "treefold-orm"
     return TreefoldError(f"Setting databases needs treefold-orm: pip install {wanted}")
 
 
 def _make_error_handler(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
-    async def answer_error(request: Request, error: Any) -> Response:
+    async def handle_error(request: Request, error: Any) -> Response:
         status, detail, errors = refuse(error)
         return await request.app.render(HTTPError(status, detail, errors=errors), request)
 
-    return answer_error
+    return handle_error

@@ -82,7 +82,7 @@ class LoadedProject:
         urls = [e.find_redis_url(app) for e in entries if hasattr(e, "find_redis_url")]
         return {url for url in urls if url is not None}
 
-    def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+    def find_masked_segments(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes of the path segments to mask in logs, for a request without a route.
 
         The path may still belong to a route: one of another method, or one whose middleware refused
@@ -91,9 +91,9 @@ class LoadedProject:
         Args:
             root_path: the prefix that the application is mounted at.
         """
-        route = self.route_at(below_root(raw_path, root_path))
+        route = self.find_route(below_root(raw_path, root_path))
         if route is not None:
-            return self.plans[route].masked_in(raw_path)
+            return self.plans[route].find_masked_segments(raw_path)
         paths: MaskedPaths | None = self.kept.get("masked_paths")
         if paths is None:
             paths = MaskedPaths(route.template for route in self.plans)
@@ -104,12 +104,12 @@ class LoadedProject:
         """Log that a route of the default version serves a request without a version."""
         log, level = get_logger(), self.default_level
         if log.isEnabledFor(level):
-            masked = self.plans[route].masked_in(connection.raw_path)
+            masked = self.plans[route].find_masked_segments(connection.raw_path)
             shown = request_target(connection.raw_path, b"", masked_segments=masked)
             served = self.default_version
             log.log(level, "no version in %s %s -> served %s", method, shown, served)
 
-    def route_at(self, path: bytes | str) -> Route | None:
+    def find_route(self, path: bytes | str) -> Route | None:
         """Return a route at a path, below the default version where the path has none."""
         route = self.table.route_at(path)
         if route is None and self.default_version is not None:

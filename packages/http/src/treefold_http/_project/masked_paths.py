@@ -74,7 +74,7 @@ class MaskedPaths:
         for index, segment in enumerate(segments[start : start + MAX_SEGMENTS], start):
             # An encoded slash makes one segment of two for the router, but not for a proxy.
             for part in filter(None, unquote(segment).lower().split("/")):
-                nodes = [child for node in nodes for child in _matching_children(node, part)]
+                nodes = [child for node in nodes for child in _find_matching_children(node, part)]
                 if any(node.is_secret for node in nodes):
                     found.append(index)
             if not nodes:
@@ -86,7 +86,7 @@ def _split_path(path: bytes) -> list[str]:
     return [part for part in path.decode("latin-1").split("/") if part]
 
 
-def _matching_children(node: _Node, part: str) -> Iterable[_Node]:
+def _find_matching_children(node: _Node, part: str) -> Iterable[_Node]:
     if part in node.literals:
         yield node.literals[part]
     if node.parameter is not None:

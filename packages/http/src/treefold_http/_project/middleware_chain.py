@@ -131,13 +131,13 @@ def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[A
     for entry in inner:
         if hasattr(entry, "prepare"):
             entry.prepare(app, extensions)
-    _with_beside(inner)  # `beside` raises if the entry is at a wrong place
+    _insert_required_entries(inner)  # `beside` raises if the entry is at a wrong place
     require_guards_outside(
         [(e.prefix if isinstance(e, Under) else (), unwrap_entry(e)) for e in entries]
     )
 
 
-def _with_beside(entries: Sequence[Any]) -> list[Any]:
+def _insert_required_entries(entries: Sequence[Any]) -> list[Any]:
     """Insert, after each entry with a method `beside`, the inner entries that it requires."""
     complete: list[Any] = []
     for entry in entries:
@@ -154,7 +154,7 @@ def unwrap_entry(entry: Any) -> Any:
     return entry
 
 
-def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+def select_route_entries(route: Route | None, entries: Sequence[Any]) -> list[Any]:
     """Return the middleware entries of a route; those of a subtree are unwrapped."""
     is_socket = route is not None and route.method == WEBSOCKET
     return choose_entries(entries, lambda each: each.covers_route(route), is_socket=is_socket)
@@ -173,7 +173,7 @@ def choose_entries(
     scoped = [each.entry if isinstance(each, Under) else each for each in covering]
     if is_socket:
         scoped = [each for each in scoped if not isinstance(each, RequestsOnly)]
-    chosen = _with_beside([unwrap_entry(each) for each in scoped])
+    chosen = _insert_required_entries([unwrap_entry(each) for each in scoped])
     return [each for each in chosen if not is_socket or not is_for_requests(each)]
 
 
@@ -182,13 +182,13 @@ def is_for_requests(entry: Any) -> bool:
     return getattr(entry, "is_for_requests", False) is True
 
 
-def layers_for(
+def build_route_layers(
     route: Route | None, entries: Sequence[Any], *, has_early: bool = False
 ) -> list[Any]:
     """Return the layers of a route; an entry with `for_route` returns its own variant for it.
 
     Args:
-        entries: the result of `entries_for`.
+        entries: the result of `select_route_entries`.
         has_early: True if dependencies of the handler run before the look-up of a cache.
     """
     return [
@@ -210,14 +210,14 @@ def compose_chain(
     """
     layers = _list_layers(entries)
     if has_own_layers(entries):
-        endpoint = separate_work(endpoint)
+        endpoint = isolate_background_tasks(endpoint)
     chain = endpoint
     for index in reversed(range(len(layers))):
         layer = layers[index]
         own = status if chain is endpoint else None
         if isinstance(layer, _Hooks):
             if index == 0 and not layer.ends:
-                return _make_gate(tuple(layer.begins), chain)
+                return _wrap_before_hooks(tuple(layer.begins), chain)
             chain = _wrap_hooks(app, layer, chain, own)
         else:
             coerce = to_own_response if may_change_responses(layer) else to_response
@@ -246,7 +246,7 @@ def has_own_layers(entries: Sequence[Any]) -> bool:
     return any(map(may_change_responses, [*filter(None, sides), *filter(callable, entries)]))
 
 
-def separate_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def isolate_background_tasks(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Keep the background tasks of the handler apart: those of its layers survive its failure."""
 
     async def run(connection: Connection) -> Any:
@@ -291,7 +291,7 @@ class _Hooks:
                 self.is_changing = True
             self.ends.insert(0, after)
 
-    def ends_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
+    def list_after_hooks_to_run(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
         """By the number of completed `begins`, the hooks of `ends` to run afterwards."""
         count = len(self.ends)
         return [tuple(self.ends[count - outside :]) for outside in (*self.outside, count)]
@@ -321,7 +321,7 @@ def _list_layers(entries: Sequence[Any]) -> list[Any]:
     return layers
 
 
-def _make_gate(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
+def _wrap_before_hooks(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
     def pass_gate(request: Request) -> Awaitable[Any]:
         for before in begins:
             answer = before(request)
@@ -337,7 +337,7 @@ async def _return_answer(answer: Any) -> Any:
 
 
 def _wrap_hooks(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
-    begins, ends = tuple(hooks.begins), hooks.ends_by_progress()
+    begins, ends = tuple(hooks.begins), hooks.list_after_hooks_to_run()
     coerce = to_own_response if hooks.is_changing else to_response
 
     async def run_hooks(request: Request) -> Response:
@@ -384,7 +384,7 @@ def _wrap_errors(
         try:
             result = await run(request)
             if result is None and layer is not None:
-                raise _no_answer(layer)
+                raise _make_no_response_error(layer)
             return coerce(result, status)
         except BaseException as error:  # render re-raises cancellations
             return await app.render(error, request)
@@ -392,7 +392,7 @@ def _wrap_errors(
     return run_rendered
 
 
-def _no_answer(layer: Any) -> TypeError:
+def _make_no_response_error(layer: Any) -> TypeError:
     name = getattr(layer, "__qualname__", type(layer).__qualname__)
     return TypeError(
         f"Middleware {name} must return a response, got None; return the result of call_next, or"
@@ -400,7 +400,7 @@ def _no_answer(layer: Any) -> TypeError:
     )
 
 
-async def until_over(
+async def call_with_end_callback(
     request: Request, call_next: CallNext, end: Callable[[int | None], None]
 ) -> Response:
     """Return the response of `call_next`; call `end` when the request is over, a stream included.

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, cast
 
 from treefold_http._project.former_modules import FormerModules
 from treefold_http._project.source_loader import SourceLoader, run_module
-from treefold_http._wire.interpreter import calling_frame
+from treefold_http._wire.interpreter import find_caller_frame
 
 PROJECT_NAMES = frozenset(
     {
@@ -50,7 +50,7 @@ _plain_import_module = importlib.import_module
 
 
 class ModuleSpace:
-    """Import modules of one root; `of_root` returns the single space of a root in this process.
+    """Import modules of one root; `get_or_create_space` returns its only space in this process.
 
     Args:
         root: the folder that holds `Api/`.
@@ -77,7 +77,7 @@ class ModuleSpace:
         self._known: dict[str, int] = {}
 
     @classmethod
-    def of_root(cls, root: Path) -> ModuleSpace:
+    def get_or_create_space(cls, root: Path) -> ModuleSpace:
         """Return the space of a root: two applications on one root share their modules."""
         root = root.resolve()
         if root not in cls._spaces:
@@ -109,17 +109,17 @@ class ModuleSpace:
         """
         inside, _, leaf = file.removesuffix(".py").rpartition("/")
         folder = f"{top}/{inside}" if inside else top
-        package_name = name_package(folder)
+        package_name = folder_to_package_name(folder)
         name = f"{package_name}.{leaf}"
         with self.as_current_root():
             known = sys.modules.get(name)
             if known is not None:
                 return known, False
-            self._run_packages(top, inside, packages)
+            self._import_packages(top, inside, packages)
             path = f"{self._prefix}{top}/{file}"
             spec = ModuleSpec(name, self.loader(name, path, self), origin=path)
             spec.has_location = True
-            module = _module_of(spec, package_name)
+            module = _create_module(spec, package_name)
             module.__file__ = path
             sys.modules[name] = module
             try:
@@ -158,7 +158,7 @@ class ModuleSpace:
         importlib.invalidate_caches()
 
     def _read_names(self) -> None:
-        self.names = PROJECT_NAMES | _own_names(self.root)
+        self.names = PROJECT_NAMES | _find_top_level_names(self.root)
         folders = {e.name for e in os.scandir(self.root) if e.name.isidentifier() and e.is_dir()}
         self.tops = self.names | (folders - sys.stdlib_module_names)
 
@@ -167,7 +167,7 @@ class ModuleSpace:
         with self.as_current_root():
             sys.modules.pop(module.__name__, None)
 
-    def _run_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
+    def _import_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
         """Import the packages of a handler that have an `__init__.py`, outermost first.
 
         A folder without one becomes a package when it is first imported: most never are, and 1,000
@@ -181,7 +181,7 @@ class ModuleSpace:
             if package not in packages:
                 continue
             path = "/".join([top, *steps[:count]])
-            name = name_package(path)
+            name = folder_to_package_name(path)
             if name not in sys.modules and os.path.isfile(f"{self._prefix}{path}/__init__.py"):
                 importlib.import_module(name)
 
@@ -204,8 +204,8 @@ class ModuleSpace:
             if _current is self:
                 return
             if _current is not None:
-                _current._park_modules()
-                lock_imports()
+                _current._stash_modules()
+                patch_import_functions()
             self._remove_foreign()
             sys.modules.update(self._parked)
             self._parked = {}
@@ -221,7 +221,7 @@ class ModuleSpace:
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
-    def _park_modules(self) -> None:
+    def _stash_modules(self) -> None:
         mine = [name for name in sys.modules if name.partition(".")[0] in self.tops]
         self._parked = {
             name: sys.modules.pop(name) for name in mine if self._owns_module(sys.modules[name])
@@ -236,7 +236,7 @@ class ModuleSpace:
             for path in paths
         )
 
-    def find_importable(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    def find_sys_path_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root that `sys.path` leads to; None for others."""
         package, _, _ = name.rpartition(".")
         if name.partition(".")[0] not in self.tops:
@@ -253,7 +253,9 @@ class ModuleSpace:
 
     def find_module_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root, or None."""
-        spec = PathFinder.find_spec(name, path or [str(self.root)]) or _with_dots(name, path)
+        spec = PathFinder.find_spec(name, path or [str(self.root)]) or _find_dotted_folder_spec(
+            name, path
+        )
         if spec is None:
             return None
         if type(spec.loader) is SourceFileLoader:
@@ -284,7 +286,7 @@ def attach_submodules(package: ModuleType) -> None:
             setattr(package, name.removeprefix(prefix), module)
 
 
-def _with_dots(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+def _find_dotted_folder_spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     """The spec of a folder with a dot in its name, which no finder of Python looks for."""
     leaf = name.rpartition(".")[2]
     if "%2E" not in leaf:
@@ -301,35 +303,35 @@ def _with_dots(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     return spec
 
 
-def lock_imports() -> None:
+def patch_import_functions() -> None:
     """Replace Python's import functions by ones that take the lock of this module.
 
     An import in a project waits while another root holds `sys.modules`. During a reload in another
     thread it finds the former modules at once: an import there may take long, or never end.
     """
     builtins.__import__ = _import_in_own_space
-    note_computed_imports()
+    track_computed_imports()
 
 
-def note_computed_imports() -> None:
+def track_computed_imports() -> None:
     """Note which modules import others by `importlib.import_module`: sources do not say it."""
     importlib.import_module = _import_module_in_own_space
 
 
-def _own_names(root: Path) -> frozenset[str]:
+def _find_top_level_names(root: Path) -> frozenset[str]:
     """Top-level modules of the root that shadow nothing of the standard library."""
     found = {entry.stem for entry in root.glob("*.py")}
     found |= {entry.name for entry in root.iterdir() if (entry / "__init__.py").is_file()}
     return frozenset(name for name in found if name not in sys.stdlib_module_names)
 
 
-def name_package(path: str) -> str:
+def folder_to_package_name(path: str) -> str:
     """Return the package name of a folder below the root."""
     # A dot in a folder name must not look like a separator: `foo.bar` is not `foo/bar`.
     return path.replace(".", "%2E").replace("/", ".")
 
 
-def _module_of(spec: ModuleSpec, package: str) -> ModuleType:
+def _create_module(spec: ModuleSpec, package: str) -> ModuleType:
     """Create a module as `module_from_spec`, but faster: 1,000 routes have 3,500 modules."""
     module = ModuleType(spec.name)
     module.__spec__ = spec
@@ -352,7 +354,7 @@ class _ReservedNames(MetaPathFinder):
             return None
         if fullname.partition(".")[0] in PROJECT_NAMES:
             return _current.find_module_spec(fullname, path)
-        return _current.find_importable(fullname, path)
+        return _current.find_sys_path_spec(fullname, path)
 
 
 class _OtherNames(MetaPathFinder):
@@ -366,7 +368,7 @@ class _OtherNames(MetaPathFinder):
         return _current.find_module_spec(fullname, path)
 
 
-def _former_modules() -> FormerModules | None:
+def _find_former_modules() -> FormerModules | None:
     former = None if _current is None else _current.former
     return former if former is not None and former.serves_this_thread() else None
 
@@ -383,7 +385,7 @@ def _import_in_own_space(
     The lock is taken even if nothing is swapped: Python locks the name of a module while it imports
     it, and two threads that take the two locks in different orders would deadlock.
     """
-    if (former := _former_modules()) is not None:
+    if (former := _find_former_modules()) is not None:
         found = former.find_import(name, globals, fromlist or (), level)
         return found or _plain_import(name, globals, locals, fromlist or (), level)
     loader = globals.get("__loader__") if globals else None
@@ -395,10 +397,10 @@ def _import_in_own_space(
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
     """Replace `importlib.import_module`, as `__import__`, and note who calls it."""
-    if (former := _former_modules()) is not None:
+    if (former := _find_former_modules()) is not None:
         found = former.find_module(resolve_name(name, package))
         return found or _plain_import_module(name, package)
-    caller = calling_frame(1).f_globals
+    caller = find_caller_frame(1).f_globals
     loader = caller.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)

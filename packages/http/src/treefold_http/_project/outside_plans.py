@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._project.fallbacks import plan_fallback
 from treefold_http._project.middleware_chain import (
+    build_route_layers,
     choose_entries,
     compose_chain,
-    layers_for,
     unwrap_entry,
 )
 from treefold_http._project.plans import Plan
@@ -56,7 +56,7 @@ class OutsidePlans:
         self._everywhere = [each for each in scoped if not each.prefix]
         self._scoped = [each for each in scoped if each.prefix]
         pages = {
-            place: path_answered_by(unwrap_entry(each)) for place, each in enumerate(middlewares)
+            place: find_answered_path(unwrap_entry(each)) for place, each in enumerate(middlewares)
         }
         self._pages = {decode_segments(page): place for place, page in pages.items() if page}
         self._plans: dict[_Key, Plan] = {}
@@ -64,7 +64,7 @@ class OutsidePlans:
     def __bool__(self) -> bool:
         return bool(self._scoped or self._everywhere)
 
-    def find_unserved(self, path: bytes | str) -> Plan | None:
+    def find_unserved_plan(self, path: bytes | str) -> Plan | None:
         """Return the plan of a path that nothing serves but an entry such as `Metrics`.
 
         Nothing can read it in another way, so it is compared as sent only.
@@ -85,11 +85,13 @@ class OutsidePlans:
         page = self._pages.get(segments)
         key = covered, page
         if key not in self._plans:
-            entries = self._entries if page is None else self._guard_page(page, covered)
+            entries = (
+                self._entries if page is None else self._move_guards_before_page(page, covered)
+            )
             self._plans[key] = plan_fallback(self._app, self._choose_entries(entries, covered))
         return self._plans[key]
 
-    def find_probe(self, path: bytes, plan: Plan) -> Plan:
+    def find_probe_plan(self, path: bytes, plan: Plan) -> Plan:
         """Return the plan of a probe inside the entries that cover its path, and no others."""
         covered = self._find_covered(decode_segments(path), 0)
         scoped = [each for each in self._entries if isinstance(each, Under)]
@@ -98,12 +100,12 @@ class OutsidePlans:
             return plan
         key = covered, path
         if key not in self._plans:
-            run = compose_chain(self._app, layers_for(None, chosen), plan.run)
+            run = compose_chain(self._app, build_route_layers(None, chosen), plan.run)
             limit = self._app.settings.max_body
             self._plans[key] = Plan(route=None, run=run, max_body=limit, is_quiet=True)
         return self._plans[key]
 
-    def find_socket(
+    def find_socket_plan(
         self, prefix: str, segments: Segments, depth: int, endpoint: Callable[[Any], Any]
     ) -> Plan:
         """Return the plan of a socket below a mount.
@@ -121,7 +123,7 @@ class OutsidePlans:
         key = covered, endpoint
         if key not in self._plans:
             entries = self._choose_entries(self._entries, covered, is_socket=True)
-            layers = layers_for(None, entries)
+            layers = build_route_layers(None, entries)
             require_guards(f"below the mount {prefix}", entries, layers)
             run = compose_sockets(layers, endpoint)
             self._plans[key] = Plan(route=None, run=run, max_body=self._app.settings.max_body)
@@ -137,14 +139,14 @@ class OutsidePlans:
         entries = self._choose_entries(
             self._entries, self._find_covered(segments, len(segments)), is_socket=True
         )
-        require_guards(f"below the mount {prefix}", entries, layers_for(None, entries))
+        require_guards(f"below the mount {prefix}", entries, build_route_layers(None, entries))
 
-    def entries_at(self, segments: Segments, depth: int) -> list[Any]:
+    def find_covering_entries(self, segments: Segments, depth: int) -> list[Any]:
         """Return the entries that run for a path, still inside their `under`, in order."""
         covered = self._find_covered(segments, depth)
         page = self._pages.get(segments)
-        entries = self._entries if page is None else self._guard_page(page, covered)
-        ids = self._ids_of_entries(covered)
+        entries = self._entries if page is None else self._move_guards_before_page(page, covered)
+        ids = self._collect_entry_ids(covered)
         return [each for each in entries if not isinstance(each, Under) or id(each) in ids]
 
     def _find_covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
@@ -153,25 +155,25 @@ class OutsidePlans:
             spellings = [*spellings, (other, *segments[1:])]
         return tuple(each.covers_path(spellings) for each in self._scoped)
 
-    def _ids_of_entries(self, covered: tuple[bool, ...]) -> set[int]:
+    def _collect_entry_ids(self, covered: tuple[bool, ...]) -> set[int]:
         scoped = [each for each, covers in zip(self._scoped, covered, strict=True) if covers]
         return {id(each) for each in [*self._everywhere, *scoped]}
 
     def _choose_entries(
         self, entries: Sequence[Any], covered: tuple[bool, ...], *, is_socket: bool = False
     ) -> list[Any]:
-        ids = self._ids_of_entries(covered)
+        ids = self._collect_entry_ids(covered)
         return choose_entries(entries, lambda each: id(each) in ids, is_socket=is_socket)
 
-    def _guard_page(self, place: int, covered: tuple[bool, ...]) -> Sequence[Any]:
+    def _move_guards_before_page(self, place: int, covered: tuple[bool, ...]) -> Sequence[Any]:
         """The entries with those that cover a page before the one that answers it."""
-        ids = self._ids_of_entries(covered)
+        ids = self._collect_entry_ids(covered)
         inner = [each for each in self._entries[place + 1 :] if id(each) in ids]
         others = [each for each in self._entries[place + 1 :] if id(each) not in ids]
         return [*self._entries[:place], *inner, self._entries[place], *others]
 
 
-def path_answered_by(entry: Any) -> str | None:
+def find_answered_path(entry: Any) -> str | None:
     """Return the path that an entry answers by itself, as `Metrics` does; None for none."""
     page = getattr(entry, "page", None)
     return page if isinstance(page, str) else None

@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.contract import OPAQUE, Contract
 from treefold_http._injection.resolver import (
-    direct_contract,
-    is_direct,
+    build_direct_contract,
+    has_only_parameter,
     plan_call,
     plan_split_call,
 )
-from treefold_http._project.cache_place import CacheLayer, declared_reads, has_cache
+from treefold_http._project.cache_place import CacheLayer, collect_declared_headers, has_cache
 from treefold_http._project.middleware_chain import (
     WEBSOCKET as WEBSOCKET,
+    build_route_layers,
     compose_chain,
-    entries_for,
     has_own_layers,
-    layers_for,
     prepare_entries,
+    select_route_entries,
 )
-from treefold_http._project.private_answers import private_answers
+from treefold_http._project.private_answers import build_private_answer_layers
 from treefold_http._project.socket_chain import compose_sockets, require_guards
 from treefold_http._project.subtrees import Under
 from treefold_http._responses.endpoints import Endpoint
-from treefold_http._responses.lines import declared_item, stream_lines
+from treefold_http._responses.lines import find_declared_item_type, wrap_as_json_lines
 from treefold_http._responses.return_types import check_return_type
 from treefold_http._runtime.plan import RoutePlan
-from treefold_http._types.outputs import declared_outputs
+from treefold_http._types.outputs import read_declared_outputs
 from treefold_http._types.parameters import InjectionError
 from treefold_http._wire.errors import HTTPError, ServiceUnavailable
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
@@ -86,7 +86,7 @@ def make_plan(
     early, run, contract = _build_endpoint(app, route, module.handler, chosen)
     outputs = ()
     if module.response_model is not None or module.responses:
-        outputs = declared_outputs(module.response_model, module.responses)
+        outputs = read_declared_outputs(module.response_model, module.responses)
         contract = replace(contract, outputs=outputs)
     if module.response_model is not None:
         # Imported for the first module that has one: other projects do not pay for it.
@@ -114,7 +114,7 @@ def make_plan(
         has_cache=has_cache(route, chosen),
         status=module.status_code,
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
-        form_limits=_form_limits(app.settings.max_body, module.max_body),
+        form_limits=_build_form_limits(app.settings.max_body, module.max_body),
         masked=_find_masked_segments(route),
         log_payload=module.log_payload,
         is_layered=has_own_layers(entries),
@@ -139,14 +139,16 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     return replace(plan, run=run, is_layered=has_own_layers(entries))
 
 
-def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]) -> Plan:
+def build_broken_file_plan(
+    app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]
+) -> Plan:
     """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
     detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
 
     async def run(connection: Any) -> Any:
         raise HTTPError(500, detail)
 
-    entries = layers_for(route, entries_for(route, outer))
+    entries = build_route_layers(route, select_route_entries(route, outer))
     chain = _wrap_endpoint(app, route, entries, run, None)
     return Plan(
         route=route,
@@ -164,22 +166,22 @@ def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -
                 f"Prefix of under() in Api/{route.file} must cover its route {route.template}, got"
                 f" {str(entry)!r}; leave under() out, or move the entry to Middleware/"
             )
-    return entries_for(route, [*outer, *module.middlewares])
+    return select_route_entries(route, [*outer, *module.middlewares])
 
 
 def _choose_layers(
     route: Route, chosen: Sequence[Any], contract: Contract, early: Endpoint | None
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
-    layers = layers_for(route, chosen, has_early=early is not None)
+    layers = build_route_layers(route, chosen, has_early=early is not None)
     if route.method == WEBSOCKET:
         require_guards(route.template, chosen, layers)
         return layers
     for layer in layers:
         if isinstance(layer, CacheLayer):
             layer.early = early
-            layer.declared = declared_reads(contract)
-    return [*private_answers(contract, chosen), *layers]
+            layer.declared = collect_declared_headers(contract)
+    return [*build_private_answer_layers(contract, chosen), *layers]
 
 
 def _wrap_endpoint(
@@ -220,8 +222,8 @@ def _build_endpoint(
             "The handler of a WebSocket must be an `async def`: it awaits messages"
         )
     name = "websocket" if socket else "request"
-    if is_direct(handler, name) and inspect.iscoroutinefunction(handler):
-        return None, handler, direct_contract(handler)
+    if has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler):
+        return None, handler, build_direct_contract(handler)
     if has_cache(route, chosen):
         return plan_split_call(handler, app.injection, path_parameters=route.parameters)
     return None, *plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
@@ -229,18 +231,18 @@ def _build_endpoint(
 
 def _wrap_stream(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
     """Return an endpoint that sends the iterators of a handler as lines, if it declares that."""
-    item = declared_item(module.handler, module.response_model)
+    item = find_declared_item_type(module.handler, module.response_model)
     if item is None:
         return run
-    hold: Callable[[Any], Any] = _as_it_is
+    hold: Callable[[Any], Any] = _return_unchanged
     if module.response_model is not None:
-        from treefold_http._responses.response_model import item_serializer
+        from treefold_http._responses.response_model import build_item_serializer
 
-        hold = item_serializer(module.response_model, item, route.file)
-    return stream_lines(run, module.status_code, hold)
+        hold = build_item_serializer(module.response_model, item, route.file)
+    return wrap_as_json_lines(run, module.status_code, hold)
 
 
-def _as_it_is(value: Any) -> Any:
+def _return_unchanged(value: Any) -> Any:
     return value
 
 
@@ -259,7 +261,7 @@ def _wrap_timeout(run: Endpoint, seconds: float) -> Endpoint:
 
 
 @lru_cache(maxsize=64)
-def _form_limits(default: int, own: int | None) -> Limits:
+def _build_form_limits(default: int, own: int | None) -> Limits:
     if own is None:
         return replace(DEFAULT_LIMITS, urlencoded=default)
     return replace(DEFAULT_LIMITS, urlencoded=own, total=own)

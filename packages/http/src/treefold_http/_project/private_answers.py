@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.contract import Contract
-from treefold_http._injection.secured import credentials_of
+from treefold_http._injection.secured import read_middleware_security
 from treefold_http._wire.header_fields import encode_header
 from treefold_logging import is_sensitive
 
@@ -36,13 +36,16 @@ class PrivateAnswers:
         connection.add_answer_fields(self._fields)
 
 
-def private_answers(contract: Contract, entries: Sequence[Any]) -> list[PrivateAnswers]:
+def build_private_answer_layers(contract: Contract, entries: Sequence[Any]) -> list[PrivateAnswers]:
     """Return the layer of a route with a credential that shared caches do not know, or none.
 
     Args:
         entries: the middleware of the route.
     """
-    schemes = [*contract.security, *(each for entry in entries for each in credentials_of(entry))]
+    schemes = [
+        *contract.security,
+        *(each for entry in entries for each in read_middleware_security(entry)),
+    ]
     keys = [each.scheme for each in schemes if each.scheme.get("type") == "apiKey"]
     names = {str(key["name"]).lower() for key in keys if key["in"] == "header"}
     names |= {sent.name.lower() for sent in contract.inputs if _is_credential(sent)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.modules import name_package
+from treefold_http._project.modules import folder_to_package_name
 from treefold_router import Route, RouteTable
 
 if TYPE_CHECKING:
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from treefold_http._project.loaded_project import LoadedProject
 
 
-def handler_names(table: RouteTable) -> dict[str, list[Route]]:
+def group_routes_by_module(table: RouteTable) -> dict[str, list[Route]]:
     """Return the routes of each handler module, by its dotted name."""
     names: dict[str, list[Route]] = {}
     for route in table.routes:
-        names.setdefault(name_package(f"Api/{route.file.removesuffix('.py')}"), []).append(route)
+        names.setdefault(
+            folder_to_package_name(f"Api/{route.file.removesuffix('.py')}"), []
+        ).append(route)
     return names
 
 
-def routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]:
+def select_routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]:
     """Return the routes whose modules are imported again, and those that did not load before."""
     failed = {f"Api/{broken.file}" for broken in former.report.broken}
-    names = {*stale, *(name_package(file.removesuffix(".py")) for file in failed)}
+    names = {*stale, *(folder_to_package_name(file.removesuffix(".py")) for file in failed)}
     return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
 
 
-def routes_asking(
+def select_routes_to_replan(
     former: LoadedProject, before: Mapping[Key, Provider], now: Mapping[Key, Provider]
 ) -> list[Route]:
     """Return the routes whose plans have looked for a provider that is another one now."""
@@ -48,6 +50,6 @@ def has_no_own_middleware(former: Mapping[Route, Any], modules: Mapping[Route, A
     )
 
 
-def same_objects(former: Collection[Any], now: Collection[Any]) -> bool:
+def are_same_objects(former: Collection[Any], now: Collection[Any]) -> bool:
     """Return True if two lists hold the same objects."""
     return list(map(id, former)) == list(map(id, now))

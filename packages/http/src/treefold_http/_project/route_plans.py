@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._project.findings import Findings
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.middleware_chain import compose_chain
-from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan, wrap_plan
+from treefold_http._project.plans import (
+    WEBSOCKET,
+    Plan,
+    build_broken_file_plan,
+    make_plan,
+    wrap_plan,
+)
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
 from treefold_router import Route
@@ -47,9 +53,9 @@ def plan_routes(
                     continue
                 except Exception as error:  # reading a signature runs user code
                     module = findings.record_failure(route.file, error)
-        good = findings.last_good(route.file)
+        good = findings.find_last_good_version(route.file)
         if good is None:
-            plans[route] = broken_plan(app, route, module.error, middlewares)
+            plans[route] = build_broken_file_plan(app, route, module.error, middlewares)
             continue
         modules[route], former = good
         try:
@@ -78,7 +84,7 @@ def wrap_routes(
     return wrapped
 
 
-def good_plans(
+def collect_last_good_plans(
     former: Mapping[str, tuple[HandlerModule, Plan]],
     modules: dict[Route, HandlerModule | BrokenFile],
     plans: dict[Route, Plan],
@@ -94,7 +100,7 @@ def good_plans(
     return good
 
 
-def name_broken_file(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
+def add_broken_file_header(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
     """The same plan with a response header that names the broken file; only with `dev=True`."""
     if plan.route is not None and plan.route.method == WEBSOCKET:
         return plan

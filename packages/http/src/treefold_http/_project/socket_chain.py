@@ -15,7 +15,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from treefold_http._project.middleware_chain import bind_layer, has_own_layers, separate_work
+from treefold_http._project.middleware_chain import (
+    bind_layer,
+    has_own_layers,
+    isolate_background_tasks,
+)
 from treefold_http._responses.coercion import to_response
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ def compose_sockets(layers: Sequence[Any], endpoint: Callable[[Any], Any]) -> Ca
     Args:
         layers: those that `require_guards` accepts; others are left out.
     """
-    chain = separate_work(endpoint) if has_own_layers(layers) else endpoint
+    chain = isolate_background_tasks(endpoint) if has_own_layers(layers) else endpoint
     for layer in reversed(layers):
         around = getattr(layer, "websocket", None)
         if around is not None:
@@ -60,7 +64,7 @@ def require_guards(name: str, entries: Sequence[Any], layers: Sequence[Any]) -> 
     Args:
         name: the socket, for the message.
         entries: the chosen entries of the socket.
-        layers: their layers, in the same order (`layers_for`).
+        layers: their layers, in the same order (`build_route_layers`).
 
     Raises:
         TypeError: the message names the entry and the ways out.

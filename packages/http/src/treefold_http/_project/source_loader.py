@@ -49,7 +49,7 @@ class SourceLoader(SourceFileLoader):
         self._is_settled = time.time() - stats["mtime"] >= _SETTLED
         return stats
 
-    def executed_text(self) -> bytes | None:
+    def read_executed_source(self) -> bytes | None:
         """Return the source as it was when the module was imported; None if it has changed.
 
         It is not kept: with bytecode, a boot does not read it.

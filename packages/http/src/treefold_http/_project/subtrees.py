@@ -31,7 +31,11 @@ class Under:
 
     def covers_route(self, route: Route | None) -> bool:
         """Return True if a route lies below the prefix; for None, if the prefix is the whole."""
-        return lies_below(self.prefix, segments_of(route)) if route is not None else not self.prefix
+        return (
+            lies_below(self.prefix, split_route_template(route))
+            if route is not None
+            else not self.prefix
+        )
 
     def covers_path(self, spellings: Sequence[Segments]) -> bool:
         """Return True if a path outside the route table lies below the prefix.
@@ -58,7 +62,7 @@ class Under:
         return "/" + "/".join(self.prefix)
 
 
-def segments_of(route: Route) -> Segments:
+def split_route_template(route: Route) -> Segments:
     """Return the segments of the template of a route."""
     return tuple(route.template.split("/")[1:])
 
@@ -75,7 +79,7 @@ def lies_below(prefix: Segments, segments: Segments) -> bool:
     return len(segments) >= len(prefix) and all(map(_matches_segment, prefix, segments))
 
 
-def prefixes_meet(prefix: Segments, segments: Segments) -> bool:
+def prefixes_overlap(prefix: Segments, segments: Segments) -> bool:
     """Return True if one lies below the other: something below both may be served."""
     return all(_matches_segment(a, b) for a, b in zip(prefix, segments, strict=False))
 

@@ -112,7 +112,7 @@ class SharedRedis:
         """
 
         async def send(client: Any) -> Any:
-            loop = self._of_loop()
+            loop = self._get_or_create_loop_client()
             if source not in loop.scripts:
                 loop.scripts[source] = client.register_script(source)
             return await loop.scripts[source](keys=keys, args=arguments)
@@ -169,12 +169,12 @@ class SharedRedis:
             SettingsError: another deployment uses them.
         """
         claim = Claim(names)
-        self._keep_claim(claim, await self._run_command(partial(_send_claim, claim=claim)))
+        self._store_claim(claim, await self._run_command(partial(_send_claim, claim=claim)))
 
     def claim_names_blocking(self, names: NameSpace) -> None:
         """As `claim_names`, from a worker thread."""
         claim = Claim(names)
-        self._keep_claim(claim, self._run_command_blocking(partial(_send_claim, claim=claim)))
+        self._store_claim(claim, self._run_command_blocking(partial(_send_claim, claim=claim)))
 
     @property
     def has_claims(self) -> bool:
@@ -187,7 +187,7 @@ class SharedRedis:
             with contextlib.suppress(RedisUnavailable):
                 await self.execute(*known[0].release_command)
 
-    def release_blocking(self) -> None:
+    def release_claims_blocking(self) -> None:
         """End all claims of this process, which ends; a lost server costs 100 ms."""
         known, self._claims = self._claims, {}
         if not known:
@@ -198,10 +198,10 @@ class SharedRedis:
             for claim, _ in known.values():
                 client.execute_command(*claim.release_command)
 
-    def _keep_claim(self, claim: Claim, reply: Any) -> None:
+    def _store_claim(self, claim: Claim, reply: Any) -> None:
         claim.check_reply(reply)
         if not self._claims:
-            atexit.register(self.release_blocking)
+            atexit.register(self.release_claims_blocking)
         self._claims[claim.names.own] = (claim, time.monotonic() + claims.RENEW_AFTER)
 
     async def ping_server(self) -> None:
@@ -222,7 +222,7 @@ class SharedRedis:
         if blocking is not None:
             blocking.close()
 
-    def _of_loop(self) -> _LoopClient:
+    def _get_or_create_loop_client(self) -> _LoopClient:
         running = asyncio.get_running_loop()
         found = self._loops.get(running)
         if found is None:
@@ -231,7 +231,7 @@ class SharedRedis:
 
     async def _run_command(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
         self._check_pause()
-        loop = self._of_loop()
+        loop = self._get_or_create_loop_client()
         async with loop.turns:
             self._begin_attempt()  # the server may have failed while this command waited
             try:
@@ -359,7 +359,7 @@ def check_url(url: str, feature: str) -> None:
     import_redis(feature).ConnectionPool.from_url(url)
 
 
-def database_number(url: str) -> int:
+def parse_database_number(url: str) -> int:
     """Return the number of the database that a URL names; channels are common to all of them."""
     pool: Any = import_redis("Redis").ConnectionPool.from_url(url)
     return int(pool.connection_kwargs.get("db") or 0)

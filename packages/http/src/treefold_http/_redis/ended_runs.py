@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_http._redis.users import every_redis
+from treefold_http._redis.users import list_redis_clients
 
 LIMIT = 2.0
 """Seconds that a server may take for one command."""
@@ -18,7 +18,7 @@ def forget_test_run(run: str) -> None:
     Args:
         run: its number, such as `test-3f2a11c0`.
     """
-    for client in every_redis():
+    for client in list_redis_clients():
         forget_on(client.url, run)
 
 

@@ -12,7 +12,7 @@ from weakref import proxy
 
 from treefold_http._redis.client import Word
 from treefold_http._redis.users import RedisUse
-from treefold_http._runtime.current_application import current_names
+from treefold_http._runtime.current_application import find_current_names
 from treefold_http._runtime.name_space import NameSpace
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class OwnRedis:
 
     def build_key(self, kind: str, name: str) -> str:
         """Return the key of a name, such as that of a session."""
-        return own_key(self._find_names(), kind, name, shared=self._shared)
+        return build_redis_key(self._find_names(), kind, name, shared=self._shared)
 
     async def execute(self, *command: Word) -> Any:
         """As `SharedRedis.execute`.
@@ -84,7 +84,7 @@ class OwnRedis:
         return self._use.client.run_script_blocking(source, keys, arguments)
 
     def _find_names(self) -> NameSpace:
-        return current_names() if self._app is None else self._app.names
+        return find_current_names() if self._app is None else self._app.names
 
     async def _claim_names(self) -> None:
         client = self._use.client
@@ -97,6 +97,6 @@ class OwnRedis:
             client.claim_names_blocking(names)
 
 
-def own_key(names: NameSpace, kind: str, name: str, *, shared: bool) -> str:
+def build_redis_key(names: NameSpace, kind: str, name: str, *, shared: bool) -> str:
     """Return a key of an application, or one that all applications of its environment use."""
     return f"{names.shared if shared else names.own}{kind}:{name}"

@@ -39,7 +39,7 @@ class RedisUse:
     """
 
     def __init__(self, url: str, *, effect: str, app: Runtime | None) -> None:
-        self._client = _client_of(url)
+        self._client = _get_or_create_client(url)
         self._client.add_effect(effect)
         self._uses: Uses = {} if app is None else _uses.setdefault(app, {})
         self._uses[url] = self._client
@@ -51,34 +51,34 @@ class RedisUse:
         return self._client
 
 
-def begin_uses_again(app: Runtime, urls: Iterable[str]) -> None:
+def reset_used_servers(app: Runtime, urls: Iterable[str]) -> None:
     """Count these servers as needed, and others once the application sends them a command again.
 
     Called after a reload, which may have removed the last use of a server.
     """
     uses = _uses.setdefault(app, {})
     uses.clear()
-    uses.update({url: _client_of(url) for url in urls})
+    uses.update({url: _get_or_create_client(url) for url in urls})
 
 
-def _client_of(url: str) -> SharedRedis:
+def _get_or_create_client(url: str) -> SharedRedis:
     found = _clients.get(url)
     if found is None:
         found = _clients[url] = SharedRedis(url)
     return found
 
 
-def used_redis(app: Runtime) -> list[SharedRedis]:
+def list_used_redis_clients(app: Runtime) -> list[SharedRedis]:
     """Return the clients whose commands an application needs."""
     return list(_uses.get(app, {}).values())
 
 
-def every_redis() -> list[SharedRedis]:
+def list_redis_clients() -> list[SharedRedis]:
     """Return the clients of this process."""
     return list(_clients.values())
 
 
-async def claim_at_start(app: Runtime) -> None:
+async def claim_names_at_start(app: Runtime) -> None:
     """Claim the names of an application on every server that it is to use.
 
     A server that is away is asked at the first use.
@@ -86,7 +86,7 @@ async def claim_at_start(app: Runtime) -> None:
     Raises:
         SettingsError: another deployment uses them.
     """
-    for client in used_redis(app):
+    for client in list_used_redis_clients(app):
         await _claim_names(client, app.names)
 
 
@@ -96,7 +96,7 @@ async def ensure_claim(url: str, names: NameSpace) -> None:
     Raises:
         SettingsError: another deployment uses them.
     """
-    await _claim_names(_client_of(url), names)
+    await _claim_names(_get_or_create_client(url), names)
 
 
 async def _claim_names(client: SharedRedis, names: NameSpace) -> None:
@@ -122,7 +122,7 @@ async def close_redis(*, besides: Iterable[Runtime] = ()) -> None:
     Args:
         besides: applications whose servers stay connected.
     """
-    kept = {client for app in besides for client in used_redis(app)}
+    kept = {client for app in besides for client in list_used_redis_clients(app)}
     for client in _clients.values():
         if client not in kept:
             await client.close()

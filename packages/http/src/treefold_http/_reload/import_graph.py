@@ -27,10 +27,10 @@ def parse_imports(source: bytes, package: str) -> frozenset[str]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return frozenset()
-    return frozenset(_imported_names(tree, package))
+    return frozenset(_yield_imported_names(tree, package))
 
 
-def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
+def _yield_imported_names(tree: ast.AST, package: str) -> Iterator[str]:
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
@@ -40,16 +40,16 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
         pending.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from [alias.name] if alias.asname else _with_parents(alias.name)
+                yield from [alias.name] if alias.asname else _yield_name_and_parents(alias.name)
         elif isinstance(node, ast.ImportFrom):
             base = _resolve_import_name(node.module or "", node.level, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call):
-            yield from _dynamic_imports(node, package)
+            yield from _yield_dynamic_imports(node, package)
 
 
-def _dynamic_imports(call: ast.Call, package: str) -> Iterator[str]:
+def _yield_dynamic_imports(call: ast.Call, package: str) -> Iterator[str]:
     """`import_module("Services.mail")` and `import_module(".mail", __package__)`."""
     called = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
     if called not in ("import_module", "__import__") or not call.args:
@@ -68,7 +68,7 @@ def _resolve_import_name(name: str, level: int, package: str) -> str:
     return ".".join([*above, name] if name else above)
 
 
-def _with_parents(name: str) -> Iterator[str]:
+def _yield_name_and_parents(name: str) -> Iterator[str]:
     """The name and its packages: `import a.b.c` binds `a`, and the code uses `b` through it."""
     parts = name.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
@@ -78,11 +78,11 @@ def _is_type_checking(test: ast.expr) -> bool:
     return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
 
 
-def referenced_modules(module: ModuleType) -> Iterator[str]:
+def find_referenced_modules(module: ModuleType) -> Iterator[str]:
     """Yield the names of the modules that define the values of a module's globals."""
     own = f"{module.__name__}."
     for value in list(vars(module).values()):
-        origin = _defining_module(value)
+        origin = _find_defining_module(value)
         # A submodule becomes an attribute of its package by its import, whether or not it is used.
         if isinstance(origin, str) and not (
             isinstance(value, ModuleType) and origin.startswith(own)
@@ -90,7 +90,7 @@ def referenced_modules(module: ModuleType) -> Iterator[str]:
             yield origin
 
 
-def _defining_module(value: Any) -> Any:
+def _find_defining_module(value: Any) -> Any:
     if isinstance(value, ModuleType):
         return value.__name__
     made_of = value if isinstance(value, (type, FunctionType)) else type(value)

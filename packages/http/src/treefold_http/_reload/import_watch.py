@@ -21,7 +21,7 @@ try:
 except ImportError:  # Python can be built without it
     sqlite3 = None
 
-from treefold_http._wire.interpreter import calling_frame
+from treefold_http._wire.interpreter import find_caller_frame
 
 _WATCHED: tuple[tuple[Any, str, str], ...] = (
     (threading.Thread, "start", "starts a thread"),
@@ -80,7 +80,7 @@ class ImportWatch:
 
         Or that of the function that runs: `init()` of a handler.
         """
-        frame, function = calling_frame(2), None
+        frame, function = find_caller_frame(2), None
         while frame is not None:
             path = frame.f_code.co_filename
             if path.startswith(self._prefix):

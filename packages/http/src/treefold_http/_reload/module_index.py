@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from treefold_http._reload.import_graph import parse_imports, referenced_modules
+from treefold_http._reload.import_graph import find_referenced_modules, parse_imports
 
 _HANDLERS = "Api."
 
@@ -57,8 +57,8 @@ class ModuleIndex:
             if self.loaded.get(name) is not module:
                 self.remove_module(name)
                 self.loaded[name] = module
-                self._read(name, module)
-                self.by_file.setdefault(self.file_of(module), set()).add(name)
+                self._read_module_imports(name, module)
+                self.by_file.setdefault(self.find_module_file(module), set()).add(name)
                 self._add_edges(name)
             elif not name.startswith(_HANDLERS) or name in computed:
                 self._add_edges(name)  # globals may hold other objects by now
@@ -67,12 +67,12 @@ class ModuleIndex:
         """Forget a module, which must not be kept alive."""
         module = self.loaded.pop(name, None)
         if module is not None:
-            self.by_file.get(self.file_of(module), set()).discard(name)
+            self.by_file.get(self.find_module_file(module), set()).discard(name)
             del self.imports[name]
             self.asking.discard(name)
             self._remove_edges(name)
 
-    def file_of(self, module: ModuleType) -> str:
+    def find_module_file(self, module: ModuleType) -> str:
         """Return the path of a module's file below the root; empty if the module has no file."""
         file = getattr(module, "__file__", None)
         return str(file)[len(self._root) + 1 :].replace("\\", "/") if file is not None else ""
@@ -85,15 +85,17 @@ class ModuleIndex:
             if any(name.rpartition(".")[0] == package for name in names)
         }
 
-    def _read(self, name: str, module: ModuleType) -> None:
-        source = _source_of(module)
+    def _read_module_imports(self, name: str, module: ModuleType) -> None:
+        source = _read_source(module)
         self.imports[name] = parse_imports(source, module.__package__ or "")
         if b"__subclasses__" in source:
             self.asking.add(name)
 
     def _add_edges(self, name: str) -> None:
         computed = self._computed.get(name, ())
-        edges = self.imports[name].union(referenced_modules(self.loaded[name]), computed) - {name}
+        edges = self.imports[name].union(find_referenced_modules(self.loaded[name]), computed) - {
+            name
+        }
         if edges != self._edges.get(name):
             self._remove_edges(name)
             self._edges[name] = edges
@@ -105,7 +107,7 @@ class ModuleIndex:
             self.importers[imported].discard(name)
 
 
-def _source_of(module: ModuleType) -> bytes:
+def _read_source(module: ModuleType) -> bytes:
     file = getattr(module, "__file__", None)
     if file is None or not str(file).endswith(".py"):
         return b""

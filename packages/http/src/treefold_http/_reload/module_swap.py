@@ -29,7 +29,7 @@ class SourceOnlyLoader(SourceLoader):
         super().__init__(name, path, space)
         self._text: bytes | None = None
 
-    def executed_text(self) -> bytes | None:
+    def read_executed_source(self) -> bytes | None:
         """Return the source that was compiled, even if the file has changed since."""
         return self._text
 

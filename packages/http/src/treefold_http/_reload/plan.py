@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from types import ModuleType
 
-from treefold_http._project.modules import name_package
+from treefold_http._project.modules import folder_to_package_name
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._runtime.boot_report import BrokenFile
@@ -56,8 +56,8 @@ class ModuleGraph:
             failed: modules that failed to import, which are tried again.
             without: modules that stay as they are, and so does what they depend on.
         """
-        names = {*failed}.union(*map(self._module_names, files))
-        at_start = self._at_start(names)
+        names = {*failed}.union(*map(self._find_modules_of_file, files))
+        at_start = self._find_affected_start_modules(names)
         left_out = {
             name
             for name in names
@@ -71,11 +71,15 @@ class ModuleGraph:
             left_out=frozenset(left_out & self._index.loaded.keys()),
         )
 
-    def used_at_start(self, files: Collection[str]) -> frozenset[str]:
+    def select_files_used_at_start(self, files: Collection[str]) -> frozenset[str]:
         """Return those files that `hooks` or `extensions` depend on."""
-        return frozenset(file for file in files if self._at_start(self._module_names(file)))
+        return frozenset(
+            file
+            for file in files
+            if self._find_affected_start_modules(self._find_modules_of_file(file))
+        )
 
-    def _at_start(self, names: Iterable[str]) -> frozenset[str]:
+    def _find_affected_start_modules(self, names: Iterable[str]) -> frozenset[str]:
         return _USED_AT_START & self._find_affected_modules(names)
 
     def expand_groups(self, names: Iterable[str]) -> set[str]:
@@ -89,9 +93,9 @@ class ModuleGraph:
             found = transitive_closure([*found, *related], self._index.importers)
         return found
 
-    def _module_names(self, file: str) -> set[str]:
+    def _find_modules_of_file(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.
-        name, known = module_name(file), self._index.by_file.get(file, ())
+        name, known = path_to_module_name(file), self._index.by_file.get(file, ())
         scanners = () if known else self._index.find_scanning_modules(name.rpartition(".")[0])
         return {name, *known, *scanners}
 
@@ -101,12 +105,14 @@ def is_compiled(module: ModuleType) -> bool:
     return isinstance(module.__loader__, ExtensionFileLoader)
 
 
-def module_name(file: str) -> str:
+def path_to_module_name(file: str) -> str:
     """Return the dotted module name of a file below the root."""
-    return name_package(file.removesuffix(".py").removesuffix("/__init__"))
+    return folder_to_package_name(file.removesuffix(".py").removesuffix("/__init__"))
 
 
-def kept_modules(broken: Iterable[BrokenFile]) -> set[str]:
+def collect_kept_module_names(broken: Iterable[BrokenFile]) -> set[str]:
     """Return the module names of those broken files whose former version still serves."""
     files = [one for one in broken if one.kept]
-    return {module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)}
+    return {
+        path_to_module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)
+    }

@@ -22,7 +22,7 @@ _LONGEST = 1000
 """Most elements of a container that are searched for further containers."""
 
 
-def contents_of(module: ModuleType, own: Collection[str]) -> Contents:
+def snapshot_containers(module: ModuleType, own: Collection[str]) -> Contents:
     """Return the containers that the globals of a module lead to, with shallow copies.
 
     Args:
@@ -44,7 +44,7 @@ def _collect_containers(value: Any, own: Collection[str], found: Contents, depth
         found[id(container)] = (container, container.copy())
         inner: Iterable[Any] = container.values() if isinstance(container, dict) else container
         values = list(inner)[:_LONGEST] if depth else []
-    elif depth and _module_of(value if isinstance(value, type) else type(value)) in own:
+    elif depth and _read_module_name(value if isinstance(value, type) else type(value)) in own:
         # A slotted object has no dictionary: its containers are not seen.
         values = [v for k, v in list(getattr(value, "__dict__", {}).items()) if k[:2] != "__"]
     else:
@@ -53,7 +53,7 @@ def _collect_containers(value: Any, own: Collection[str], found: Contents, depth
         _collect_containers(each, own, found, depth - 1)
 
 
-def _module_of(value: Any) -> Any:
+def _read_module_name(value: Any) -> Any:
     return getattr(value, "__module__", None)
 
 
@@ -72,7 +72,7 @@ class Registrations:
         own: Collection[str],
         last: Mapping[str, Contents],
     ) -> None:
-        self._before = {name: contents_of(module, own) for name, module in modules.items()}
+        self._before = {name: snapshot_containers(module, own) for name, module in modules.items()}
         self._moving = {
             key
             for name, contents in self._before.items()
@@ -89,7 +89,7 @@ class Registrations:
         for name, contents in self._before.items():
             for key, (container, copy) in contents.items():
                 if not _has_same_items(container, copy) and (
-                    key not in self._moving or _holds_objects_of(container, fresh)
+                    key not in self._moving or _contains_objects_from(container, fresh)
                 ):
                     return name
         return None
@@ -123,12 +123,14 @@ def _has_same_items(one: Container, other: Container) -> bool:
     return all(a is b for a, b in zip(one, other, strict=False))
 
 
-def _holds_objects_of(container: Container, fresh: Collection[str]) -> bool:
+def _contains_objects_from(container: Container, fresh: Collection[str]) -> bool:
     values = container.values() if isinstance(container, dict) else container
-    return any(_module_of(v if hasattr(v, "__name__") else type(v)) in fresh for v in list(values))
+    return any(
+        _read_module_name(v if hasattr(v, "__name__") else type(v)) in fresh for v in list(values)
+    )
 
 
-def extended_class(
+def find_extended_class(
     fresh: Mapping[str, ModuleType], staying: Collection[str], asking: Collection[str]
 ) -> tuple[str, str] | None:
     """Return an imported module and the name of a class that it extends, which counts subclasses.

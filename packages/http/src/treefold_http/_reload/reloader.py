@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
 from treefold_http._project.boot import load_project
-from treefold_http._project.findings import broken_file
+from treefold_http._project.findings import build_broken_file
 from treefold_http._project.installed import is_wanted
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.modules import ModuleSpace, lock_imports
-from treefold_http._project.reuse import same_objects
-from treefold_http._redis.users import begin_uses_again
+from treefold_http._project.modules import ModuleSpace, patch_import_functions
+from treefold_http._project.reuse import are_same_objects
+from treefold_http._redis.users import reset_used_servers
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.import_watch import ImportWatch
 from treefold_http._reload.module_index import ModuleIndex
@@ -28,21 +28,21 @@ from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.plan import (
     ModuleGraph,
     ReloadPlan,
+    collect_kept_module_names,
     is_compiled,
-    kept_modules,
-    module_name,
+    path_to_module_name,
 )
 from treefold_http._reload.registrations import (
     Contents,
     Registrations,
-    contents_of,
-    extended_class,
+    find_extended_class,
+    snapshot_containers,
 )
-from treefold_http._reload.search_path import imported_elsewhere, remove_bytecode, without_broken
-from treefold_http._reload.time_limit import ImportTimeout, limited_imports
+from treefold_http._reload.search_path import find_sys_path_modules, remove_bytecode, without_broken
+from treefold_http._reload.time_limit import ImportTimeout, limit_import_time
 from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
-from treefold_http._wire.interpreter import no_running_loop
+from treefold_http._wire.interpreter import hide_running_loop
 from treefold_logging import get_logger
 from treefold_router import Route
 
@@ -102,7 +102,7 @@ class Reloader:
 
     def __init__(self, app: Host, *, import_seconds: float = _IMPORT_SECONDS) -> None:
         self._app = app
-        self._space = ModuleSpace.of_root(app.root)
+        self._space = ModuleSpace.get_or_create_space(app.root)
         self._settings = Settings.load(app.root)
         self._index = ModuleIndex(self._space.root)
         self._contents: dict[str, Contents] = {}
@@ -111,7 +111,7 @@ class Reloader:
         self._import_seconds = import_seconds
         self._blocking: list[_LeaveOut] = []
         self._space.loader = SourceOnlyLoader
-        lock_imports()
+        patch_import_functions()
 
     def read_imports(self) -> None:
         """Read the imports of each module now, which makes the first reload faster."""
@@ -120,7 +120,7 @@ class Reloader:
             for name in transitive_closure(self._index.loaded, self._index.imports):
                 if name in self._index.loaded and self._index.importers.get(name):
                     module = self._index.loaded[name]
-                    self._contents[name] = contents_of(module, self._index.loaded.keys())
+                    self._contents[name] = snapshot_containers(module, self._index.loaded.keys())
 
     def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
         """Reload changed files.
@@ -148,56 +148,56 @@ class Reloader:
         return outcome
 
     def _reload_files(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
-        if (reason := self._elsewhere_reason(changed)) is not None:
+        if (reason := self._find_sys_path_restart_reason(changed)) is not None:
             return RestartNeeded(reason)
         self._pending |= changed
-        if (reason := self._settings_reason(self._pending)) is not None:
+        if (reason := self._find_settings_restart_reason(self._pending)) is not None:
             return RestartNeeded(reason)
         apart = _Apart()
-        self._blocking = [one for one in self._blocking if not self._may_mend(changed, one)]
+        self._blocking = [one for one in self._blocking if not self._may_unblock(changed, one)]
         for blocking in self._blocking:
-            apart = apart.and_those_of(blocking)
+            apart = apart.merge_left_out(blocking)
         timeouts = 0
-        with self._space.as_current_root(), no_running_loop():
+        with self._space.as_current_root(), hide_running_loop():
             while True:
                 try:
-                    with limited_imports(self._space, self._import_seconds):
+                    with limit_import_time(self._space, self._import_seconds):
                         outcome = self._build_project(changed, apart)
                     break
                 except _Restart as needed:
                     return RestartNeeded(str(needed))
                 except _LeaveOut as error:
-                    apart = apart.and_those_of(error)
+                    apart = apart.merge_left_out(error)
                 except ImportTimeout as error:
                     timeouts += 1
                     if timeouts > _MOST_TIMEOUTS or not error.modules:
                         raise
-                    self._blocking.append(self._leave_blocking(error))
-                    apart = apart.and_those_of(self._blocking[-1])
+                    self._blocking.append(self._exclude_blocking_modules(error))
+                    apart = apart.merge_left_out(self._blocking[-1])
         self._pending = apart.files
         return outcome
 
-    def _leave_blocking(self, error: ImportTimeout) -> _LeaveOut:
+    def _exclude_blocking_modules(self, error: ImportTimeout) -> _LeaveOut:
         """Leave out what was being imported, until one of these files or their imports change."""
         (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
         cause = [*error.modules.values()][-1]
         shown = TimeoutError(str(error)).with_traceback(error.__traceback__)
         kept = name in self._index.loaded
-        broken = broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
+        broken = build_broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
         get_logger().error("%s failed to load: %s", cause, broken.error, exc_info=shown)
         return _LeaveOut(frozenset(error.modules), [broken])
 
-    def _may_mend(self, changed: Collection[str], blocking: _LeaveOut) -> bool:
+    def _may_unblock(self, changed: Collection[str], blocking: _LeaveOut) -> bool:
         used = transitive_closure(blocking.names, self._index.imports)
-        return not used.isdisjoint(map(module_name, changed))
+        return not used.isdisjoint(map(path_to_module_name, changed))
 
-    def _elsewhere_reason(self, changed: Collection[str]) -> str | None:
+    def _find_sys_path_restart_reason(self, changed: Collection[str]) -> str | None:
         root = self._space.root
-        elsewhere = imported_elsewhere(root, changed)
+        elsewhere = find_sys_path_modules(root, changed)
         good = without_broken(root, elsewhere)
         return f"{good[0]} changed, which is imported as {elsewhere[good[0]]}" if good else None
 
-    def _settings_reason(self, changed: Collection[str]) -> str | None:
+    def _find_settings_restart_reason(self, changed: Collection[str]) -> str | None:
         if not self._app.installed.is_complete and is_wanted(self._app):
             return "the project has models now"
         names = sorted(name for name in changed if "/" not in name)
@@ -218,7 +218,7 @@ class Reloader:
         plan = graph.plan_reload(self._pending, self._failed, apart.names)
         for name in plan.stale:
             if is_compiled(loaded[name]):
-                raise _Restart(f"{index.file_of(loaded[name])} is compiled")
+                raise _Restart(f"{index.find_module_file(loaded[name])} is compiled")
         self._space.refresh_names()
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
         staying = self._find_staying_modules(plan.stale)
@@ -233,13 +233,17 @@ class Reloader:
                     same_tree=self._has_same_tree(),
                 )
                 if plan.at_start and apart.names.isdisjoint(plan.at_start):
-                    _check_restart(former, project, plan, graph.used_at_start(self._pending))
-                kept = kept_modules(project.report.broken)
+                    _check_restart(
+                        former, project, plan, graph.select_files_used_at_start(self._pending)
+                    )
+                kept = collect_kept_module_names(project.report.broken)
                 broken = plan.stale.intersection(kept)
                 together = graph.expand_groups(broken) & plan.stale
                 if together > broken:
                     raise _LeaveOut(frozenset(together), project.report.broken)
-                self._check_safety(former, project, plan, watch, entered, swap.former, apart)
+                self._check_reimport_safety(
+                    former, project, plan, watch, entered, swap.former, apart
+                )
                 failed = swap.restore_modules(transitive_closure(kept, imports))
         except BaseException:
             entered.restore_containers()
@@ -249,10 +253,10 @@ class Reloader:
         _restore_in_extensions(undo, frozenset(failed))
         fresh = plan.stale - failed
         self._failed = self._failed - plan.stale | failed | plan.left_out
-        app.exchange_project(project)
-        begin_uses_again(app, project.find_redis_urls(app))
+        app.replace_project(project)
+        reset_used_servers(app, project.find_redis_urls(app))
         for name in staying:
-            self._contents[name] = contents_of(staying[name], loaded.keys())
+            self._contents[name] = snapshot_containers(staying[name], loaded.keys())
         for name in fresh:
             self._contents.pop(name, None)
             index.remove_module(name)  # otherwise old modules stay alive until the next reload
@@ -260,7 +264,7 @@ class Reloader:
         return _compare_projects(
             former,
             project,
-            files=tuple(sorted({index.file_of(loaded[name]) for name in fresh})),
+            files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh})),
             deferred=tuple(sorted(apart.files & {*changed})),
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
@@ -272,7 +276,7 @@ class Reloader:
         names = (reached & self._index.loaded.keys()).difference(stale)
         return {name: self._index.loaded[name] for name in names}
 
-    def _check_safety(
+    def _check_reimport_safety(
         self,
         former: LoadedProject,
         project: LoadedProject,
@@ -291,7 +295,7 @@ class Reloader:
             reason = f"{file} {what}"
         elif (name := entered.find_changed_module(fresh.keys())) is not None:
             reason = f"what was imported enters something into {name}"
-        elif found := extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
+        elif found := find_extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
         elif marked := _find_restart_module(before) or _find_restart_module(fresh):
             reason = f"{marked} has restart_on_change"
@@ -351,7 +355,7 @@ class _Apart:
     broken: tuple[BrokenFile, ...] = ()
     files: frozenset[str] = frozenset()
 
-    def and_those_of(self, more: _LeaveOut) -> _Apart:
+    def merge_left_out(self, more: _LeaveOut) -> _Apart:
         known = {(one.file, one.error) for one in self.broken}
         fresh = tuple(one for one in more.broken if (one.file, one.error) not in known)
         return _Apart(
@@ -370,13 +374,13 @@ def _check_restart(
     """
     broken = tuple(one for one in project.report.broken if one.kept)
     reason = ""
-    if not same_objects(former.extensions, project.extensions):
+    if not are_same_objects(former.extensions, project.extensions):
         reason = "extensions.py, or what it imports, changed"
-    elif not same_objects(former.on_startup, project.on_startup) or not same_objects(
+    elif not are_same_objects(former.on_startup, project.on_startup) or not are_same_objects(
         former.on_shutdown, project.on_shutdown
     ):
         reason = "hooks.py, or what it imports, changed"
-    if broken and (reason or not kept_modules(broken).isdisjoint(plan.at_start)):
+    if broken and (reason or not collect_kept_module_names(broken).isdisjoint(plan.at_start)):
         raise _LeaveOut(plan.at_start, broken, files)
     if reason:
         raise _Restart(reason)
@@ -398,7 +402,9 @@ def _restore_in_extensions(
 def _compare_projects(
     former: LoadedProject, project: LoadedProject, **facts: Any
 ) -> Reloaded | None:
-    before, after = ({}, {}) if former.table is project.table else map(_by_place, (former, project))
+    before, after = (
+        ({}, {}) if former.table is project.table else map(_index_routes, (former, project))
+    )
     changed_report = former.report.broken != project.report.broken
     anything = facts["files"] or facts["deferred"] or changed_report
     if not anything and before.keys() == after.keys():
@@ -411,5 +417,5 @@ def _compare_projects(
     )
 
 
-def _by_place(project: LoadedProject) -> dict[tuple[str, str, str], Route]:
+def _index_routes(project: LoadedProject) -> dict[tuple[str, str, str], Route]:
     return {(route.method, route.template, route.file): route for route in project.table.routes}

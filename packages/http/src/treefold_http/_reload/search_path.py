@@ -13,13 +13,13 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from treefold_http._project.modules import name_package
+from treefold_http._project.modules import folder_to_package_name
 from treefold_logging import get_logger
 
 _FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules"})
 
 
-def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
+def find_sys_path_modules(root: Path, files: Iterable[str]) -> dict[str, str]:
     """Return those of some files, below the root, that are loaded modules, with their names."""
     paths = {
         str(root / file): file
@@ -37,12 +37,12 @@ def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
             # Handlers share their file names: the links of thousands are not resolved.
             inside = path.startswith(prefix)
             file = paths.get(path if inside else os.path.realpath(path))
-            if file is not None and name != name_package(_without_suffix(file)):
+            if file is not None and name != folder_to_package_name(_strip_module_suffix(file)):
                 found[file] = name
     return found
 
 
-def _without_suffix(file: str) -> str:
+def _strip_module_suffix(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__")
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._project.source_loader import SourceLoader
-from treefold_http._wire.interpreter import frame_of, raise_in_thread
+from treefold_http._wire.interpreter import find_thread_frame, raise_in_thread
 from treefold_logging import get_logger
 
 _TICKS = 8
@@ -35,7 +35,7 @@ class ImportTimeout(KeyboardInterrupt):
 
 
 @contextmanager
-def limited_imports(space: ModuleSpace, seconds: float) -> Generator[None]:
+def limit_import_time(space: ModuleSpace, seconds: float) -> Generator[None]:
     """Raise ImportTimeout in a block if one module of a project is imported for too long.
 
     Args:
@@ -77,20 +77,20 @@ class _Limit(threading.Thread):
         self._module = None
 
     def _watch_import(self) -> None:
-        frames = self._find_importing_frames(frame_of(self._importer))
+        frames = self._find_importing_frames(find_thread_frame(self._importer))
         module = frames[-1] if frames else None
         self._ticks = self._ticks + 1 if module is self._module else 0
         self._module = module
         if module is None or not self._ticks or self.ended.is_set():
             return
         if self._ticks % _TICKS == 0:  # again, if the module goes on after any error
-            self.modules = {one.f_globals["__name__"]: self._file_of(one) for one in frames}
+            self.modules = {one.f_globals["__name__"]: self._find_frame_file(one) for one in frames}
             raise_in_thread(self._importer, ImportTimeout)
         elif self._ticks == _TICKS + 1:
             get_logger("dev").error(
                 "the import of %s does not end, after %g seconds; until a save that loads in a new"
                 " process, the former version serves",
-                self._file_of(module),
+                self._find_frame_file(module),
                 self._seconds,
             )
 
@@ -107,5 +107,5 @@ class _Limit(threading.Thread):
             frame = frame.f_back
         return modules[::-1] or outermost  # `init()` of a handler runs after its module
 
-    def _file_of(self, frame: FrameType) -> str:
+    def _find_frame_file(self, frame: FrameType) -> str:
         return str(frame.f_globals["__file__"]).removeprefix(self._prefix).replace(os.sep, "/")

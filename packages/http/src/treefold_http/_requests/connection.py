@@ -157,12 +157,12 @@ class Connection:
             self._headers = Headers(self.scope["headers"])
             return self._headers
 
-    def masked_segments(self) -> tuple[int, ...]:
-        """Return the indexes of the path segments to mask in logs; see `Plan.masked_in`."""
+    def find_masked_segments(self) -> tuple[int, ...]:
+        """Return the indexes of the path segments to mask in logs; as that of `Plan`."""
         plan = self.plan
         if plan is not None and plan.route is not None:
-            return plan.masked_in(self.raw_path) if plan.masked else ()
-        return self.app.masked_at(self.raw_path, self.scope.get("root_path", ""))
+            return plan.find_masked_segments(self.raw_path) if plan.masked else ()
+        return self.app.find_masked_segments(self.raw_path, self.scope.get("root_path", ""))
 
     def forget_headers(self) -> None:
         """Drop the parsed header, after middleware has replaced the header of the scope."""
@@ -229,7 +229,7 @@ class Connection:
             self.work = BackgroundTasks()
         return self.work
 
-    def drop_work(self) -> None:
+    def drop_background_tasks(self) -> None:
         """Drop the background tasks of a handler that failed; those of middleware stay."""
         work, plan = self.work, self.plan
         if work is None:

@@ -16,7 +16,7 @@ from treefold_http._bodies.reader import UNREAD
 from treefold_http._runtime.unhandled import report_to_test_client
 from treefold_http._wire.datastructures import parse_urlencoded
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
-from treefold_http._wire.json import compact_json, loads, reparse_body
+from treefold_http._wire.json import loads, minify_json, reparse_body
 from treefold_http._wire.media_types import is_json
 from treefold_logging import (
     compact_payload,
@@ -53,7 +53,7 @@ def log_connection(
         payload = render_payload(cast("Request", connection))
     scope = connection.scope
     raw_path = scope.get("raw_path") or connection.raw_path
-    target = request_target(raw_path, scope["query_string"], connection.masked_segments())
+    target = request_target(raw_path, scope["query_string"], connection.find_masked_segments())
     log_request(method, target, status, seconds, connection.id, payload, connection.error)
 
 
@@ -77,9 +77,9 @@ async def read_ahead(request: Request) -> None:
 def render_payload(request: Request) -> str:
     """Return the masked payload for the log line; `-` if there is none."""
     reader = request.reader
-    body = reader.kept_body
+    body = reader.buffered_body
     if reader.names is not None and body is not None and len(body) <= MAX_RENDERED:
-        text = compact_json(body)
+        text = minify_json(body)
         payload = None if text is None else compact_payload(text, reader.names)
         if payload is not None:
             return payload

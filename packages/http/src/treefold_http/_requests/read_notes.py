@@ -55,7 +55,7 @@ class ReadNotes:
         """Note that the scope was read in a way that does not tell which part."""
         self.names.update(EVERYTHING)
 
-    def all_names(self) -> set[str]:
+    def collect_names(self) -> set[str]:
         """Return what was read; an address that was used whole counts with its port."""
         if any(address.is_whole for address in self.addresses):
             self.names.add("client.port")

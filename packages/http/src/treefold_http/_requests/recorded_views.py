@@ -161,7 +161,7 @@ class RecordedAddress(Address):
     is_whole: bool
 
     @classmethod
-    def of_address(cls, plain: Address, notes: ReadNotes) -> RecordedAddress:
+    def from_address(cls, plain: Address, notes: ReadNotes) -> RecordedAddress:
         """Return the same address, noted as used whole until its host is asked for."""
         made = cls(*plain)
         made.is_whole = True

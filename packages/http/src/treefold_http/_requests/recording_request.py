@@ -33,13 +33,13 @@ _fields: Any = vars(Connection)["fields"]
 _id: Any = vars(Connection)["id"]
 
 
-def plain_scope(request: Connection) -> Scope:
+def read_unrecorded_scope(request: Connection) -> Scope:
     """Return the scope of a request, whether it is recorded or not; nothing is noted."""
     return _scope.__get__(request)
 
 
 def _read_scope(request: Connection) -> Scope:
-    return RecordedScope(plain_scope(request), request.notes)
+    return RecordedScope(read_unrecorded_scope(request), request.notes)
 
 
 def _write_scope(request: Connection, scope: Scope) -> None:
@@ -71,21 +71,21 @@ class RecordingRequest(Request):
     @property
     def client(self) -> Address | None:
         """The peer address of the connection; None if the server does not report it."""
-        client = plain_scope(self).get("client")
+        client = read_unrecorded_scope(self).get("client")
         if not client:
             self.notes.note_name("client.host")
             return None
-        return RecordedAddress.of_address(Address(client[0], int(client[1])), self.notes)
+        return RecordedAddress.from_address(Address(client[0], int(client[1])), self.notes)
 
     @property
     def headers(self) -> Headers:
         """The header fields."""
-        return RecordedHeaders(Headers(plain_scope(self)["headers"]), self.notes)
+        return RecordedHeaders(Headers(read_unrecorded_scope(self)["headers"]), self.notes)
 
     @property
     def query(self) -> QueryParams:
         """The parsed query string."""
-        raw = plain_scope(self).get("query_string", b"")
+        raw = read_unrecorded_scope(self).get("query_string", b"")
         return RecordedQuery(QueryParams.parse(raw), self.notes)
 
     @property
@@ -94,7 +94,7 @@ class RecordingRequest(Request):
         try:
             plain = self._state
         except AttributeError:
-            plain = self._state = State(plain_scope(self).get("state"))
+            plain = self._state = State(read_unrecorded_scope(self).get("state"))
         return RecordedState(plain, self.notes)
 
     @property

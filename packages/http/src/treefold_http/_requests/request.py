@@ -17,7 +17,7 @@ from treefold_http._bodies.reader import UNREAD, BodyReader
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile
 from treefold_http._requests.connection import Connection
-from treefold_http._wire.addresses import known_client
+from treefold_http._wire.addresses import find_client_network
 from treefold_http._wire.client_names import ClientObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
@@ -29,7 +29,7 @@ from treefold_http._wire.media_types import is_json
 
 
 @lru_cache(maxsize=256)
-def _media_type(field: bytes) -> str:
+def _parse_media_type(field: bytes) -> str:
     return field.decode("latin-1").partition(";")[0].strip().lower()
 
 
@@ -64,7 +64,7 @@ class Request(Connection):
     @property
     def content_type(self) -> str:
         """The media type of the body in lower case, without parameters; empty without one."""
-        return _media_type(self.fields.get(b"content-type", b""))
+        return _parse_media_type(self.fields.get(b"content-type", b""))
 
     @property
     def reader(self) -> BodyReader:
@@ -103,7 +103,7 @@ class Request(Connection):
         """
         reader = self._reader or self.reader
         if reader.json is UNREAD:
-            self._refuse_coding()
+            self._refuse_content_coding()
             body = await reader.read()
             value: Any = loads(body) if body else None
             if self.app.installed and type(value) is dict:
@@ -121,10 +121,10 @@ class Request(Connection):
         if not is_json(self.content_type):
             raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
         if b";" in self.fields.get(b"content-type", b""):
-            _check_charset(self._form_type())
-        self._refuse_coding()
+            _check_charset(self._read_content_type())
+        self._refuse_content_coding()
 
-    def _refuse_coding(self) -> None:
+    def _refuse_content_coding(self) -> None:
         coding = self.fields.get(b"content-encoding")
         if coding is not None and coding.strip().lower() not in (b"", b"identity"):
             raise UnsupportedMediaType(
@@ -143,7 +143,7 @@ class Request(Connection):
             BadRequest: when it is malformed, or has too many parts.
             PayloadTooLarge, ClientDisconnect: as `body`.
         """
-        return (await self._parsed_form()).fields
+        return (await self._parse_form_once()).fields
 
     async def files(self) -> MultiMapping[UploadFile]:
         """Return the uploaded files of a multipart form; they live as long as the request.
@@ -151,7 +151,7 @@ class Request(Connection):
         Raises:
             As `form`.
         """
-        return (await self._parsed_form()).files
+        return (await self._parse_form_once()).files
 
     async def parts(self) -> AsyncIterator[Part]:
         """Yield the parts of a multipart form as they arrive, for uploads larger than memory.
@@ -159,12 +159,12 @@ class Request(Connection):
         Raises:
             As `form`, while iterating.
         """
-        limits = self._form_limits()
+        limits = self._prepare_form_limits()
         async with aclosing(self.reader.stream_chunks()) as chunks:
-            async for part in stream_parts(self._form_type(), chunks, limits=limits):
+            async for part in stream_parts(self._read_content_type(), chunks, limits=limits):
                 yield part
 
-    async def _parsed_form(self) -> ParsedForm:
+    async def _parse_form_once(self) -> ParsedForm:
         try:
             return self.parsed_form
         except AttributeError:
@@ -176,26 +176,28 @@ class Request(Connection):
             return form
 
     async def _read_form(self) -> ParsedForm:
-        limits = self._form_limits()
-        space = FormSpace(known_client(self.scope), limits)
+        limits = self._prepare_form_limits()
+        space = FormSpace(find_client_network(self.scope), limits)
         try:
             if self.content_type == URLENCODED:
                 # Kept for the log, and for body() after form().
-                await self.reader.read(space.take_memory)
+                await self.reader.read(space.reserve_memory)
                 space.is_complete = True
             async with aclosing(self.reader.stream_chunks()) as chunks:
-                form = await parse_form(self._form_type(), chunks, limits=limits, space=space)
+                form = await parse_form(
+                    self._read_content_type(), chunks, limits=limits, space=space
+                )
         except BaseException:
             space.close()
             raise
         self.on_exit(form.close)
         return form
 
-    def _form_type(self) -> str:
+    def _read_content_type(self) -> str:
         return self.headers.get("content-type", "")
 
-    def _form_limits(self) -> Limits:
-        self._refuse_coding()
+    def _prepare_form_limits(self) -> Limits:
+        self._refuse_content_coding()
         limits = self.plan.form_limits if self.plan else DEFAULT_LIMITS
         if self.content_type == MULTIPART:
             self.reader.limit = limits.total
@@ -213,7 +215,7 @@ class Request(Connection):
         """Return True if the client has disconnected; does not wait, the body stays readable."""
         reader = self.reader
         if not reader.is_reading_ahead:
-            self.on_exit(reader.stop_looking)
+            self.on_exit(reader.stop_disconnect_probe)
         return await reader.is_disconnected()
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from treefold_http._responses.response import (
     Response,
     check_status,
     copy_response,
-    plain_response,
+    make_unchecked_response,
 )
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._wire.json import dumps, model_dump, msgspec, to_plain
@@ -37,8 +37,8 @@ def to_response(result: Any, status: int | None = None) -> Response:
     kind = result.__class__
     plain = PLAIN.get(kind)
     if plain is not None:
-        return _respond_plain(plain, result, status)
-    return _OTHERS.get(kind, _learn_conversion)(result, status)
+        return _build_plain_response(plain, result, status)
+    return _OTHERS.get(kind, _convert_new_type)(result, status)
 
 
 def to_own_response(result: Any, status: int | None = None) -> Response:
@@ -62,15 +62,15 @@ PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
 _LEARNED = 1024
 
 
-def _respond_plain(
+def _build_plain_response(
     plain: tuple[Callable[[Any], bytes], tuple[bytes, bytes]], result: Any, status: int | None
 ) -> Response:
-    return plain_response(
+    return make_unchecked_response(
         plain[0](result), plain[1], 200 if status is None else check_status(status)
     )
 
 
-def _learn_conversion(result: Any, status: int | None) -> Response:
+def _convert_new_type(result: Any, status: int | None) -> Response:
     """Find the conversion of a new type, remember it, and apply it."""
     kind = result.__class__
     if issubclass(kind, Response):
@@ -83,14 +83,14 @@ def _learn_conversion(result: Any, status: int | None) -> Response:
         if issubclass(kind, (bytearray, memoryview)):
             found = PLAIN[bytes]
         elif (dump := model_dump(kind)) is not None:
-            found = (_model_encoder(dump[1]), JSON_TYPE)
+            found = (_build_model_encoder(dump[1]), JSON_TYPE)
         elif _is_record(kind):
             found = PLAIN[dict]
         else:
             return _find_converter(kind)(result, status)
     if len(PLAIN) < _LEARNED:
         PLAIN[kind] = found
-    return _respond_plain(found, result, status)
+    return _build_plain_response(found, result, status)
 
 
 def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:
@@ -105,7 +105,7 @@ def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:
     )
 
 
-def _model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
+def _build_model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
     """Encode a pydantic model; strictly if the result has a null, which pydantic writes for NaN."""
 
     def encode_model(model: Any) -> bytes:
@@ -124,7 +124,7 @@ def _is_record(kind: type[Any]) -> bool:
     )
 
 
-def _as_it_is(response: Response, status: int | None) -> Response:
+def _return_unchanged(response: Response, status: int | None) -> Response:
     del status  # the response has its own
     return response
 
@@ -155,7 +155,7 @@ def _convert_tuple(content: tuple[Any, ...], status: int | None) -> Response:
     if plain is None:
         response = to_response(content[0], status)
     else:
-        response = plain_response(plain[0](content[0]), plain[1], status)
+        response = make_unchecked_response(plain[0](content[0]), plain[1], status)
     if len(content) == 3:
         headers = content[2]
         if not isinstance(headers, Mapping):
@@ -168,8 +168,8 @@ def _convert_tuple(content: tuple[Any, ...], status: int | None) -> Response:
 
 
 _OTHERS: dict[type, Callable[[Any, int | None], Response]] = {
-    Response: _as_it_is,
-    StreamingResponse: _as_it_is,
+    Response: _return_unchanged,
+    StreamingResponse: _return_unchanged,
     tuple: _convert_tuple,
     type(None): _make_empty_response,
 }

@@ -20,11 +20,11 @@ from treefold_http._responses.streams import send_chunks
 from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.asgi import RawHeaders, Send
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
-from treefold_http._wire.content_disposition import Disposition, content_disposition
+from treefold_http._wire.content_disposition import Disposition, format_content_disposition
 from treefold_http._wire.datastructures import MutableHeaders
 from treefold_http._wire.dates import format_date, parse_date
 from treefold_http._wire.errors import HTTPError
-from treefold_http._wire.media_types import OTHER, media_type_of
+from treefold_http._wire.media_types import OTHER, guess_media_type
 from treefold_http._wire.ranges import Span, parse_range
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class FileResponse(Response):
         if media_type is not None:
             self.headers["content-type"] = media_type
         elif "content-type" not in self.headers:
-            self.headers["content-type"] = media_type_of(filename or os.path.basename(self.path))
+            self.headers["content-type"] = guess_media_type(filename or os.path.basename(self.path))
         if disposition or filename:
-            field = content_disposition(disposition or "attachment", filename)
+            field = format_content_disposition(disposition or "attachment", filename)
             self.headers["content-disposition"] = field
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
@@ -226,7 +226,7 @@ def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: 
         )
     pieces: Sequence[bytes | Span] = spans
     if len(spans) == 1:
-        headers["content-range"] = _content_range(spans[0], size)
+        headers["content-range"] = _format_content_range(spans[0], size)
     else:
         boundary = os.urandom(16).hex()
         pieces = _build_byteranges(
@@ -243,13 +243,13 @@ def _build_byteranges(
     pieces: list[bytes | Span] = []
     for span in spans:
         head = f"--{boundary}\r\nContent-Type: {kind}\r\n"
-        head += f"Content-Range: {_content_range(span, size)}\r\n\r\n"
+        head += f"Content-Range: {_format_content_range(span, size)}\r\n\r\n"
         pieces += [(f"\r\n{head}" if pieces else head).encode("latin-1"), span]
     pieces.append(f"\r\n--{boundary}--\r\n".encode())
     return pieces
 
 
-def _content_range(span: Span, size: int) -> str:
+def _format_content_range(span: Span, size: int) -> str:
     return f"bytes {span.start}-{span.stop - 1}/{size}"
 
 

@@ -16,7 +16,7 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.streams import close
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import annotation_of, read
+from treefold_http._types.read import read, resolve_annotation
 from treefold_http._wire.json import dumps
 
 NDJSON = "application/x-ndjson"
@@ -31,7 +31,7 @@ _CHUNKS = (str, bytes, bytearray, memoryview)
 _WORDS = ("Iterator", "Generator", "AsyncIterable")
 
 
-def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
+def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
     """Return the type of the JSON values that a stream yields.
 
     None for a type that is not a stream, and for a stream of text, bytes or anything.
@@ -39,7 +39,9 @@ def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
     if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
         return None
     item = node.arguments[0]
-    options = [option for each in tree.options_of(item) for option in _expand_named_type(each)]
+    options = [
+        option for each in tree.list_union_options(item) for option in _expand_named_type(each)
+    ]
     is_open = any(
         isinstance(option, tree.AnyType) or option.bare_annotation in _CHUNKS for option in options
     )
@@ -47,18 +49,20 @@ def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
 
 
 def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
-    return tree.options_of(node.target_type) if isinstance(node, tree.Named) else (node,)
+    return tree.list_union_options(node.target_type) if isinstance(node, tree.Named) else (node,)
 
 
-def declared_item(handler: Callable[..., Any], response_model: Any) -> tree.TypeNode | None:
+def find_declared_item_type(
+    handler: Callable[..., Any], response_model: Any
+) -> tree.TypeNode | None:
     """Return the item type of a handler that streams JSON values; None for another handler."""
     for declared in (response_model, _read_return_annotation(handler)):
         if declared is None or declared is EMPTY:
             continue
-        for option in tree.options_of(read(declared)):
+        for option in tree.list_union_options(read(declared)):
             if isinstance(option, tree.TupleType) and option.items:
                 option = option.items[0]
-            if (item := stream_item(option)) is not None:
+            if (item := find_stream_item_type(option)) is not None:
                 return item
     return None
 
@@ -76,12 +80,12 @@ def _read_return_annotation(handler: Any) -> Any:
         return EMPTY
     kind = inspect.Parameter.KEYWORD_ONLY
     try:
-        return annotation_of(inspect.Parameter("answer", kind, annotation=given), handler)
+        return resolve_annotation(inspect.Parameter("answer", kind, annotation=given), handler)
     except Exception:  # the annotation may use a name imported for the type checker only
         return EMPTY
 
 
-def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) -> Endpoint:
+def wrap_as_json_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) -> Endpoint:
     """Return an endpoint whose iterators are sent as lines of JSON.
 
     Args:
@@ -92,7 +96,7 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
 
     async def run_as_lines(connection: Any) -> Any:
         result: Any = await run(connection)
-        parts = _parts_of(result)
+        parts = _to_tuple(result)
         items: Any = parts[0] if parts else None
         if not isinstance(items, (AsyncIterator, Iterator)) or len(parts) > 3:
             return result
@@ -107,7 +111,7 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
     return run_as_lines
 
 
-def _parts_of(result: Any) -> tuple[Any, ...]:
+def _to_tuple(result: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
 
 

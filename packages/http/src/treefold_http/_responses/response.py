@@ -91,7 +91,7 @@ class FileOptions(Options, total=False):
     disposition: Disposition | None
 
 
-def _formatted_by(
+def _format_argument_with(
     write: Callable[P, str],
 ) -> Callable[[Callable[[T, str], None]], Callable[Concatenate[T, P], None]]:
     """Replace the parameter of a method, a text, by those of the function that writes it."""
@@ -165,7 +165,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        made = plain_response(body, kind, check_status(status))
+        made = make_unchecked_response(body, kind, check_status(status))
         if headers or background:
             made._set_options(status, headers, background)
             if "content-type" not in made.headers:
@@ -181,7 +181,7 @@ class Response:
             self._headers = MutableHeaders(self.raw_headers)
             return self._headers
 
-    @_formatted_by(format_cookie)
+    @_format_argument_with(format_cookie)
     def set_cookie(self, cookie: str) -> None:
         """Add a `Set-Cookie` field (RFC 6265bis).
 
@@ -287,7 +287,7 @@ class Response:
                 f"A redirect must have the status 301, 302, 303, 307 or 308, got {status!r}"
             )
         made = Response(None, status, **options)
-        made.headers["location"] = _safe_location(location, allow)
+        made.headers["location"] = _require_safe_location(location, allow)
         return made
 
     @classmethod
@@ -336,7 +336,7 @@ def copy_response(response: Response) -> Response:
     return made
 
 
-def missing_in(response: Response | None, fields: RawHeaders) -> RawHeaders:
+def find_missing_fields(response: Response | None, fields: RawHeaders) -> RawHeaders:
     """Return the fields that a response does not set itself; `Vary` and cookies are merged."""
     if response is None:
         return fields
@@ -348,7 +348,7 @@ def missing_in(response: Response | None, fields: RawHeaders) -> RawHeaders:
     return [pair for pair in fields if pair[0] not in names]
 
 
-def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:
+def make_unchecked_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:
     """Make a response from a body, a Content-Type and a status without checking them."""
     made = _new(Response)
     made.status = status
@@ -361,10 +361,10 @@ def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Respo
 _new = Response.__new__
 
 
-def plain_messages(
+def build_ok_messages(
     common: RawHeaders, kind: tuple[bytes, bytes], body: bytes, head: bool
 ) -> tuple[Message, Message]:
-    """Return the result of `plain_response(body, kind, 200).messages(common, head)`, faster."""
+    """Return the messages of `make_unchecked_response(body, kind, 200)`, faster."""
     return (
         {
             "type": "http.response.start",
@@ -403,7 +403,7 @@ def check_status(status: int) -> int:
     return int(status)
 
 
-def _safe_location(location: str, allow: tuple[str, ...]) -> str:
+def _require_safe_location(location: str, allow: tuple[str, ...]) -> str:
     inside = location.startswith("/") and not location.startswith(("//", "/\\"))
     origin = "/".join(location.split("/", 3)[:3])
     if any(ord(char) <= 0x20 or char in "\\\x7f" for char in location) or not (

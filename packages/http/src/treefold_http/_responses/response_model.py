@@ -17,7 +17,7 @@ from treefold_http._types.outputs import Output
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import read
 from treefold_http._types.serialize import SerializationError, Serializer, build_serializer
-from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, options_of
+from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, list_union_options
 
 
 def apply_response_model(
@@ -53,7 +53,7 @@ def apply_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> 
     return run_with_shape
 
 
-def item_serializer(response_model: Any, item: TypeNode, file: str) -> Serializer:
+def build_item_serializer(response_model: Any, item: TypeNode, file: str) -> Serializer:
     """Return the serializer of one item of a stream.
 
     Args:
@@ -92,15 +92,15 @@ class _ResponseModel:
     def _find_serializer(self, status: Any) -> Serializer:
         """The shape for a response status, as the OpenAPI document declares it."""
         if status in BODILESS:
-            return _as_it_is
+            return _return_unchanged
         text = str(int(status)) if isinstance(status, int) else ""
         known = self._said.get(text) or self._said.get(f"{text[:1]}XX")
         if known is not None:
             return known
-        return self._model if text.startswith("2") else self._said.get("default", _as_it_is)
+        return self._model if text.startswith("2") else self._said.get("default", _return_unchanged)
 
 
-def _as_it_is(value: Any) -> Any:
+def _return_unchanged(value: Any) -> Any:
     return value
 
 
@@ -109,7 +109,7 @@ def _build_serializer(output: Output, file: str) -> Serializer:
     status = output.status or ""
     key = status if status.isdigit() else repr(status)
     name = f"responses[{key}]" if status else "response_model"
-    options = options_of(output.type)
+    options = list_union_options(output.type)
     kinds = [kind for kind in options if not _has_unchecked_content(kind)]
     if any(_is_tuple(kind) for kind in kinds):
         raise InjectionError(
@@ -118,7 +118,7 @@ def _build_serializer(output: Output, file: str) -> Serializer:
         )
     try:
         node = output.type if kinds == list(options) else _narrow_union(output.type, kinds)
-        shape = build_serializer(node) if kinds else _none_of_it
+        shape = build_serializer(node) if kinds else _refuse_any_value
     except InjectionError as error:
         raise InjectionError(
             f"`{name}` must be a type that responses can be checked against, got"
@@ -156,5 +156,5 @@ def _has_unchecked_content(node: TypeNode) -> bool:
     )
 
 
-def _none_of_it(value: Any) -> Any:
+def _refuse_any_value(value: Any) -> Any:
     raise SerializationError("should be a response")

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
-from treefold_http._types.read import annotation_of, read
+from treefold_http._types.read import read, resolve_annotation
 
 _ANSWERED = (str, bytes, bytearray, dict, list, type(None))
 _SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
@@ -79,7 +79,7 @@ def _read_return_type(handler: Callable[..., Any]) -> tree.TypeNode:
         annotation = handler.__globals__.get(annotation, annotation)
     parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
     try:
-        return read(annotation_of(parameter, handler))
+        return read(resolve_annotation(parameter, handler))
     except InjectionError:  # a name that is imported for the type checker only
         return _UNKNOWN
 

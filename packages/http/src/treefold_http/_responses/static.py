@@ -20,7 +20,7 @@ from treefold_http._responses.regular_file import NotRegularFileError, RegularFi
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError
 from treefold_http._runtime.threads import run_on_disk
-from treefold_http._wire.errors import NOTHING_HERE, NotFound, check_reads
+from treefold_http._wire.errors import NOTHING_HERE, NotFound, require_read_method
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -111,7 +111,7 @@ class StaticFiles:
             NotFound: for a missing or refused name.
             MethodNotAllowed: for methods other than GET and HEAD.
         """
-        check_reads(request.method)
+        require_read_method(request.method)
         if not all(_is_plain(segment) for segment in path_segments):
             raise NotFound(NOTHING_HERE)
         found = await run_on_disk(self._find_file, request.app.root, tuple(path_segments))
@@ -119,10 +119,10 @@ class StaticFiles:
             raise NotFound(NOTHING_HERE)
         path, is_index = found
         if is_index and not request.raw_path.endswith(b"/"):
-            return _with_slash(request)
+            return _redirect_with_slash(request)
         return _StaticFile(path, headers={"Cache-Control": self._cache_control})
 
-    def holds(self, base: Path, path_segments: Sequence[str]) -> bool:
+    def has_file(self, base: Path, path_segments: Sequence[str]) -> bool:
         """Return True if there is a file for a path below the mount; it blocks, and opens none.
 
         Args:
@@ -132,7 +132,7 @@ class StaticFiles:
         plain = all(map(_is_plain, path_segments))
         return plain and self._find_file(base, tuple(path_segments)) is not None
 
-    def has_names(self, base: Path, names: Sequence[str]) -> bool:
+    def has_path(self, base: Path, names: Sequence[str]) -> bool:
         """Return True if a path leads to something in the folder; it blocks, and opens no file.
 
         Args:
@@ -140,11 +140,11 @@ class StaticFiles:
             names: the path in lower case; `*` is any name.
         """
         *folder, last = names
-        found = (name.lower() for name in self.names_in(base, folder))
+        found = (name.lower() for name in self.list_folder_names(base, folder))
         return any(last in ("*", name) for name in found)
 
-    def names_in(self, base: Path, folder: Sequence[str]) -> list[str]:
-        """Return the names in the folders at a path, in any order; arguments as `has_names`."""
+    def list_folder_names(self, base: Path, folder: Sequence[str]) -> list[str]:
+        """Return the names in the folders at a path, in any order; arguments as `has_path`."""
         places = [base / self.directory]
         for wanted in folder:
             inner = (place / name for place in places for name in _list_names(place))
@@ -214,12 +214,12 @@ def _resolve_visible_path(root: str, segments: tuple[str, ...]) -> str | None:
         return None
     if any(part.startswith(".") for part in Path(real).relative_to(root).parts):
         return None
-    if _folds_case(root, segments, real) and not has_exact_names(root, segments):
+    if _is_case_insensitive(root, segments, real) and not has_exact_names(root, segments):
         return None
     return real
 
 
-def _folds_case(root: str, segments: tuple[str, ...], real: str) -> bool:
+def _is_case_insensitive(root: str, segments: tuple[str, ...], real: str) -> bool:
     """Return True if the file system finds the same file under the name in the other case."""
     other = tuple(segment.swapcase() for segment in segments)
     try:
@@ -242,7 +242,7 @@ def has_exact_names(root: str, segments: Sequence[str]) -> bool:
     return True
 
 
-def _with_slash(request: Request) -> Response:
+def _redirect_with_slash(request: Request) -> Response:
     """Redirect to the folder's URL with a slash, so that relative links work.
 
     The target is relative, so it never leaves the site, whatever the path is (S-17).

@@ -206,7 +206,7 @@ class _FromThread(AsyncIterator[Chunk]):
         self._context = copy_context()
 
     async def __anext__(self) -> Chunk:
-        chunk = await self._threads.run(self._next_chunk)
+        chunk = await self._threads.run(self._read_next_chunk)
         if chunk is _END:
             raise StopAsyncIteration
         return chunk
@@ -214,7 +214,7 @@ class _FromThread(AsyncIterator[Chunk]):
     async def aclose(self) -> None:
         await self._threads.run(self._close)
 
-    def _next_chunk(self) -> Any:
+    def _read_next_chunk(self) -> Any:
         with self._lock:
             return self._context.run(next, self._iterator, _END)
 

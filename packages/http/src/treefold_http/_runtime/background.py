@@ -69,8 +69,8 @@ class BackgroundOwner:
         calls = work.flatten() if isinstance(work, BackgroundTasks) else [work]
         if not calls:
             return
-        task = asyncio.ensure_future(self._run(calls))
-        self._tasks[task] = ", ".join(_name_of_call(call) for call in calls)
+        task = asyncio.ensure_future(self._run_calls(calls))
+        self._tasks[task] = ", ".join(_format_call_name(call) for call in calls)
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     def list_unfinished_tasks(self) -> set[asyncio.Task[None]]:
@@ -88,18 +88,20 @@ class BackgroundOwner:
         if late:
             await asyncio.wait(late, timeout=1.0)
 
-    async def _run(self, calls: list[Call]) -> None:
+    async def _run_calls(self, calls: list[Call]) -> None:
         own = request_id.get(None)
         for call in calls:
             try:
-                await run_anywhere(self._threads, call)
+                await run_in_loop_or_thread(self._threads, call)
             except BaseException as error:  # the next call still runs (R-20, R-21)
                 if is_outer_cancellation(error, own):
                     raise
-                get_logger().error("background task %s failed", _name_of_call(call), exc_info=error)
+                get_logger().error(
+                    "background task %s failed", _format_call_name(call), exc_info=error
+                )
 
 
-async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
+async def run_in_loop_or_thread(threads: WorkerThreads, call: Call) -> Any:
     """Call an async function on the loop, or a plain one in a worker thread; return its result."""
     if is_async(call):
         return await call()
@@ -117,7 +119,7 @@ def is_async(call: Callable[..., Any]) -> bool:
     )
 
 
-def _name_of_call(call: Any) -> str:
+def _format_call_name(call: Any) -> str:
     while isinstance(call, partial):
         call = call.func
     return getattr(call, "__qualname__", type(call).__qualname__)

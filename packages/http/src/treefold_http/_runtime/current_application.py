@@ -32,7 +32,7 @@ class Running(Protocol):
         """True until it stops, or its event loop is closed without a stop."""
         ...
 
-    def choose_path(self) -> None:
+    def update_serving_path(self) -> None:
         """Decide again whether a request can be served without a step before it."""
         ...
 
@@ -61,25 +61,25 @@ def leave_application(entry: Token[Runtime | None]) -> None:
         entered.set(None if entry.old_value is Token.MISSING else entry.old_value)
 
 
-def note_made(app: Runtime) -> None:
+def set_latest_application(app: Runtime) -> None:
     """Note the application that was made last: without another one that runs it is current."""
     _latest[:] = [weakref.ref(app)]
 
 
 def add_running(lifespan: Running) -> None:
     """Note a started application."""
-    _keep_running(without=lifespan)
+    _remove_stopped(without=lifespan)
     _running.append(weakref.ref(lifespan))
-    _choose_paths()
+    _update_serving_paths()
 
 
 def remove_running(lifespan: Running) -> None:
     """Forget an application that stops."""
-    _keep_running(without=lifespan)
-    _choose_paths()
+    _remove_stopped(without=lifespan)
+    _update_serving_paths()
 
 
-def has_several() -> bool:
+def has_several_applications() -> bool:
     """Return True while several applications run in this process."""
     return len(_running) > 1
 
@@ -94,7 +94,7 @@ def current_application() -> Runtime | None:
     """
     if (app := entered.get()) is not None:
         return app
-    if running := running_applications():
+    if running := list_running_applications():
         if len({app.names for app in running}) > 1:
             raise RuntimeError(
                 "Several applications run in this process, and this code belongs to none of them;"
@@ -104,7 +104,7 @@ def current_application() -> Runtime | None:
     return next((app for ref in _latest if (app := ref()) is not None), None)
 
 
-def current_names() -> NameSpace:
+def find_current_names() -> NameSpace:
     """Return the names of the current application, or of the project of a script.
 
     Raises:
@@ -115,18 +115,18 @@ def current_names() -> NameSpace:
     return find_names() if app is None else app.names
 
 
-def running_applications() -> list[Runtime]:
+def list_running_applications() -> list[Runtime]:
     """Return the applications that have started in this process, and have not stopped."""
     found = (ref() for ref in _running)
     return [lifespan.app for lifespan in found if lifespan is not None and lifespan.is_running]
 
 
-def _keep_running(*, without: Running) -> None:
+def _remove_stopped(*, without: Running) -> None:
     kept = [(ref, lifespan) for ref in _running if (lifespan := ref()) is not None]
     _running[:] = [ref for ref, one in kept if one.is_running and one is not without]
 
 
-def _choose_paths() -> None:
+def _update_serving_paths() -> None:
     for ref in _running:
         if (lifespan := ref()) is not None:
-            lifespan.choose_path()
+            lifespan.update_serving_path()

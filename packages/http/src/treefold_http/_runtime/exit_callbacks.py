@@ -35,7 +35,7 @@ async def enter_async(generator: AsyncGenerator[Any, None], owner: Owner) -> Any
     try:
         value = await anext(generator)
     except StopAsyncIteration:
-        raise _no_yield(generator) from None
+        raise _make_no_yield_error(generator) from None
 
     async def exit_generator(error: BaseException | None) -> None:
         try:
@@ -46,7 +46,7 @@ async def enter_async(generator: AsyncGenerator[Any, None], owner: Owner) -> Any
         except StopAsyncIteration:
             return
         await generator.aclose()
-        raise _second_yield(generator)
+        raise _make_second_yield_error(generator)
 
     owner.on_exit(exit_generator)
     return value
@@ -65,12 +65,12 @@ async def enter_plain(generator: Generator[Any, None, None], owner: Owner) -> An
 
     value = await context.run(advance_generator, None)
     if value is done:
-        raise _no_yield(generator)
+        raise _make_no_yield_error(generator)
 
     async def exit_generator(error: BaseException | None) -> None:
         if await context.run(advance_generator, error) is not done:
             generator.close()
-            raise _second_yield(generator)
+            raise _make_second_yield_error(generator)
 
     owner.on_exit(exit_generator)
     return value
@@ -94,9 +94,9 @@ class _StepContext:
         try:
             return await self._threads.run(self._context.run, step, *args)
         finally:
-            self._pass_on(before)
+            self._copy_context_changes(before)
 
-    def _pass_on(self, before: dict[ContextVar[Any], Any]) -> None:
+    def _copy_context_changes(self, before: dict[ContextVar[Any], Any]) -> None:
         missing = object()
         for variable, value in self._context.items():
             if before.get(variable, missing) is not value:
@@ -138,9 +138,9 @@ async def run_exit_callbacks(
     return error
 
 
-def _no_yield(generator: Any) -> RuntimeError:
+def _make_no_yield_error(generator: Any) -> RuntimeError:
     return RuntimeError(f"Dependency {generator.__qualname__}() did not yield; yield one value")
 
 
-def _second_yield(generator: Any) -> RuntimeError:
+def _make_second_yield_error(generator: Any) -> RuntimeError:
     return RuntimeError(f"Dependency {generator.__qualname__}() yielded twice; yield one value")

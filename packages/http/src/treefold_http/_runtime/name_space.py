@@ -77,12 +77,12 @@ class NameSpace:
             environment = f"{run}.{environment}" if environment else run
         first = () if settings.secret_key is None else (settings.secret_key,)
         return cls(
-            _as_name(name or root.resolve().name),
+            _escape_name(name or root.resolve().name),
             environment or ("development" if dev else "production"),
             is_test=run is not None,
             is_folder=name is None,
             secrets=(*first, *settings.secret_key_fallbacks),
-            databases=_database_addresses(settings),
+            databases=_collect_database_addresses(settings),
         )
 
 
@@ -92,7 +92,7 @@ def find_names() -> NameSpace:
     Raises:
         TreefoldError: neither `TREEFOLD_APP_DIR` nor the working directory is a project.
     """
-    settings, root = find_settings(), _project_folder()
+    settings, root = find_settings(), _find_project_folder()
     if settings is None:
         raise TreefoldError(
             f"Names in Redis must belong to an application, got none in {str(root)!r}; make one"
@@ -107,15 +107,15 @@ def find_settings() -> Settings | None:
     Raises:
         SettingsError: they cannot be read.
     """
-    root = _project_folder()
+    root = _find_project_folder()
     return Settings.load(root) if (root / "Api").is_dir() else None
 
 
-def _project_folder() -> Path:
+def _find_project_folder() -> Path:
     return Path(os.environ.get("TREEFOLD_APP_DIR", ".")).absolute()
 
 
-def _as_name(text: str) -> str:
+def _escape_name(text: str) -> str:
     """Return a text without colons and the signs of patterns, different for different texts."""
     name = quote(text, safe="") or "root"
     if len(name) <= _LONGEST:
@@ -123,15 +123,15 @@ def _as_name(text: str) -> str:
     return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _database_addresses(settings: Settings) -> tuple[str, ...]:
+def _collect_database_addresses(settings: Settings) -> tuple[str, ...]:
     """Return the addresses of the database `default`, or without one of all of them together."""
     addresses = dict(settings.databases)
     chosen = [addresses["default"]] if "default" in addresses else sorted(addresses.values())
-    own = " ".join(map(_without_login, chosen))
+    own = " ".join(map(_strip_login, chosen))
     return (own, *settings.same_databases) if own else settings.same_databases
 
 
-def _without_login(address: str) -> str:
+def _strip_login(address: str) -> str:
     """Return `host:port/name` of a server, or the path of a file."""
     scheme, _, rest = address.partition("://")
     if scheme.startswith("sqlite"):

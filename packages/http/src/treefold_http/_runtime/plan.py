@@ -37,7 +37,7 @@ class RoutePlan:
     is_layered: bool = False
     is_quiet: bool = False
 
-    def masked_in(self, raw_path: bytes) -> tuple[int, ...]:
+    def find_masked_segments(self, raw_path: bytes) -> tuple[int, ...]:
         """Return the indexes, among the non-empty path segments, to mask in logs.
 
         Counted from the end, because an unversioned request has no version segment.

@@ -80,7 +80,9 @@ class Runtime(Protocol):
         """The extensions of installed distributions."""
         ...
 
-    async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    async def run_in_thread(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
         """Call a plain function in a worker thread; await its result here if it is awaitable."""
         ...
 
@@ -88,10 +90,10 @@ class Runtime(Protocol):
         """Return the response for an exception of a request."""
         ...
 
-    def route_at(self, path: bytes | str) -> Route | None:
+    def find_route(self, path: bytes | str) -> Route | None:
         """Return a route at a path, of any method; None without one, or before the boot."""
         ...
 
-    def masked_at(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+    def find_masked_segments(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes of path segments to mask in logs, for a path without a plan."""
         ...

@@ -44,7 +44,7 @@ class _Mask(logging.Filter):
         masked = {
             index
             for app in list(self.apps)
-            for index in app.masked_at(raw_path, app.settings.root_path)
+            for index in app.find_masked_segments(raw_path, app.settings.root_path)
         }
         return request_target(raw_path, query.encode("utf-8", "replace"), sorted(masked))
 

@@ -63,7 +63,7 @@ class VariableText(str):
     variable: str
 
     @classmethod
-    def of_variable(cls, text: str, variable: str) -> VariableText:
+    def from_variable(cls, text: str, variable: str) -> VariableText:
         """Return the text with the name of its variable."""
         made = cls(text)
         made.variable = variable
@@ -208,10 +208,10 @@ class Settings:
         Raises:
             SettingsError: for an unknown name, a wrong type or a file that is not TOML.
         """
-        values = _from_files(app_dir)
-        values.update(_from_environment(cls.variables(app_dir), values))
+        values = _read_settings_files(app_dir)
+        values.update(_read_environment_settings(cls.read_variables(app_dir), values))
         values.update({name: value for name, value in arguments.items() if value is not None})
-        return cls.of(values)
+        return cls.from_mapping(values)
 
     def with_secret(self) -> Settings:
         """Return these settings, with a random `secret_key` if they have none.
@@ -223,7 +223,7 @@ class Settings:
         return dataclasses.replace(self, secret_key=secrets.token_urlsafe(48))
 
     @staticmethod
-    def variables(app_dir: Path) -> Mapping[str, str]:
+    def read_variables(app_dir: Path) -> Mapping[str, str]:
         """Return the variables that settings are read from: the environment, then `.env`.
 
         Raises:
@@ -232,7 +232,7 @@ class Settings:
         return {**read_dotenv(app_dir), **os.environ}
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], *, source: str = "settings") -> Settings:
+    def from_mapping(cls, values: Mapping[str, Any], *, source: str = "settings") -> Settings:
         """Make settings of a mapping, each name and type checked.
 
         Raises:
@@ -261,16 +261,16 @@ def read_project_name(app_dir: Path) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _from_files(app_dir: Path) -> dict[str, Any]:
+def _read_settings_files(app_dir: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     types = typing.get_type_hints(Settings)
     for name, path in (("pyproject.toml", ("tool", "treefold")), ("treefold.toml", ())):
         if (app_dir / name).is_file():
             table = _find_table(_read_toml(app_dir / name), path, name)
             if "test" in table:
-                table = _with_test(table, ".".join((*path, "test")), name)
+                table = _flatten_test_table(table, ".".join((*path, "test")), name)
             if (serve := table.get("serve")) is not None:
-                serve = _serve_table(serve, ".".join((*path, "serve")), name)
+                serve = _validate_serve_table(serve, ".".join((*path, "serve")), name)
                 values["serve"] = {**values.get("serve", {}), **serve}
                 table = {key: value for key, value in table.items() if key != "serve"}
             values |= {
@@ -279,7 +279,7 @@ def _from_files(app_dir: Path) -> dict[str, Any]:
     return values
 
 
-def _serve_table(table: object, name: str, file: str) -> dict[str, Any]:
+def _validate_serve_table(table: object, name: str, file: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise SettingsError(f"{name!r} in {file} must be a table; write [{name}]")
     types = typing.get_type_hints(ServeSettings)
@@ -307,7 +307,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"Cannot read {path.name}: {error}; correct the file") from error
 
 
-def _with_test(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
+def _flatten_test_table(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
     """Return the settings with the table `test` in their flat form."""
     test: object = table["test"]
     known = isinstance(test, dict) and not set(cast("dict[str, Any]", test)) - {"databases"}
@@ -319,32 +319,34 @@ def _with_test(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]
     return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
 
 
-def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read_environment_settings(
+    environment: Mapping[str, str], given: Mapping[str, Any]
+) -> dict[str, Any]:
     types = typing.get_type_hints(Settings)
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
         if variable in environment and name not in _TABLES:
-            values[name] = _from_text(environment[variable], name, types[name], variable)
+            values[name] = _parse_variable_text(environment[variable], name, types[name], variable)
     for name, variable in ADDRESS_VARIABLES.items():
         if url := environment.get(variable):
             values[name] = {**given.get(name, _NO_DATABASES), "default": url}
     served = {
-        name: _from_text(environment[variable], name, kind, variable)
+        name: _parse_variable_text(environment[variable], name, kind, variable)
         for name, kind in typing.get_type_hints(ServeSettings).items()
         if (variable := SERVE_PREFIX + name.upper()) in environment
     }
     if served:
         values["serve"] = {**given.get("serve", {}), **served}
     own = {
-        variable.removeprefix(APP_PREFIX).lower(): VariableText.of_variable(text, variable)
+        variable.removeprefix(APP_PREFIX).lower(): VariableText.from_variable(text, variable)
         for variable, text in environment.items()
         if variable.startswith(APP_PREFIX) and variable != APP_PREFIX
     }
     return {**values, "app": {**given.get("app", _NO_DATABASES), **own}} if own else values
 
 
-def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
+def _parse_variable_text(text: str, name: str, wanted: Any, variable: str) -> Any:
     kinds = _list_accepted_types(wanted)
     try:
         if bool in kinds:
@@ -352,7 +354,7 @@ def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
         if int in kinds or float in kinds:
             return (int if int in kinds else float)(text)
     except (ValueError, KeyError):
-        raise _wrong_value_error(name, text, wanted, variable) from None
+        raise _make_wrong_value_error(name, text, wanted, variable) from None
     if tuple in kinds:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return _validate_setting(name, text, {name: wanted}, variable)
@@ -372,7 +374,7 @@ def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: s
         raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
     wanted = types[name]
     if wanted is ServeSettings:
-        return value if isinstance(value, ServeSettings) else _serve_settings(value, source)
+        return value if isinstance(value, ServeSettings) else _build_serve_settings(value, source)
     kinds = _list_accepted_types(wanted)
     if typing.get_origin(wanted) is Literal:
         good = value in typing.get_args(wanted)
@@ -386,12 +388,12 @@ def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: s
             value = float(value)
         good = type(value) in kinds or (value is None and type(None) in kinds)
     if not good:
-        raise _wrong_value_error(name, value, wanted, source)
+        raise _make_wrong_value_error(name, value, wanted, source)
     return value
 
 
-def _serve_settings(value: object, source: str) -> ServeSettings:
-    return ServeSettings(**_serve_table(value, "serve", source))
+def _build_serve_settings(value: object, source: str) -> ServeSettings:
+    return ServeSettings(**_validate_serve_table(value, "serve", source))
 
 
 def _is_text_table(value: object) -> bool:
@@ -401,7 +403,7 @@ def _is_text_table(value: object) -> bool:
     return all(isinstance(key, str) and isinstance(text, str) for key, text in items)
 
 
-def _wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
+def _make_wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
     if name in ADDRESS_VARIABLES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
@@ -409,13 +411,13 @@ def _wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> Setti
         return SettingsError(f'Setting silenced in {source} must be a table of finding = "reason"')
     if name == "app":
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
-    shown_value = "a value of a wrong type" if name in _SECRETS else in_toml(value)
+    shown_value = "a value of a wrong type" if name in _SECRETS else format_toml_value(value)
     return SettingsError(
         f"Setting {name} in {source} must be {_describe_type(wanted)}, got {shown_value}"
     )
 
 
-def in_toml(value: object) -> str:
+def format_toml_value(value: object) -> str:
     """Return a value as it is written in a settings file, for messages."""
     if value is None:
         return "no value"

@@ -38,6 +38,6 @@ class Host(ProjectRuntime, Protocol):
         """Read the project; a second call does nothing."""
         ...
 
-    def exchange_project(self, project: LoadedProject) -> None:
+    def replace_project(self, project: LoadedProject) -> None:
         """Replace the loaded project; requests in progress finish on the previous one."""
         ...

@@ -19,25 +19,25 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._extensions.calls import explain
 from treefold_http._redis.users import (
-    claim_at_start,
+    claim_names_at_start,
     close_redis,
     has_claims,
+    list_used_redis_clients,
     release_claims,
-    used_redis,
 )
-from treefold_http._runtime.background import run_anywhere
+from treefold_http._runtime.background import run_in_loop_or_thread
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.current_application import (
     add_running,
     enter_application,
-    has_several,
+    has_several_applications,
+    list_running_applications,
     remove_running,
-    running_applications,
 )
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
 from treefold_http._runtime.unhandled import is_test, report_to_test_client
-from treefold_http._serving.mounted_app import check_mounted, mounted_apps
+from treefold_http._serving.mounted_app import check_mount_middleware, list_mounted_apps
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
 
@@ -83,7 +83,7 @@ class Lifespan:
             get_logger().info(_OTHER_SERVER)
         scope.get("state", {}).update(vars(self.app.state))
         await send({"type": "lifespan.startup.complete"})
-        with notice_stop_signals(self.begin_shutdown):
+        with watch_stop_signals(self.begin_shutdown):
             await receive()
         await self.run_shutdown()
         await send({"type": "lifespan.shutdown.complete"})
@@ -103,7 +103,7 @@ class Lifespan:
         """
         await self.run_startup()
         try:
-            with notice_stop_signals(self.begin_shutdown):
+            with watch_stop_signals(self.begin_shutdown):
                 yield dict(vars(self.app.state))
         finally:
             await self.run_shutdown()
@@ -142,7 +142,7 @@ class Lifespan:
         self.begin_shutdown()
         await self.app.background.drain_tasks(self.app.settings.grace)
         await self._run_undo()
-        others = [app for app in running_applications() if app is not self.app]
+        others = [app for app in list_running_applications() if app is not self.app]
         if has_claims() and self.app.names not in [app.names for app in others]:
             await release_claims(self.app.names)  # without claims they may be in a file, unread
         await close_redis(besides=others)
@@ -151,7 +151,7 @@ class Lifespan:
         self._starting = None
         self.started = False
         remove_running(self)
-        self.choose_path()
+        self.update_serving_path()
         self.app.threads.shutdown()
         release_disk_threads()
         flush()
@@ -160,48 +160,52 @@ class Lifespan:
         with enter_application(
             self.app
         ):  # this task's context: hooks, and the tasks that they start
-            await self._start_parts()
+            await self._run_startup_steps()
 
-    async def _start_parts(self) -> None:
+    async def _run_startup_steps(self) -> None:
         app = self.app
         self.stopping = asyncio.Event()  # bound to the running loop
         app.mounts.are_complete = False
-        self._undo.append(self._end_installed)  # first in, so that extensions end last
+        self._undo.append(
+            self._shutdown_installed_extensions
+        )  # first in, so that extensions end last
         try:
             app.boot()
         except BaseException:
             await self._run_undo()  # a module may have opened a database connection
             raise
         try:
-            if used_redis(app):
-                await claim_at_start(app)
+            if list_used_redis_clients(app):
+                await claim_names_at_start(app)
                 _warn_of_folder_name(app)
         except TreefoldError:
             await self._run_undo()
             raise
         for extension in app.installed:
             await self._run_hook_in_time(getattr(extension, "startup", None))
-        self._undo.append(partial(self._run_end_hook, app.providers.close))
+        self._undo.append(partial(self._run_shutdown_hook, app.providers.close))
         for extension in app.project.extensions:
             await self._run_hook_in_time(getattr(extension, "startup", None))
-            self._undo.append(partial(self._run_end_hook, getattr(extension, "shutdown", None)))
+            self._undo.append(
+                partial(self._run_shutdown_hook, getattr(extension, "shutdown", None))
+            )
         # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
         for hook in app.project.on_startup[:1]:
             await self._run_hook_in_time(hook)
-        self._undo.append(self._shutdown_hooks)
+        self._undo.append(self._run_shutdown_hooks)
         for hook in app.project.on_startup[1:]:
             await self._run_hook_in_time(hook)
         app.mounts.are_complete = True
         try:
-            check_mounted(app)
+            check_mount_middleware(app)
         except BootError:
             await self._run_undo()
             raise
-        for mounted in mounted_apps(app):
+        for mounted in list_mounted_apps(app):
             await self._run_hook_in_time(
                 mounted.lifespan.start_app, f"of the mount {mounted.prefix}"
             )
-            self._undo.append(partial(self._run_end_hook, mounted.lifespan.stop_app))
+            self._undo.append(partial(self._run_shutdown_hook, mounted.lifespan.stop_app))
         self.started, self._loop = True, asyncio.get_running_loop()
         add_running(self)
 
@@ -210,27 +214,27 @@ class Lifespan:
         """True until it stops, or its event loop is closed without a stop."""
         return self.started and self._loop is not None and not self._loop.is_closed()
 
-    def choose_path(self) -> None:
+    def update_serving_path(self) -> None:
         """Serve requests directly, unless they have a prefix or several applications run."""
         is_plain = self.started and not self.app.settings.root_path
-        self.is_beside = is_plain and has_several()
+        self.is_beside = is_plain and has_several_applications()
         self.is_direct = is_plain and not self.is_beside
 
-    async def _end_installed(self) -> None:
+    async def _shutdown_installed_extensions(self) -> None:
         for extension in reversed(self.app.installed):
-            await self._run_end_hook(getattr(extension, "shutdown", None))
+            await self._run_shutdown_hook(getattr(extension, "shutdown", None))
 
     async def _run_hook_in_time(self, hook: Callable[..., Any] | None, name: str = "") -> None:
         if hook is None:
             return
         try:
             async with asyncio.timeout(self.app.settings.startup_timeout):
-                await self._run(hook)
+                await self._call_hook(hook)
         except BaseException as error:
             if is_outer_cancellation(error):
                 raise
             more = await explain(self.app, error)
-            name = name or _name_of(hook)
+            name = name or _format_hook_name(hook)
             get_logger().error("startup hook %s failed", name, exc_info=error)
             await self._run_undo()
             said = f"{error!r}; {more}" if more else repr(error)
@@ -240,23 +244,23 @@ class Lifespan:
         while self._undo:
             await self._undo.pop()()
 
-    async def _shutdown_hooks(self) -> None:
+    async def _run_shutdown_hooks(self) -> None:
         for hook in self.app.project.on_shutdown:
-            await self._run_end_hook(hook)
+            await self._run_shutdown_hook(hook)
 
-    async def _run_end_hook(self, hook: Callable[..., Any] | None) -> None:
+    async def _run_shutdown_hook(self, hook: Callable[..., Any] | None) -> None:
         if hook is None:
             return
         try:
-            await self._run(hook)
+            await self._call_hook(hook)
         except BaseException as error:
             if is_outer_cancellation(error):
                 raise
-            get_logger().error("shutdown hook %s failed", _name_of(hook), exc_info=error)
+            get_logger().error("shutdown hook %s failed", _format_hook_name(hook), exc_info=error)
 
-    async def _run(self, hook: Callable[..., Any]) -> None:
+    async def _call_hook(self, hook: Callable[..., Any]) -> None:
         call = partial(hook, self.app) if _takes_app(hook) else hook
-        await run_anywhere(self.app.threads, call)
+        await run_in_loop_or_thread(self.app.threads, call)
 
 
 def _warn_of_folder_name(app: Host) -> None:
@@ -270,7 +274,7 @@ def _warn_of_folder_name(app: Host) -> None:
 
 
 @contextmanager
-def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
+def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
     """Call `notice` on a stop signal, before the server's own handler.
 
     A server waits for open connections before it ends the lifespan, and an event stream ends only
@@ -308,5 +312,5 @@ def _takes_app(hook: Callable[..., Any]) -> bool:
     )
 
 
-def _name_of(hook: Callable[..., Any]) -> str:
+def _format_hook_name(hook: Callable[..., Any]) -> str:
     return getattr(hook, "__qualname__", type(hook).__qualname__)

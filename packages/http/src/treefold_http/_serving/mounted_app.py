@@ -134,7 +134,7 @@ class _Exchange:
         reader = request.reader
         reader.asked = True  # the log must not read it beside the application
         reader.limit = sys.maxsize  # the application has limits of its own
-        self._kept = reader.kept_body
+        self._kept = reader.buffered_body
 
     async def receive(self) -> Message:
         reader = self._request.reader
@@ -143,7 +143,7 @@ class _Exchange:
             return {"type": "http.request", "body": body, "more_body": False}
         if not reader.complete:
             with suppress(ClientDisconnect):
-                chunk = await reader.next_chunk()
+                chunk = await reader.read_next_chunk()
                 return {"type": "http.request", "body": chunk, "more_body": not reader.complete}
         else:
             await reader.wait_for_disconnect()
@@ -155,7 +155,7 @@ class _Exchange:
     async def begin_response(self) -> Response:
         """Return the response, whole where the application has sent it at once."""
         try:
-            start = await self.next_message()
+            start = await self.wait_for_message()
         except BaseException:
             await self.end_exchange()
             raise
@@ -179,7 +179,7 @@ class _Exchange:
         response.raw_headers[:] = fields
         return response
 
-    async def next_message(self) -> Message | None:
+    async def wait_for_message(self) -> Message | None:
         """Return the next message; None if the application has returned without one.
 
         Raises:
@@ -238,7 +238,7 @@ class _Chunks(AsyncIterator[bytes]):
         if message is None:
             if self._exchange.ended:
                 raise StopAsyncIteration
-            message = await self._exchange.next_message()
+            message = await self._exchange.wait_for_message()
         if message is None:
             raise RuntimeError("The mounted application ended before its response")
         return message.get("body", b"")
@@ -247,7 +247,7 @@ class _Chunks(AsyncIterator[bytes]):
         await self._exchange.end_exchange()
 
 
-def as_mountable(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
+def wrap_mount_target(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
     """Return the target of a mount; an ASGI application is wrapped.
 
     Raises:
@@ -269,7 +269,7 @@ def as_mountable(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) 
     return MountedApp(prefix, target)
 
 
-def check_mounted(app: Host) -> None:
+def check_mount_middleware(app: Host) -> None:
     """Check the middleware of the mounts, once the startup hooks have made the last of them.
 
     Sockets that an entry covers and cannot guard are refused; a warning names the entry. Whether an
@@ -280,13 +280,13 @@ def check_mounted(app: Host) -> None:
     """
     project = app.project
     require_served(app, project.table, project.unserved)
-    for mounted in mounted_apps(app):
+    for mounted in list_mounted_apps(app):
         try:
             project.outside.require_socket_guards(mounted.prefix)
         except TypeError as error:
             get_logger().warning("sockets below %s are refused: %s", mounted.prefix, error)
 
 
-def mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
+def list_mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
     """Return the mounted ASGI applications, in the order of their mounts."""
     return [target for target in app.mounts.mount_targets if isinstance(target, MountedApp)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from treefold_http._project.fallbacks import fallback_of, refusal_of
+from treefold_http._project.fallbacks import build_fallback_response, build_routing_error
 from treefold_http._serving.mounted_app import MountedApp
 from treefold_http._wire.errors import HTTPError, MethodNotAllowed
 from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
@@ -36,7 +36,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         if b"upgrade" in request.fields:
             check_upgrade(request.fields, receive)
     except HTTPError as refusal:
-        return _fall_back(project, request, refusal)
+        return _plan_fallback(project, request, refusal)
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve(scope["method"], path)
@@ -44,17 +44,17 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         request.path_params = outcome.params
         plan = request.plan = project.plans[outcome.route]
         return plan
-    if _is_absolute(request):
+    if _has_absolute_target(request):
         try:
             make_relative(scope, request.fields, app.settings.root_path)
         except HTTPError as refusal:
-            return _fall_back(project, request, refusal)
+            return _plan_fallback(project, request, refusal)
         return plan_request(app, project, request, receive)
     version = None
     is_unversioned = type(outcome) is NoRoute and outcome.unversioned
     if is_unversioned:
         if app.mounts and (mounted := app.mounts.find_mount(path)) is not None:
-            return _answer_mounted(project, request, mounted)
+            return _plan_mounted(project, request, mounted)
         version = project.default_version
         if version is not None:
             outcome = project.table.resolve(request.method, path, version=version)
@@ -63,16 +63,16 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
                 return _plan_found(project, request, outcome)
         if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
             return plan
-    plan = _fall_back(project, request, fallback_of(outcome))
+    plan = _plan_fallback(project, request, build_fallback_response(outcome))
     if project.outside and is_unversioned and type(outcome) is NoRoute:
-        plan = request.plan = project.outside.find_unserved(path) or plan
+        plan = request.plan = project.outside.find_unserved_plan(path) or plan
     if project.scoped_fallbacks:
         plan = project.scoped_fallbacks.find_plan(request, project.table, path, version) or plan
         request.plan = plan
     return plan
 
 
-def _is_absolute(connection: Connection) -> bool:
+def _has_absolute_target(connection: Connection) -> bool:
     return b"://" in connection.raw_path and not connection.raw_path.startswith(b"/")
 
 
@@ -90,22 +90,22 @@ def _plan_built_in(
     if target in app.probes:
         plan = app.probes[target]
         if project.outside:
-            plan = project.outside.find_probe(target, plan)
+            plan = project.outside.find_probe_plan(target, plan)
         request.plan = plan
         return plan
     page = app.mounts.find_built_in(path)
-    return None if page is None else _answer_mounted(project, request, page)
+    return None if page is None else _plan_mounted(project, request, page)
 
 
-def _answer_mounted(project: LoadedProject, request: Request, mounted: Mounted) -> Plan:
+def _plan_mounted(project: LoadedProject, request: Request, mounted: Mounted) -> Plan:
     """Return the plan that a mount answers in: the entries that cover the path run around it."""
-    plan = _fall_back(project, request, mounted)
+    plan = _plan_fallback(project, request, mounted)
     if project.outside:
         plan = request.plan = project.outside.find_plan(mounted.segments, mounted.depth) or plan
     return plan
 
 
-def _fall_back(
+def _plan_fallback(
     project: LoadedProject, request: Request, fallback: HTTPError | Response | Mounted
 ) -> Plan:
     request.fallback = fallback
@@ -125,14 +125,14 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve_socket(path)
-    if isinstance(outcome, MalformedPath) and _is_absolute(websocket):
+    if isinstance(outcome, MalformedPath) and _has_absolute_target(websocket):
         make_relative(scope, websocket.fields, app.settings.root_path)
         return plan_socket(app, websocket)
     if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
         mounted = app.mounts.find_mount(path)
         if mounted is not None and isinstance(mounted.target, MountedApp):
             serve = mounted.target.serve_socket
-            find = project.outside.find_socket
+            find = project.outside.find_socket_plan
             plan = websocket.plan = find(
                 mounted.mount_prefix, mounted.segments, mounted.depth, serve
             )
@@ -146,7 +146,7 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
         plan = websocket.plan = project.plans[outcome.route]
         return plan
     if isinstance(outcome, (NoRoute, MalformedPath)):
-        raise refusal_of(outcome)
+        raise build_routing_error(outcome)
     raise MethodNotAllowed(
         "This path does not accept WebSocket connections", headers={"Allow": outcome.allow}
     )

@@ -16,7 +16,7 @@ from treefold_http._failures.problems import render_crash
 from treefold_http._project.socket_chain import HandshakeAnswered
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
-from treefold_http._responses.response import NOSNIFF, Response, missing_in
+from treefold_http._responses.response import NOSNIFF, Response, find_missing_fields
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._serving.routing import plan_socket
@@ -65,15 +65,15 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
                 error = WebSocketDisconnect(websocket.code or NORMAL)
             outcome = await websocket.leave(error)
             if not isinstance(outcome, WebSocketDisconnect):
-                websocket.drop_work()
+                websocket.drop_background_tasks()
             if websocket.dropped:
-                await websocket.say_dropped()
+                await websocket.notify_dropped_client()
             if is_outer_cancellation(error, identity):
                 raise
         else:
             outcome = await websocket.leave(None)
             if outcome is not None:
-                websocket.drop_work()
+                websocket.drop_background_tasks()
         refusal = await _end_socket(websocket, outcome, send)
     finally:
         app.sockets.remove_socket(websocket)
@@ -132,7 +132,7 @@ async def _end_socket(websocket: WebSocket, error: BaseException | None, send: S
     with suppress(OSError):  # the client has disconnected
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [NOSNIFF, (b"x-request-id", websocket.id.encode())]
-            common += missing_in(response, websocket.answer_fields or [])
+            common += find_missing_fields(response, websocket.answer_fields or [])
             start, body = response.messages(common, False)
             await send({**start, "type": "websocket.http.response.start"})
             await send({**body, "type": "websocket.http.response.body"})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from treefold_http._redis import RedisUnavailable
 from treefold_http._session_keepers.cookies import CookieForm
-from treefold_http._session_keepers.origins import source_is_trusted
+from treefold_http._session_keepers.origins import is_from_trusted_origin
 from treefold_http._sessions.records import SessionRecord, decode_record
 from treefold_http._sessions.session import Session
 from treefold_http._sessions.signing import (
@@ -50,15 +50,15 @@ class Lifetimes:
     anonymous: float
     absolute: float
 
-    def seconds_left(self, record: SessionRecord) -> float:
+    def compute_seconds_left(self, record: SessionRecord) -> float:
         """Return the remaining lifetime of a record; 0 or less if it has expired."""
-        return min(self.idle_of(record), self.until_end(record))
+        return min(self.choose_idle_timeout(record), self.compute_seconds_to_end(record))
 
-    def until_end(self, record: SessionRecord) -> float:
+    def compute_seconds_to_end(self, record: SessionRecord) -> float:
         """Return the seconds until the absolute timeout of a record."""
         return record.created + self.absolute - time()
 
-    def idle_of(self, record: SessionRecord) -> float:
+    def choose_idle_timeout(self, record: SessionRecord) -> float:
         """Return the idle timeout of a record."""
         return self.anonymous if record.user is None else self.idle
 
@@ -135,7 +135,7 @@ class Keeper(ABC):
             Forbidden: unless the origin of the request is trusted.
         """
         trusted = self.trusted_origins
-        if trusted is not None and source_is_trusted(connection, trusted) is False:
+        if trusted is not None and is_from_trusted_origin(connection, trusted) is False:
             raise Forbidden("A page of another site sent this login")
 
     def warn_of_dropped_login(self, connection: Connection) -> None:
@@ -151,7 +151,7 @@ class Keeper(ABC):
         )
 
     def _is_alive(self, record: SessionRecord | None) -> bool:
-        return record is not None and self._lifetimes.seconds_left(record) > 0
+        return record is not None and self._lifetimes.compute_seconds_left(record) > 0
 
 
 class StoreKeeper(Keeper):
@@ -186,27 +186,27 @@ class StoreKeeper(Keeper):
         try:
             return self._decode_if_alive(id, await self._store.get(hash_token(id)))
         except RedisUnavailable as error:
-            raise _unavailable_error() from error
+            raise _make_unavailable_error() from error
 
     async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         try:
             if session.ended is not None:
                 await self._store.delete(hash_token(session.ended))
             outcome = session.export_record() if status < 500 else None
-            value = None if outcome is None else await self._write(session, *outcome)
+            value = None if outcome is None else await self._write_record(session, *outcome)
         except RedisUnavailable as error:
-            raise _unavailable_error() from error
+            raise _make_unavailable_error() from error
         if outcome is not None and value is not None:
-            left = self._lifetimes.until_end(outcome[0])
+            left = self._lifetimes.compute_seconds_to_end(outcome[0])
             self.cookie.set_cookie(connection, value, left)
         elif session.ended is not None:
             self.cookie.delete_cookie(connection)
 
-    async def _write(
+    async def _write_record(
         self, session: Session, record: SessionRecord, stored: bytes | None
     ) -> str | None:
         """Save the changes; return the cookie value if the client needs a new one."""
-        seconds = self._lifetimes.seconds_left(record)
+        seconds = self._lifetimes.compute_seconds_left(record)
         former = session.former_id
         if stored is not None and former is None:
             value = record.to_json()
@@ -262,7 +262,7 @@ class CookieKeeper(Keeper):
         record = decode_record(id.decode(), value)
         if record is None or not self._is_alive(record):
             return None
-        unused, idle = time() - float(renewed), self._lifetimes.idle_of(record)
+        unused, idle = time() - float(renewed), self._lifetimes.choose_idle_timeout(record)
         if unused > idle:
             return None
         return record, b"" if unused > idle / RENEW_AFTER else value
@@ -273,7 +273,9 @@ class CookieKeeper(Keeper):
             record = outcome[0]
             text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.to_json()))
             signed = f"{text}.{self._signer.sign_data(text.encode())}"
-            self.cookie.set_cookie(connection, signed, self._lifetimes.until_end(record))
+            self.cookie.set_cookie(
+                connection, signed, self._lifetimes.compute_seconds_to_end(record)
+            )
         elif session.ended is not None:
             self.cookie.delete_cookie(connection)
 
@@ -291,5 +293,5 @@ def _check_size(value: bytes) -> None:
         )
 
 
-def _unavailable_error() -> ServiceUnavailable:
+def _make_unavailable_error() -> ServiceUnavailable:
     return ServiceUnavailable("Sessions are not available now", headers={"Retry-After": "1"})

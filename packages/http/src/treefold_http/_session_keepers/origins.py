@@ -26,7 +26,7 @@ def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
     return frozenset(origins)
 
 
-def source_is_trusted(connection: Connection, trusted: frozenset[str]) -> bool | None:
+def is_from_trusted_origin(connection: Connection, trusted: frozenset[str]) -> bool | None:
     """Check that a request comes from this site, by Fetch Metadata, `Origin` or `Referer`.
 
     Args:
@@ -44,14 +44,14 @@ def source_is_trusted(connection: Connection, trusted: frozenset[str]) -> bool |
     if sites:
         return sites in (["same-origin"], ["none"])
     if origins:
-        return len(origins) == 1 and _is_own(connection, origins[0])
+        return len(origins) == 1 and _is_own_origin(connection, origins[0])
     referers = headers.getlist("referer")
     if referers:
         origin = "/".join(referers[0].split("/", 3)[:3])
-        return len(referers) == 1 and (origin in trusted or _is_own(connection, origin))
+        return len(referers) == 1 and (origin in trusted or _is_own_origin(connection, origin))
     return None
 
 
-def _is_own(connection: Connection, origin: str) -> bool:
+def _is_own_origin(connection: Connection, origin: str) -> bool:
     own = parse_origin(f"{connection.scheme}://{connection.host}")
     return own is not None and parse_origin(origin) == own

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._sessions.records import SessionRecord, UserId
-from treefold_http._sessions.signing import new_token
+from treefold_http._sessions.signing import generate_token
 
 if TYPE_CHECKING:
     from treefold_http._sessions.signing import CsrfTokens
@@ -87,18 +87,18 @@ class Session(MutableMapping[str, Any]):
     @property
     def is_new(self) -> bool:
         """True if the request has no session, or an expired one."""
-        self._use_record()
+        self._load_and_touch_record()
         return self._stored is None
 
     @property
     def user(self) -> UserId | None:
         """The user id passed to `login`; None for an anonymous session."""
-        return self._use_record().user
+        return self._load_and_touch_record().user
 
     @property
     def created(self) -> float:
         """The start time, in seconds since 1970."""
-        return self._use_record().created
+        return self._load_and_touch_record().created
 
     async def load(self) -> Session:
         """Read the session now; needed only with `Sessions(preload=False)`.
@@ -107,7 +107,7 @@ class Session(MutableMapping[str, Any]):
             ServiceUnavailable: if the store is unavailable.
         """
         await self.preload_record()
-        self._use_record()
+        self._load_and_touch_record()
         return self
 
     def begin_for(self, user: UserId) -> None:
@@ -128,7 +128,7 @@ class Session(MutableMapping[str, Any]):
         record = self._edit_record()
         if self._stored is not None and self.former_id is None:
             self.former_id = record.id
-        record.id = new_token()
+        record.id = generate_token()
         self.is_kept = True
 
     def end(self) -> None:
@@ -136,13 +136,13 @@ class Session(MutableMapping[str, Any]):
         record = self._edit_record()
         if self._stored is not None:
             self.ended = self.former_id or record.id
-        self._record = SessionRecord(new_token(), time.time())
+        self._record = SessionRecord(generate_token(), time.time())
         self._stored = self.former_id = None
         self.is_kept = self.is_login = False
 
     def csrf_token(self) -> str:
         """Return a token for a form or the header `X-CSRF-Token`; each call returns another one."""
-        record = self._use_record()
+        record = self._load_and_touch_record()
         if self._stored is None and not self.is_kept:
             self._edit_record()
             self.is_kept = True
@@ -150,10 +150,10 @@ class Session(MutableMapping[str, Any]):
 
     def has_csrf_token(self, token: str) -> bool:
         """Return True for a token that `csrf_token` made for this session."""
-        return self._keeper.csrf.verify_token(self._use_record().id, token)
+        return self._keeper.csrf.verify_token(self._load_and_touch_record().id, token)
 
     def __getitem__(self, name: str) -> Any:
-        return self._use_record().data[name]
+        return self._load_and_touch_record().data[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if type(name) is not str:
@@ -164,10 +164,10 @@ class Session(MutableMapping[str, Any]):
         del self._edit_record().data[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._use_record().data)
+        return iter(self._load_and_touch_record().data)
 
     def __len__(self) -> int:
-        return len(self._use_record().data)
+        return len(self._load_and_touch_record().data)
 
     def __repr__(self) -> str:
         state = "not read" if self._record is None else f"keys={list(self._record.data)}"
@@ -192,7 +192,7 @@ class Session(MutableMapping[str, Any]):
 
         Every new session has the same one: it has no values.
         """
-        record = self._use_record()
+        record = self._load_and_touch_record()
         if self.is_changed:
             return None
         if self._stored is None:
@@ -206,11 +206,11 @@ class Session(MutableMapping[str, Any]):
 
     def _set_record(self, found: tuple[SessionRecord, bytes] | None) -> None:
         if found is None:
-            self._record = SessionRecord(new_token(), time.time())
+            self._record = SessionRecord(generate_token(), time.time())
         else:
             self._record, self._stored = found
 
-    def _use_record(self) -> SessionRecord:
+    def _load_and_touch_record(self) -> SessionRecord:
         self.is_touched = True
         if self._record is None:
             self._read()
@@ -224,7 +224,7 @@ class Session(MutableMapping[str, Any]):
             return
         if self._error is None:
             loop = keeper.loop
-            if loop is None or _runs_here(loop):
+            if loop is None or _is_running_loop(loop):
                 raise RuntimeError(
                     "The session is not loaded; write `await request.session.load()` first,"
                     " or leave out preload=False"
@@ -234,7 +234,7 @@ class Session(MutableMapping[str, Any]):
             raise self._error
 
     def _edit_record(self) -> SessionRecord:
-        record = self._use_record()
+        record = self._load_and_touch_record()
         self.is_changed = True
         if self.is_read_only:
             raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")
@@ -246,7 +246,7 @@ class Session(MutableMapping[str, Any]):
         return record
 
 
-def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+def _is_running_loop(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -24,7 +24,7 @@ _process_secret = secrets.token_urlsafe(48)
 """The secret in development if none is configured; it ends with the process."""
 
 
-def usable_secrets(given: Sequence[str], *, dev: bool) -> tuple[bytes, ...]:
+def require_secrets(given: Sequence[str], *, dev: bool) -> tuple[bytes, ...]:
     """Return the secrets as bytes, the newest first.
 
     Raises:
@@ -81,7 +81,7 @@ class Signer:
         return found
 
 
-def new_token() -> str:
+def generate_token() -> str:
     """Return 256 random bits as 43 characters of URL-safe base64."""
     return secrets.token_urlsafe(32)
 

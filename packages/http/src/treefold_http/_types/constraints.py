@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Union
 
-from treefold_http._types.limits_missed import LimitMissed, read_msgspec, read_pydantic
+from treefold_http._types.limits_missed import LimitMissed, parse_msgspec_error, read_pydantic_error
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.tree import ListType, TypeNode, UnionType
 
@@ -27,10 +27,10 @@ def find_families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
     Args:
         items: include constraints on the items of a list.
     """
-    return frozenset(filter(None, map(family_of, _iter_markers(node, items=items))))
+    return frozenset(filter(None, map(find_constraint_family, _iter_markers(node, items=items))))
 
 
-def family_of(marker: Any) -> str:
+def find_constraint_family(marker: Any) -> str:
     """Return the package that checks a constraint; "" for metadata that is not a constraint."""
     return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
@@ -41,7 +41,7 @@ def check_markers(markers: tuple[Any, ...]) -> None:
     Raises:
         InjectionError: for a `Field(...)` with another name or a default.
     """
-    for marker in filter(family_of, markers):
+    for marker in filter(find_constraint_family, markers):
         named = getattr(marker, "alias", None) or getattr(marker, "validation_alias", None)
         if named is not None:
             raise InjectionError(
@@ -57,10 +57,10 @@ def check_markers(markers: tuple[Any, ...]) -> None:
 
 def is_constraint(value: Any) -> bool:
     """Return True for the result of `Field(...)` or `Meta(...)`."""
-    return bool(family_of(value)) and type(value).__name__ in ("FieldInfo", "Meta")
+    return bool(find_constraint_family(value)) and type(value).__name__ in ("FieldInfo", "Meta")
 
 
-def is_only_words(marker: Any) -> bool:
+def is_only_documentation(marker: Any) -> bool:
     """Return True for a `Field` or `Meta` that only documents a value and constrains nothing."""
     name = type(marker).__name__
     if name == "FieldInfo":
@@ -81,7 +81,7 @@ def strip_constraints(node: TypeNode) -> Any:
     return node.bare_annotation
 
 
-def value_check(node: TypeNode) -> Check | None:
+def build_constraint_check(node: TypeNode) -> Check | None:
     """Return the check of the constraints, for values of the type; None without any.
 
     Raises:
@@ -106,7 +106,7 @@ def _iter_markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
             yield from _iter_markers(part, items=items)
 
 
-def installed_pydantic() -> Any:
+def import_pydantic_or_none() -> Any:
     """Return pydantic, imported at its first use as it takes 150 ms; None if it is missing."""
     try:
         return importlib.import_module("pydantic")
@@ -114,33 +114,33 @@ def installed_pydantic() -> Any:
         return None
 
 
-def pydantic_check(validate: Check) -> Check:
+def wrap_pydantic_validator(validate: Check) -> Check:
     """Return a check by a validator of pydantic, with its first message for the client."""
-    invalid = installed_pydantic().ValidationError
+    invalid = import_pydantic_or_none().ValidationError
 
     def check_value(value: Any) -> Any:
         try:
             return validate(value)
         except invalid as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            message, context = read_pydantic(first)
+            message, context = read_pydantic_error(first)
             raise LimitMissed(message.lower(), context) from None
 
     return check_value
 
 
-def _by_pydantic(node: TypeNode) -> Check:
-    pydantic = installed_pydantic()
+def _build_pydantic_check(node: TypeNode) -> Check:
+    pydantic = import_pydantic_or_none()
     if pydantic is None:
         raise InjectionError(
             f"The constraint on {format_annotation(strip_constraints(node))} needs pydantic;"
             " install it:"
             ' pip install "treefold[pydantic]"'
         )
-    return pydantic_check(pydantic.TypeAdapter(node.annotation).validate_python)
+    return wrap_pydantic_validator(pydantic.TypeAdapter(node.annotation).validate_python)
 
 
-def _by_msgspec(node: TypeNode) -> Check:
+def _build_msgspec_check(node: TypeNode) -> Check:
     msgspec = importlib.import_module("msgspec")  # installed, since the annotation has its `Meta`
     try:
         msgspec.json.Decoder(
@@ -156,10 +156,13 @@ def _by_msgspec(node: TypeNode) -> Check:
         try:
             return msgspec.convert(value, node.annotation)
         except msgspec.ValidationError as error:
-            message, context = read_msgspec(str(error).partition(" - at `$")[0])
+            message, context = parse_msgspec_error(str(error).partition(" - at `$")[0])
             raise LimitMissed(message.lower(), context) from None
 
     return check_value
 
 
-_CHECKS: dict[str, Callable[[TypeNode], Check]] = {PYDANTIC: _by_pydantic, MSGSPEC: _by_msgspec}
+_CHECKS: dict[str, Callable[[TypeNode], Check]] = {
+    PYDANTIC: _build_pydantic_check,
+    MSGSPEC: _build_msgspec_check,
+}

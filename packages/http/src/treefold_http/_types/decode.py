@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from treefold_http._types import constraints, tree
-from treefold_http._types.limits_missed import read_msgspec, read_pydantic
-from treefold_http._types.member_names import QuickDecoder, quick_decoder
+from treefold_http._types.limits_missed import parse_msgspec_error, read_pydantic_error
+from treefold_http._types.member_names import QuickDecoder, build_quick_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
-from treefold_http._types.validate import Errors, json_check
-from treefold_http._wire.errors import BadRequest, unprocessable_error
+from treefold_http._types.validate import Errors, build_json_check
+from treefold_http._wire.errors import BadRequest, build_unprocessable_error
 from treefold_http._wire.json import BOM, msgspec
-from treefold_http._wire.pydantic_json import from_base64, json_form
+from treefold_http._wire.pydantic_json import build_json_form, from_base64
 
 
 class Decoder(NamedTuple):
@@ -37,7 +37,7 @@ class Decoder(NamedTuple):
     quick: QuickDecoder | None = None
 
 
-def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | None:
+def build_model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | None:
     """Return the decoder of a valid JSON body into a type; None for no model.
 
     A model is a record, a pydantic model or a struct, a list of one, or a union of these, also with
@@ -60,8 +60,8 @@ def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | N
     if models or (
         not structs and constraints.MSGSPEC not in demands.places and not demands.fills_base
     ):
-        _refuse_unchecked(demands.places, constraints.PYDANTIC)
-        decoder = _pydantic_decoder(node, mixed=structs)
+        _refuse_foreign_constraints(demands.places, constraints.PYDANTIC)
+        decoder = _build_pydantic_decoder(node, mixed=structs)
         if decoder is not None:
             return decoder
         if models:
@@ -70,29 +70,33 @@ def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | N
                 " one needs pydantic; import TypedDict from typing_extensions"
             )
     if msgspec is not None and (structs or constraints.PYDANTIC not in demands.places):
-        _refuse_unchecked(demands.places, constraints.MSGSPEC)
+        _refuse_foreign_constraints(demands.places, constraints.MSGSPEC)
         try:
-            return _msgspec_decoder(node)
+            return _build_msgspec_decoder(node)
         except TypeError:  # a union of records, which msgspec cannot distinguish, or a foreign type
             if structs:
                 raise
-    return Decoder(_record_decoder(node), shares=True)
+    return Decoder(_build_record_decoder(node), shares=True)
 
 
-def is_checked_here(node: tree.TypeNode) -> bool:
+def is_checked_by_framework(node: tree.TypeNode) -> bool:
     """Return True if `validate` checks a body; only these checks refuse unknown members.
 
     Raises:
-        InjectionError: as `model_decoder`.
+        InjectionError: as `build_model_decoder`.
     """
     demands = _collect_demands(node)
     families = {record.family for record in demands.records}
     if not families or not families <= {"dataclass", "typed_dict"}:
         return False
     others = constraints.MSGSPEC in demands.places or demands.fills_base
-    if not others and families == {"dataclass"} and constraints.installed_pydantic() is not None:
+    if (
+        not others
+        and families == {"dataclass"}
+        and constraints.import_pydantic_or_none() is not None
+    ):
         return False  # pydantic decodes it, and making its decoder would take a millisecond
-    decoder = model_decoder(node, anything=True)
+    decoder = build_model_decoder(node, anything=True)
     return decoder is not None and decoder.shares
 
 
@@ -120,7 +124,9 @@ def _collect_demands(node: tree.TypeNode) -> _Demands:
     found = _Demands({}, set(), [])
     for each, place in tree.walk_types(node):
         for marker in each.markers:
-            if (family := constraints.family_of(marker)) and not constraints.is_only_words(marker):
+            if (
+                family := constraints.find_constraint_family(marker)
+            ) and not constraints.is_only_documentation(marker):
                 found.places.setdefault(family, place)
             if getattr(marker, "validation_alias", None) is not None:
                 found.readers.add(constraints.PYDANTIC)
@@ -130,7 +136,7 @@ def _collect_demands(node: tree.TypeNode) -> _Demands:
     return found
 
 
-def _refuse_unchecked(places: dict[str, str], reader: str) -> None:
+def _refuse_foreign_constraints(places: dict[str, str], reader: str) -> None:
     for family, place in places.items():
         if family != reader:
             raise InjectionError(
@@ -145,7 +151,7 @@ def is_model(node: tree.TypeNode) -> bool:
     return bool(kinds) and all(isinstance(kind, tree.Record) for kind in kinds)
 
 
-def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
+def _find_undecodable_types(info: Any, place: str, seen: set[int]) -> Iterator[str]:
     """Yield the types that msgspec can describe but not decode; visit recursive types once."""
     if id(info) in seen:
         return
@@ -153,19 +159,19 @@ def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
     if type(info).__name__ == "CustomType":
         yield f"{format_annotation(info.cls)} in {place}"
     for field in getattr(info, "fields", ()):
-        yield from _unknown_to_msgspec(
+        yield from _find_undecodable_types(
             field.type, f"{format_annotation(info.cls)}.{field.name}", seen
         )
     parts = [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
     for part in (*parts, *getattr(info, "types", ()), *getattr(info, "item_types", ())):
         if part is not None:
-            yield from _unknown_to_msgspec(part, place, seen)
+            yield from _find_undecodable_types(part, place, seen)
 
 
-def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
+def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
     assert msgspec is not None  # noqa: S101 - the caller has looked
     foreign = next(
-        _unknown_to_msgspec(msgspec.inspect.type_info(node.annotation), "a body", set()), ""
+        _find_undecodable_types(msgspec.inspect.type_info(node.annotation), "a body", set()), ""
     )
     if foreign:
         raise InjectionError(
@@ -180,15 +186,15 @@ def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
             return decode(body.removeprefix(BOM))
         except invalid as error:
             message, _, where = str(error).partition(" - at `$")
-            message, context = read_msgspec(message)
+            message, context = parse_msgspec_error(message)
             made = {"loc": _parse_msgspec_path(where), "msg": message, "type": "value_error"}
-            raise unprocessable_error(
+            raise build_unprocessable_error(
                 "body", [made | {"ctx": context} if context else made]
             ) from None
         except RecursionError:
-            raise _too_deep() from None
+            raise _make_depth_error() from None
 
-    return Decoder(run, quick=quick_decoder(node, decode))
+    return Decoder(run, quick=build_quick_decoder(node, decode))
 
 
 def _parse_msgspec_path(path: str) -> list[str | int]:
@@ -200,12 +206,12 @@ def _parse_msgspec_path(path: str) -> list[str | int]:
     return steps
 
 
-def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
-    pydantic = constraints.installed_pydantic()
+def _build_pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
+    pydantic = constraints.import_pydantic_or_none()
     if pydantic is None:
         return None
     try:
-        validate = json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_json
+        validate = build_json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
             return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
@@ -225,41 +231,41 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
             if first["type"] == "json_invalid" and not first["loc"]:
                 reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
-            raise unprocessable_error(
-                "body", [pydantic_entry("body", item) for item in found]
+            raise build_unprocessable_error(
+                "body", [convert_pydantic_error("body", item) for item in found]
             ) from None
 
-    return Decoder(run, quick=quick_decoder(node, validate))
+    return Decoder(run, quick=build_quick_decoder(node, validate))
 
 
-def pydantic_entry(place: str, item: Mapping[str, Any]) -> dict[str, Any]:
+def convert_pydantic_error(place: str, item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error of pydantic as an entry of `errors`."""
-    message, context = read_pydantic(item)
+    message, context = read_pydantic_error(item)
     made = {"loc": [place, *item["loc"]], "msg": message, "type": item["type"]}
     return made | {"ctx": context} if context else made
 
 
-def _record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
-    check = json_check(node)
+def _build_record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
+    check = build_json_check(node)
 
     def run(body: bytes, document: Any) -> Any:
         errors: Errors = []
         try:
             value = check(document, ["body"], errors)
         except RecursionError:
-            raise _too_deep() from None
+            raise _make_depth_error() from None
         if errors:
-            raise unprocessable_error("body", errors)
+            raise build_unprocessable_error("body", errors)
         return value
 
     return run
 
 
-def _too_deep() -> BadRequest:
+def _make_depth_error() -> BadRequest:
     return BadRequest("The body is not valid JSON: it is nested too deeply")
 
 
-def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
+def build_text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
     """Return a converter of one text for bytes, or for a type that only pydantic knows.
 
     None without pydantic, and for types that a single text cannot represent: lists, objects,
@@ -267,7 +273,7 @@ def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
     """
     if node.bare_annotation is bytes:
         return from_base64  # as in a body and in the document
-    pydantic = constraints.installed_pydantic()
+    pydantic = constraints.import_pydantic_or_none()
     if pydantic is None:
         return None
     try:
@@ -276,7 +282,7 @@ def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
             return None
     except pydantic.PydanticUserError:
         return None
-    return constraints.pydantic_check(adapter.validate_strings)
+    return constraints.wrap_pydantic_validator(adapter.validate_strings)
 
 
 def _is_written_as_text(schema: dict[str, Any]) -> bool:

@@ -32,7 +32,7 @@ class LimitMissed(ValueError):
         self.context = context
 
 
-def expected_context(values: Iterable[Any]) -> Context:
+def build_expected_context(values: Iterable[Any]) -> Context:
     """Return the context of a value that is not one of some others."""
     *most, last = [f"'{value}'" if isinstance(value, str) else str(value) for value in values]
     return {"expected": f"{', '.join(most)} or {last}" if most else last}
@@ -45,7 +45,7 @@ _NO_LIMITS = frozenset(
 """Entries of pydantic's contexts that tell of the value or of the code."""
 
 
-def read_pydantic(item: Mapping[str, Any]) -> tuple[str, Context]:
+def read_pydantic_error(item: Mapping[str, Any]) -> tuple[str, Context]:
     """Return the message and the context of an error of pydantic, without the value."""
     message, context = str(item["msg"]), cast("Context", item.get("ctx", {}))
     if item["type"] == "union_tag_invalid":  # its message quotes the value
@@ -101,7 +101,7 @@ _MSGSPEC: tuple[_Limit, ...] = (
 _quoted = re.compile(r"^(Invalid (?:enum )?value) .*", re.DOTALL)
 
 
-def read_msgspec(message: str) -> tuple[str, Context]:
+def parse_msgspec_error(message: str) -> tuple[str, Context]:
     """Return the message and the context of an error of msgspec, which has only its text."""
     for pattern, context in _MSGSPEC:
         if found := pattern.search(message):

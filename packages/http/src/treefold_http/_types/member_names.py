@@ -27,9 +27,9 @@ class QuickDecoder(NamedTuple):
     names: frozenset[str]
 
 
-def quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDecoder | None:
+def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDecoder | None:
     """Return the quick decoder of a model; None if its type does not determine its members."""
-    names = required_names(node)
+    names = list_required_names(node)
     if names is None:
         return None
     members = len(names)
@@ -47,7 +47,7 @@ def quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDe
     return QuickDecoder(decode_body, frozenset(names))
 
 
-def required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[str] | None:
+def list_required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[str] | None:
     """List the member names of a struct or model, including those of nested structs and models.
 
     Args:
@@ -62,7 +62,9 @@ def required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[st
     names: list[str] = []
     for member in node.declared_members:
         inner = (
-            [] if _is_flat(member.type) else required_names(member.type, (*inside, node.record_key))
+            []
+            if _is_flat(member.type)
+            else list_required_names(member.type, (*inside, node.record_key))
         )
         if inner is None or member.read_as is None or not member.required:
             return None

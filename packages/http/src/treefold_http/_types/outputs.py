@@ -18,7 +18,7 @@ class Output:
     type: TypeNode
 
 
-def declared_outputs(
+def read_declared_outputs(
     response_model: Any, responses: Mapping[int | str, Any] | None
 ) -> tuple[Output, ...]:
     """Return the types of responses that a handler module declares."""

@@ -14,7 +14,7 @@ class InjectionError(Exception):
     """A parameter that nothing can provide; the file counts as broken at boot."""
 
 
-def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a callable, without `*args` and `**kwargs`.
 
     Raises:
@@ -41,7 +41,7 @@ def format_annotation(annotation: Any) -> str:
     return getattr(annotation, "__name__", None) or str(annotation)
 
 
-def globals_of(call: Any) -> dict[str, Any]:
+def find_globals(call: Any) -> dict[str, Any]:
     """Return the globals of the module that defines a callable, to resolve its annotations."""
     call = inspect.unwrap(call)
     while isinstance(call, partial):

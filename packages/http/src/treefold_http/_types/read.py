@@ -19,13 +19,13 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
 from treefold_http._types import tree
-from treefold_http._types.constraints import MSGSPEC, PYDANTIC, family_of
+from treefold_http._types.constraints import MSGSPEC, PYDANTIC, find_constraint_family
 from treefold_http._types.parameters import (
     EMPTY,
     InjectionError,
+    find_globals,
     format_annotation,
     format_callable,
-    globals_of,
 )
 from treefold_http._types.scalars import SCALARS
 
@@ -100,13 +100,13 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
             arguments=arguments,
             family=family,
             reader=_find_reader(kind, family),
-            fills_base=_fills_base(kind),
+            fills_base=_has_parametrized_base(kind),
             read=partial(_read_members, annotation, kind, arguments),
         )
     return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
 
 
-def tuple_items(kind: Any) -> list[tree.TypeNode]:
+def read_named_tuple_items(kind: Any) -> list[tree.TypeNode]:
     """Return the types of the items of a named tuple."""
     hints = _resolve_hints(kind)
     return [read(hints.get(name, EMPTY)) for name in kind._fields]
@@ -128,7 +128,11 @@ def _find_reader(kind: Any, family: tree.Family) -> str:
         return MSGSPEC
     fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
     configured = family == "model" or hasattr(kind, "__pydantic_config__")
-    return PYDANTIC if configured or any(family_of(f.default) for f in fields.values()) else ""
+    return (
+        PYDANTIC
+        if configured or any(find_constraint_family(f.default) for f in fields.values())
+        else ""
+    )
 
 
 def is_typed_dict(kind: Any) -> bool:
@@ -142,17 +146,17 @@ def _read_members(
     annotation: Any, kind: Any, arguments: tuple[Any, ...]
 ) -> tuple[tree.Member, ...]:
     if hasattr(kind, "__struct_config__"):
-        return tuple(_struct_members(annotation))
+        return tuple(_read_struct_members(annotation))
     if hasattr(kind, "__pydantic_validator__"):
-        return tuple(_model_members(kind))
+        return tuple(_read_pydantic_members(kind))
     parameters = getattr(kind, "__parameters__", ())
     bound = _bind_type_variables(kind, dict(zip(parameters, arguments, strict=False)))
     hints = {name: _fill_type_variables(hint, bound) for name, hint in _resolve_hints(kind).items()}
-    make = _typed_members if is_typed_dict(kind) else _dataclass_members
+    make = _read_typed_dict_members if is_typed_dict(kind) else _read_dataclass_members
     return tuple(make(kind, hints))
 
 
-def _struct_members(annotation: Any) -> Iterator[tree.Member]:
+def _read_struct_members(annotation: Any) -> Iterator[tree.Member]:
     msgspec = importlib.import_module("msgspec")  # installed, since there is a struct
     for field in msgspec.structs.fields(annotation):
         given, made = field.default, field.default_factory
@@ -167,7 +171,7 @@ def _struct_members(annotation: Any) -> Iterator[tree.Member]:
         )
 
 
-def _model_members(kind: Any) -> Iterator[tree.Member]:
+def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
     fields = getattr(kind, "model_fields", None) or kind.__pydantic_fields__
     for name, field in fields.items():
         alias = field.validation_alias or field.alias or name
@@ -181,7 +185,7 @@ def _model_members(kind: Any) -> Iterator[tree.Member]:
         )
 
 
-def _typed_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
+def _read_typed_dict_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
     # `__required_keys__` ignores `Required` and `NotRequired` in annotations that are text.
     known = {"Required": True, "NotRequired": False}
     for name, hint in hints.items():
@@ -192,7 +196,7 @@ def _typed_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]
         )
 
 
-def _dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
+def _read_dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
     fields: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
     for name, field in fields.items():
         hint = hints[name]
@@ -213,7 +217,7 @@ def _dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Mem
         )
 
 
-def _fills_base(kind: Any) -> bool:
+def _has_parametrized_base(kind: Any) -> bool:
     bases = [get_origin(base) for base in getattr(kind, "__orig_bases__", ())]
     return any(base not in (None, typing.Generic) for base in bases)
 
@@ -252,7 +256,7 @@ def _fill_type_variables(annotation: Any, bound: Mapping[Any, Any]) -> Any:
     return annotation[tuple(bound.get(each, each) for each in parameters)]
 
 
-def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+def resolve_annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
     """Resolve the annotation of one parameter; unused annotations may have unresolvable names.
 
     Raises:
@@ -262,7 +266,7 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) ->
         return parameter.annotation
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
-        hints = typing.get_type_hints(holder, globals_of(function), include_extras=True)
+        hints = typing.get_type_hints(holder, find_globals(function), include_extras=True)
         return replace_aliases(hints[parameter.name])
     except Exception as error:
         raise InjectionError(
@@ -330,11 +334,11 @@ def split_annotated(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     return annotation, ()
 
 
-def name_of(annotation: Any) -> str:
+def build_type_name(annotation: Any) -> str:
     """Return the name of a type, with those of the types in its brackets: `Page_Item`."""
     arguments = get_args(annotation)
     if isinstance(annotation, type) and not arguments:
         return annotation.__name__
     named = get_origin(annotation) or (annotation if is_alias(annotation) else None)
     name = getattr(named, "__name__", "") or str(annotation)
-    return "_".join([name, *map(name_of, arguments)])
+    return "_".join([name, *map(build_type_name, arguments)])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http._types import tree
-from treefold_http._types.limits_missed import LimitMissed, expected_context
+from treefold_http._types.limits_missed import LimitMissed, build_expected_context
 from treefold_http._types.parameters import format_annotation
 
 Converter: TypeAlias = Callable[[str], Any]
@@ -57,7 +57,7 @@ def _parse_decimal(text: str) -> decimal.Decimal:
     return decimal.Decimal(text)
 
 
-def _uuid_value(text: str) -> uuid.UUID:
+def _parse_uuid(text: str) -> uuid.UUID:
     if not _uuid(text):
         raise ValueError("should be a UUID")
     return uuid.UUID(text)
@@ -98,7 +98,7 @@ def _with_error_message(parse: Converter, words: str) -> Converter:
     return convert_text
 
 
-def _text_of(form: str) -> Mapping[str, Any]:
+def _build_text_schema(form: str) -> Mapping[str, Any]:
     return {"type": "string", "format": form}
 
 
@@ -111,24 +111,24 @@ SCALARS: Mapping[Any, ScalarForm] = {
     str: ScalarForm({"type": "string"}, str),
     bytes: ScalarForm(_BASE64),
     bytearray: ScalarForm(_BASE64),
-    decimal.Decimal: ScalarForm(_text_of("decimal"), _parse_decimal),
-    uuid.UUID: ScalarForm(_text_of("uuid"), _uuid_value),
+    decimal.Decimal: ScalarForm(_build_text_schema("decimal"), _parse_decimal),
+    uuid.UUID: ScalarForm(_build_text_schema("uuid"), _parse_uuid),
     datetime.datetime: ScalarForm(
-        _text_of("date-time"),
+        _build_text_schema("date-time"),
         _with_error_message(
             datetime.datetime.fromisoformat, "should be a date and time in ISO 8601"
         ),
     ),
     datetime.date: ScalarForm(
-        _text_of("date"),
+        _build_text_schema("date"),
         _with_error_message(datetime.date.fromisoformat, "should be a date in ISO 8601"),
     ),
     datetime.time: ScalarForm(
-        _text_of("time"),
+        _build_text_schema("time"),
         _with_error_message(datetime.time.fromisoformat, "should be a time in ISO 8601"),
     ),
     datetime.timedelta: ScalarForm(
-        _text_of("duration"),
+        _build_text_schema("duration"),
         _with_error_message(_parse_duration, "should be a duration in ISO 8601, such as PT90S"),
     ),
 }
@@ -151,7 +151,9 @@ def build_converter(node: tree.TypeNode) -> Converter | None:
             )
         case tree.UnionType():
             options = tree.without_none(node)
-            return _first_of(sorted(options, key=lambda option: option.bare_annotation is str))
+            return _build_union_converter(
+                sorted(options, key=lambda option: option.bare_annotation is str)
+            )
         case _:
             return None
 
@@ -163,7 +165,7 @@ def _iter_spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
             yield from (each for each in SPELLINGS.items() if each[1] is choice)
 
 
-def _first_of(options: Sequence[tree.TypeNode]) -> Converter | None:
+def _build_union_converter(options: Sequence[tree.TypeNode]) -> Converter | None:
     """The converter of a union: the first option that takes the text, and str takes any."""
     converters = [made for made in map(build_converter, options) if made is not None]
     if len(converters) < 2 or len(converters) < len(options):
@@ -187,7 +189,7 @@ def _to_text(value: object) -> str:
 
 
 def _build_choice_converter(choices: Mapping[str, Any]) -> Converter:
-    words, context = f"should be one of {', '.join(choices)}", expected_context(choices)
+    words, context = f"should be one of {', '.join(choices)}", build_expected_context(choices)
 
     def convert_text(text: str) -> Any:
         try:

@@ -17,11 +17,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 from treefold_http._types import tree
-from treefold_http._types.constraints import find_families, installed_pydantic, value_check
+from treefold_http._types.constraints import (
+    build_constraint_check,
+    find_families,
+    import_pydantic_or_none,
+)
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
-from treefold_http._types.validate import Errors, json_check
+from treefold_http._types.validate import Errors, build_json_check
 from treefold_http._wire.json import msgspec
-from treefold_http._wire.pydantic_json import json_form
+from treefold_http._wire.pydantic_json import build_json_form
 
 Serializer: TypeAlias = Callable[[Any], Any]
 """Takes a value and returns its serializable form; raises `SerializationError` for another type."""
@@ -76,11 +80,11 @@ class _Planner:
         if kinds and all(
             isinstance(each, tree.Record) and each.family == "model" for each in kinds
         ):
-            return _by_pydantic(node)
+            return _build_pydantic_serializer(node)
         inner = self._plan_unconstrained(node)
         if not node.markers or not find_families(node, items=False):
             return inner
-        check = value_check(node)
+        check = build_constraint_check(node)
         return inner if check is None else _with_check(inner, check)
 
     def _plan_unconstrained(self, node: tree.TypeNode) -> Serializer:
@@ -156,7 +160,7 @@ class _Record:
         self._is_array: bool = config is not None and config.array_like
 
     def __call__(self, value: Any) -> Any:
-        read = self._member_reader(value)
+        read = self._build_member_reader(value)
         made: dict[str, Any] = {} if self._tag_field is None else {self._tag_field: self._tag}
         for member, serialize in self.members:
             part = read(member)
@@ -174,7 +178,7 @@ class _Record:
                 raise error.with_outer_step(member.written_as) from None
         return list(made.values()) if self._is_array else made
 
-    def _member_reader(self, value: Any) -> Callable[[tree.Member], Any]:
+    def _build_member_reader(self, value: Any) -> Callable[[tree.Member], Any]:
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
             if self._tag_field is not None and members.get(self._tag_field, self._tag) != self._tag:
@@ -265,9 +269,9 @@ def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
         return _build_instance_serializer(
             kinds, _build_refusal(f"should be {format_annotation(kind)}")
         )
-    if not isinstance(node, (tree.Scalar, tree.Choice)) and installed_pydantic() is not None:
-        return _by_pydantic(node)
-    check = json_check(node)  # raises InjectionError for an unknown type
+    if not isinstance(node, (tree.Scalar, tree.Choice)) and import_pydantic_or_none() is not None:
+        return _build_pydantic_serializer(node)
+    check = build_json_check(node)  # raises InjectionError for an unknown type
 
     def serialize_value(value: Any) -> Any:
         if isinstance(value, enum.Enum):
@@ -304,10 +308,10 @@ def _build_refusal(words: str) -> Serializer:
     return refuse_value
 
 
-def _by_pydantic(node: tree.TypeNode) -> Serializer:
-    pydantic = installed_pydantic()
+def _build_pydantic_serializer(node: tree.TypeNode) -> Serializer:
+    pydantic = import_pydantic_or_none()
     try:
-        form = json_form(pydantic.TypeAdapter(node.annotation))
+        form = build_json_form(pydantic.TypeAdapter(node.annotation))
     except pydantic.PydanticUserError as error:
         raise InjectionError(
             f"pydantic does not support {format_annotation(node.bare_annotation)}: "

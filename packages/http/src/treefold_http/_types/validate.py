@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeAlias, cast
 
 from treefold_http._types import tree
-from treefold_http._types.constraints import value_check
-from treefold_http._types.limits_missed import LimitMissed, expected_context
+from treefold_http._types.constraints import build_constraint_check
+from treefold_http._types.limits_missed import LimitMissed, build_expected_context
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.scalars import build_converter
 from treefold_http._wire.pydantic_json import from_base64
@@ -38,7 +38,7 @@ def make_error_entry(
     return made
 
 
-def json_check(node: tree.TypeNode) -> Check:
+def build_json_check(node: tree.TypeNode) -> Check:
     """Return the check of a type, including nested records.
 
     Raises:
@@ -65,7 +65,7 @@ class _Planner:
         elif isinstance(node, tree.Record) and node.family == "typed_dict":
             bare = dict
         whole = tree.AnyType(annotation=Annotated[bare, *node.markers], markers=node.markers)
-        return _with_check(inner, value_check(whole))
+        return _with_check(inner, build_constraint_check(whole))
 
     def plan_unconstrained(self, node: tree.TypeNode) -> Check:
         match node:
@@ -207,7 +207,7 @@ def _pair_with_type(value: Any) -> tuple[type[Any], Any]:
 def _build_choice_check(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
     values = [value for _, value in choices]
     missed = LimitMissed(
-        f"should be one of {', '.join(map(str, values))}", expected_context(values)
+        f"should be one of {', '.join(map(str, values))}", build_expected_context(values)
     )
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from treefold_http._types.decode import Decoder, model_decoder
+from treefold_http._types.decode import Decoder, build_model_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import read
-from treefold_http._wire.errors import UnprocessableEntity, unprocessable_error
+from treefold_http._wire.errors import UnprocessableEntity, build_unprocessable_error
 
 
 def read_message(model: Any, body: bytes, document: Any) -> Any:
@@ -28,12 +28,12 @@ def read_message(model: Any, body: bytes, document: Any) -> Any:
         return _build_decoder(model).decode(body, document)
     except UnprocessableEntity as error:
         errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
-        raise unprocessable_error("message", errors) from None
+        raise build_unprocessable_error("message", errors) from None
 
 
 @lru_cache(maxsize=256)
 def _build_decoder(model: Any) -> Decoder:
-    decoder = model_decoder(read(model), anything=True)
+    decoder = build_model_decoder(read(model), anything=True)
     if decoder is None:
         raise InjectionError(
             f"A message must be decoded as a model, got {format_annotation(model)}"

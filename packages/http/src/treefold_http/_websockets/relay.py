@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 
 from treefold_http._redis.client import (
     check_url,
-    database_number,
     import_redis,
     open_redis,
+    parse_database_number,
 )
-from treefold_http._redis.own_redis import own_key
+from treefold_http._redis.own_redis import build_redis_key
 from treefold_http._redis.users import ensure_claim
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.name_space import NameSpace
@@ -69,9 +69,9 @@ class Relay:
         self._url = url
         self._deliver = deliver
         self._names = None if shared else names
-        kind = f"room:{database_number(url)}"
-        self._channel = own_key(names, kind, "", shared=shared)
-        self._signer = Signer(signing_secrets(names), ("room", self._channel))
+        kind = f"room:{parse_database_number(url)}"
+        self._channel = build_redis_key(names, kind, "", shared=shared)
+        self._signer = Signer(require_signing_secrets(names), ("room", self._channel))
         self._warned = float("-inf")
         self._publisher: Any = None
         self._publisher_loop: asyncio.AbstractEventLoop | None = None
@@ -90,7 +90,7 @@ class Relay:
         await self._check_claim()
         if self._task is None or self._task.done():  # done: its event loop has ended
             self._tried = asyncio.Event()
-            self._task = asyncio.ensure_future(self._keep_listening(self._tried))
+            self._task = asyncio.ensure_future(self._listen_with_reconnect(self._tried))
         await self._tried.wait()
 
     async def publish_message(self, room: str, message: RoomMessage) -> bool:
@@ -134,7 +134,7 @@ class Relay:
     def _open_client(self, retries: int, **options: Any) -> Any:
         return open_redis(self._url, retries=retries, socket_connect_timeout=_TIMEOUT, **options)
 
-    async def _keep_listening(self, tried: asyncio.Event) -> None:
+    async def _listen_with_reconnect(self, tried: asyncio.Event) -> None:
         wait = _FIRST_WAIT
         while True:
             # No read timeout: the time between two messages is unlimited.
@@ -213,10 +213,10 @@ def check_relay(url: str, names: NameSpace | None) -> None:
     """
     check_url(url, FEATURE)
     if names is not None:
-        signing_secrets(names)
+        require_signing_secrets(names)
 
 
-def signing_secrets(names: NameSpace) -> list[bytes]:
+def require_signing_secrets(names: NameSpace) -> list[bytes]:
     """Return the secrets of room messages, the newest first.
 
     Without a secret, messages in development and tests are signed with the names alone: they tell

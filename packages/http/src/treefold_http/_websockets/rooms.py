@@ -77,15 +77,15 @@ class Rooms:
             WebSocketDisconnect: when it is closed.
             SettingsError: when another deployment uses the names of this application in Redis.
         """
-        await self._rooms_of(websocket.app).join_room(room, websocket)
+        await self._get_or_create_rooms(websocket.app).join_room(room, websocket)
 
     async def leave(self, room: str, websocket: WebSocket) -> None:
         """Remove a socket from a room; do nothing if it is not a member."""
-        self._rooms_of(websocket.app).leave_room(room, websocket)
+        self._get_or_create_rooms(websocket.app).leave_room(room, websocket)
 
     async def forget(self, websocket: WebSocket) -> None:
         """Remove a socket from every room."""
-        await self._rooms_of(websocket.app).forget_socket(websocket)
+        await self._get_or_create_rooms(websocket.app).forget_socket(websocket)
 
     @asynccontextmanager
     async def joined(self, room: str, websocket: WebSocket) -> AsyncGenerator[None]:
@@ -111,7 +111,7 @@ class Rooms:
             raise TypeError(
                 f"A room message must be str or bytes, got {type(message).__qualname__!r}"
             )
-        await self._current_rooms().broadcast_message(room, message)
+        await self._find_current_rooms().broadcast_message(room, message)
         await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
     def members(self, room: str) -> list[WebSocket]:
@@ -120,14 +120,14 @@ class Rooms:
         Raises:
             RuntimeError: as `broadcast`.
         """
-        return self._current_rooms().list_members(room)
+        return self._find_current_rooms().list_members(room)
 
     async def close(self) -> None:
         """End the subscribers; to be called by a shutdown hook or an extension."""
         for own in [*self._of.values(), *([self._of_script] if self._of_script else ())]:
             await own.close()
 
-    def _rooms_of(self, app: Runtime) -> _OwnRooms:
+    def _get_or_create_rooms(self, app: Runtime) -> _OwnRooms:
         found = self._of.get(app)
         if found is None:
             found = self._of[app] = self._make_own_rooms(
@@ -135,10 +135,10 @@ class Rooms:
             )
         return found
 
-    def _current_rooms(self) -> _OwnRooms:
+    def _find_current_rooms(self) -> _OwnRooms:
         app = current_application()
         if app is not None:
-            return self._rooms_of(app)
+            return self._get_or_create_rooms(app)
         if self._of_script is None:
             self._of_script = self._make_own_rooms(
                 find_names() if self._redis is not None else None

@@ -129,7 +129,7 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the client left, or sent bytes (1003) or too much (1009).
         """
-        message = await self._next_message()
+        message = await self._receive_message()
         text = message.get("text")
         if text is None:
             raise await self._close_with_error(WRONG_KIND, "Send text here")
@@ -144,7 +144,7 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the client left, or sent text (1003) or too much (1009).
         """
-        message = await self._next_message()
+        message = await self._receive_message()
         data = message.get("bytes")
         if data is None:
             raise await self._close_with_error(WRONG_KIND, "Send bytes here")
@@ -215,11 +215,11 @@ class WebSocket(Connection):
 
     def iter_text(self) -> AsyncIterator[str]:
         """Yield text messages until the socket is closed."""
-        return _until_closed(self.receive_text)
+        return _iterate_until_closed(self.receive_text)
 
     def iter_bytes(self) -> AsyncIterator[bytes]:
         """Yield binary messages until the socket is closed."""
-        return _until_closed(self.receive_bytes)
+        return _iterate_until_closed(self.receive_bytes)
 
     @overload
     def iter_json(self) -> AsyncIterator[Any]: ...
@@ -234,7 +234,7 @@ class WebSocket(Connection):
         Args, Raises:
             model: as for `receive_json`; a message of another type ends the iteration.
         """
-        return _until_closed(lambda: self.receive_json(model))
+        return _iterate_until_closed(lambda: self.receive_json(model))
 
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
         """Close the socket; do nothing if it is closed already.
@@ -265,7 +265,7 @@ class WebSocket(Connection):
             self.dropped = True
             self.task.cancel()
 
-    async def say_dropped(self) -> None:
+    async def notify_dropped_client(self) -> None:
         """Send the close frame to a dropped client, if it reads within a second."""
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(LAST_WORD):
@@ -301,7 +301,7 @@ class WebSocket(Connection):
         elif self.app.stopping.is_set() and message["type"] == "websocket.accept":
             await self.close(RESTART, "The server is restarting")
 
-    async def _next_message(self) -> Message:
+    async def _receive_message(self) -> Message:
         if self.code is not None or not self.accepted:
             self.check_open()
         message = await self._receive()
@@ -346,7 +346,7 @@ class WebSocket(Connection):
         return f"<WebSocket {self.path!r} id={self.id}>"
 
 
-async def _until_closed(receive: Callable[[], Awaitable[T]]) -> AsyncIterator[T]:
+async def _iterate_until_closed(receive: Callable[[], Awaitable[T]]) -> AsyncIterator[T]:
     try:
         while True:
             yield await receive()

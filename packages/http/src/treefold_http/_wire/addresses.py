@@ -63,7 +63,7 @@ def client_of(scope: Scope) -> str:
     return client[0] if client and client[0] else UNIX
 
 
-def known_client(scope: Scope) -> str | None:
+def find_client_network(scope: Scope) -> str | None:
     """Return the network of a client; None if the address may be that of a proxy on this site.
 
     `ProxyHeaders` and servers that read the fields of a proxy set the port 0.
@@ -73,7 +73,7 @@ def known_client(scope: Scope) -> str | None:
         return None
     if int(client[1]) != 0 and not _is_global(client[0]):
         return None
-    return bucket_of(client[0])
+    return to_client_network(client[0])
 
 
 @lru_cache(maxsize=4096)
@@ -83,7 +83,7 @@ def _is_global(host: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def bucket_of(host: str) -> str:
+def to_client_network(host: str) -> str:
     """Return the network that a client is counted by: IPv4 whole, IPv6 by its /64 (S-94)."""
     address = parse_address(host)
     if not isinstance(address, ipaddress.IPv6Address):

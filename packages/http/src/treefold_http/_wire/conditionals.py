@@ -51,7 +51,7 @@ def evaluate_preconditions(
     if method in ("CONNECT", "OPTIONS", "TRACE"):
         return Outcome.WHOLE
     current = _parse_current_tag(etag)
-    if _must_not_change(headers, current, modified):
+    if _has_failed_precondition(headers, current, modified):
         return Outcome.FAILED
     reads = method in ("GET", "HEAD")
     if (sent := headers.getlist("if-none-match")) != []:
@@ -62,11 +62,13 @@ def evaluate_preconditions(
         if since is not None and modified <= since:
             return Outcome.NOT_MODIFIED
     if method == "GET" and len(headers.getlist("range")) == 1:
-        return _if_range(headers.getlist("if-range"), current, modified)
+        return _evaluate_if_range(headers.getlist("if-range"), current, modified)
     return Outcome.WHOLE
 
 
-def _must_not_change(headers: Headers, current: EntityTag | None, modified: int | None) -> bool:
+def _has_failed_precondition(
+    headers: Headers, current: EntityTag | None, modified: int | None
+) -> bool:
     """Return True if `If-Match`, or without it `If-Unmodified-Since`, fails (steps 1 and 2)."""
     if (sent := headers.getlist("if-match")) != []:
         return not _has_current_tag(sent, current, strong=True)
@@ -74,7 +76,7 @@ def _must_not_change(headers: Headers, current: EntityTag | None, modified: int 
     return since is not None and modified is not None and modified > since
 
 
-def _if_range(sent: list[str], current: EntityTag | None, modified: int | None) -> Outcome:
+def _evaluate_if_range(sent: list[str], current: EntityTag | None, modified: int | None) -> Outcome:
     """Evaluate `If-Range` (step 5): a range is sent only for the copy that the client has."""
     if not sent:
         return Outcome.PARTIAL

@@ -20,7 +20,7 @@ _not_plain = re.compile("[^A-Za-z0-9 ._()-]")
 _ATTR_CHARS = "!#$&+-.^_`|~"
 
 
-def content_disposition(kind: Disposition, filename: str | None = None) -> str:
+def format_content_disposition(kind: Disposition, filename: str | None = None) -> str:
     """Write the value of the field.
 
     Args:

@@ -50,12 +50,12 @@ def parse_date(text: str, *, this_year: int | None = None) -> int | None:
         if found is not None:
             year = int(found["year"])
             if len(found["year"]) == 2:
-                year = _full_year(year, this_year or time.gmtime().tm_year)
+                year = _expand_two_digit_year(year, this_year or time.gmtime().tm_year)
             return _to_timestamp(year, found)
     return None
 
 
-def _full_year(year: int, this_year: int) -> int:
+def _expand_two_digit_year(year: int, this_year: int) -> int:
     """Read two digits as the year that is at most 50 years ahead (RFC 9110, 5.6.7)."""
     full = this_year - this_year % 100 + year
     return full - 100 if full > this_year + 50 else full

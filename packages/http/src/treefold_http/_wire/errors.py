@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from treefold_http._wire.header_fields import encode_header
-from treefold_http._wire.status_phrases import phrase_of
+from treefold_http._wire.status_phrases import find_status_phrase
 
 
 class ClientDisconnect(Exception):  # the field's name for it
@@ -66,7 +66,7 @@ class HTTPError(Exception):
     @property
     def title(self) -> str:
         """The standard phrase of the status, such as `Not Found`."""
-        return phrase_of(self.status, "Error")
+        return find_status_phrase(self.status, "Error")
 
     def __str__(self) -> str:
         return f"{self.status} {self.message or self.title}"
@@ -147,7 +147,7 @@ class UnprocessableEntity(_StatusError):
     code = 422
 
 
-def unprocessable_error(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
+def build_unprocessable_error(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
     """Return a 422 whose message is the first of its entries, for formats without `errors`.
 
     Args:
@@ -176,7 +176,7 @@ class ServiceUnavailable(_StatusError):
 NOTHING_HERE = "There is nothing at this path"
 
 
-def check_reads(method: str, message: str = "This path answers GET, HEAD") -> None:
+def require_read_method(method: str, message: str = "This path answers GET, HEAD") -> None:
     """Refuse other methods than GET and HEAD.
 
     Raises:

@@ -20,7 +20,7 @@ _DEVICES = frozenset(
 )
 
 
-def safe_name(filename: str) -> str:
+def sanitize_filename(filename: str) -> str:
     r"""Reduce a file name to a base name that is harmless on every system.
 
     Text up to the last `/` or `\` and control or invisible characters are removed, characters that

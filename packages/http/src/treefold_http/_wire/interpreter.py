@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-def calling_frame(calls: int) -> FrameType:
+def find_caller_frame(calls: int) -> FrameType:
     """Return the frame that is `calls` calls above the function that asks.
 
     `inspect.stack` would read the source files of all frames.
@@ -18,13 +18,13 @@ def calling_frame(calls: int) -> FrameType:
     return sys._getframe(calls + 1)  # pyright: ignore[reportPrivateUsage]
 
 
-def calling_line(calls: int) -> str:
+def format_caller_location(calls: int) -> str:
     """Return `file:line` of the frame that is `calls` calls above the function that asks."""
-    frame = calling_frame(calls + 1)
+    frame = find_caller_frame(calls + 1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def frame_of(thread: int) -> FrameType | None:
+def find_thread_frame(thread: int) -> FrameType | None:
     """Return the frame in which a thread is now; None if it has ended."""
     return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
 
@@ -37,7 +37,7 @@ def raise_in_thread(thread: int, kind: type[BaseException]) -> None:
 
 
 @contextmanager
-def no_running_loop() -> Generator[None]:
+def hide_running_loop() -> Generator[None]:
     """Hide the running event loop: at boot there is none, and imported modules may rely on that."""
     loop = asyncio._get_running_loop()
     asyncio._set_running_loop(None)

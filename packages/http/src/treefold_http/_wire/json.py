@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.pydantic_json import Dump, dump_functions, to_base64
+from treefold_http._wire.pydantic_json import Dump, build_dump_functions, to_base64
 
 try:
     import msgspec
@@ -89,11 +89,11 @@ def model_dump(kind: type) -> tuple[Dump, Dump] | None:
     except KeyError:
         if len(_dumps) >= _MAX_DUMPS:  # classes of former reloads
             _dumps.clear()
-        found = _dumps[kind] = dump_functions(kind)
+        found = _dumps[kind] = build_dump_functions(kind)
         return found
 
 
-def _standard_encoder() -> Callable[[Any], bytes]:
+def _build_standard_encoder() -> Callable[[Any], bytes]:
     # JSONEncoder.encode makes a new C encoder on every call: 1,195 ns for a small response, 365
     # with one that is kept. No cycle markers: a failed call would leave its ids behind, and a
     # cycle still ends in RecursionError.
@@ -108,10 +108,10 @@ def _standard_encoder() -> Callable[[Any], bytes]:
     return lambda value: "".join(encode(value, 0)).encode()
 
 
-_encode = _standard_encoder()
+_encode = _build_standard_encoder()
 
 
-def strict_dumps(value: Any) -> bytes:
+def encode_with_stdlib(value: Any) -> bytes:
     """Encode as `dumps` does, by the standard library alone."""
     try:
         return _encode(value)
@@ -122,7 +122,7 @@ def strict_dumps(value: Any) -> bytes:
 def _with_text_keys(value: Any) -> Any:
     if isinstance(value, dict):
         members = cast("dict[Any, Any]", value).items()
-        return {_text_key(key): _with_text_keys(member) for key, member in members}
+        return {_to_json_key(key): _with_text_keys(member) for key, member in members}
     if isinstance(value, (list, tuple)):
         return [_with_text_keys(item) for item in cast("list[Any]", value)]
     if isinstance(value, (str, int, float, type(None))):
@@ -130,7 +130,7 @@ def _with_text_keys(value: Any) -> Any:
     return _with_text_keys(to_plain(value))
 
 
-def _text_key(key: Any) -> Any:
+def _to_json_key(key: Any) -> Any:
     plain = key if isinstance(key, (str, int, float, bool, type(None))) else to_plain(key)
     if isinstance(plain, (str, int, float)) or plain is None:
         return plain
@@ -141,7 +141,7 @@ quick_encode: Callable[[Any], bytes] | None = None if msgspec is None else msgsp
 """msgspec's own encoder, for values that consist of JSON types only."""
 
 _first_dumps: Callable[[Any], bytes] = (
-    strict_dumps if msgspec is None else msgspec.json.Encoder(enc_hook=to_plain).encode
+    encode_with_stdlib if msgspec is None else msgspec.json.Encoder(enc_hook=to_plain).encode
 )
 
 
@@ -156,19 +156,19 @@ def dumps(value: Any) -> bytes:
     try:
         body = _first_dumps(value)
     except (TypeError, ValueError, RecursionError):
-        return strict_dumps(value)
+        return encode_with_stdlib(value)
     # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
-    return body if body.find(b"null") < 0 else strict_dumps(value)
+    return body if body.find(b"null") < 0 else encode_with_stdlib(value)
 
 
-def keep_pydantic_dataclasses() -> None:
+def use_stdlib_encoder() -> None:
     """Encode with the standard library from now on.
 
     msgspec writes every dataclass by itself, those of pydantic as well, without their aliases and
     serializers; its hook is not called for them.
     """
     global _first_dumps
-    _first_dumps = strict_dumps
+    _first_dumps = encode_with_stdlib
 
 
 BACKSLASH = ord("\\")
@@ -220,7 +220,7 @@ def loads(body: bytes) -> Any:
                 return value
         except (ValueError, RecursionError):
             pass  # the strict decoder raises with the reason
-    return _strict_loads(body)
+    return _decode_with_stdlib(body)
 
 
 def reparse_body(body: bytes) -> Any:
@@ -230,10 +230,10 @@ def reparse_body(body: bytes) -> Any:
             return _quick_loads(body)
         except (ValueError, RecursionError):
             pass  # a byte order mark, or a number that only the strict decoder accepts
-    return _strict_loads(body)
+    return _decode_with_stdlib(body)
 
 
-def compact_json(body: bytes) -> str | None:
+def minify_json(body: bytes) -> str | None:
     """Return a valid JSON body as text without white space; None without msgspec."""
     return None if msgspec is None else msgspec.json.format(body, indent=-1).decode()
 
@@ -243,12 +243,12 @@ BOM = b"\xef\xbb\xbf"
 _quick_loads = None if msgspec is None else msgspec.json.decode
 
 
-def _strict_loads(body: bytes) -> Any:
+def _decode_with_stdlib(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
         value = _decode(text)
         if _surrogate_escape(text):
-            strict_dumps(value)  # fails where an escape was one half of a pair
+            encode_with_stdlib(value)  # fails where an escape was one half of a pair
     except UnicodeError:
         raise BadRequest("The body is not valid JSON: it is not UTF-8 text") from None
     except RecursionError:

@@ -83,7 +83,7 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 """Suffix in lower case, without the dot, to media type."""
 
 
-def media_type_of(name: str) -> str:
+def guess_media_type(name: str) -> str:
     """Return the media type of a file name, with a charset for text, by its last suffix."""
     stem, dot, suffix = name.rpartition(".")
     return MEDIA_TYPES.get(suffix.lower(), OTHER) if stem and dot else OTHER

@@ -60,7 +60,7 @@ class JsonForm(NamedTuple):
     dump_python: Callable[..., Any]
 
 
-def json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
+def build_json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
     """Return the functions of a `TypeAdapter`, with bytes as base64.
 
     Args:
@@ -68,9 +68,9 @@ def json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
         finite: refuse NaN and Infinity for a float, as numbers and as strings; a model whose
             settings write them as strings keeps its own rule.
     """
-    schema = _copy_schema(adapter.core_schema, _change_bytes)
+    schema = _copy_schema(adapter.core_schema, _replace_bytes_schema)
     if finite:
-        schema = _copy_schema(schema, _change_floats)
+        schema = _copy_schema(schema, _forbid_infinite_floats)
     if schema is adapter.core_schema:
         return JsonForm(adapter.validate_json, adapter.validate_python, adapter.dump_python)
     core = importlib.import_module("pydantic_core")
@@ -79,7 +79,7 @@ def json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
     return JsonForm(validator.validate_json, validator.validate_python, serializer.to_python)
 
 
-def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
+def build_dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
     """Return the functions from an instance to plain data and to JSON text.
 
     None for a class that is not one of pydantic.
@@ -104,7 +104,7 @@ def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
 
 def with_base64(schema: Any) -> Any | None:
     """Return a copy of a core schema whose bytes are base64 in JSON; None if it has none."""
-    changed = _copy_schema(schema, _change_bytes)
+    changed = _copy_schema(schema, _replace_bytes_schema)
     return None if changed is schema else changed
 
 
@@ -135,10 +135,12 @@ def _copy_member(key: str, part: Any, change: _Change) -> Any:
     return part if key in _NO_SCHEMAS else _copy_schema(part, change)
 
 
-def _change_bytes(schema: dict[str, Any]) -> Any:
+def _replace_bytes_schema(schema: dict[str, Any]) -> Any:
     kind = schema.get("type")
     if kind == "bytes":
-        return schema if "serialization" in schema or "ref" in schema else _base64_schema(schema)
+        return (
+            schema if "serialization" in schema or "ref" in schema else _build_base64_schema(schema)
+        )
     is_function = isinstance(kind, str) and kind.startswith("function-")
     if is_function and "serialization" in schema:  # such as `Base64Bytes`
         return schema
@@ -150,7 +152,7 @@ def _change_bytes(schema: dict[str, Any]) -> Any:
     return None
 
 
-def _change_floats(schema: dict[str, Any]) -> Any:
+def _forbid_infinite_floats(schema: dict[str, Any]) -> Any:
     if schema.get("type") == "float":
         return {**schema, "allow_inf_nan": False}
     config = schema.get("config")
@@ -163,7 +165,7 @@ def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
-def _base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _build_base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "json-or-python",
         "json_schema": {

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope
 from treefold_http._wire.errors import BadRequest, HTTPError
 from treefold_http._wire.header_fields import BLANKS
-from treefold_http._wire.root_path import place_below
+from treefold_http._wire.root_path import add_root_prefix
 
 MAX_FIELDS = 100
 MAX_HEADER_BYTES = 32 * 1024
@@ -117,7 +117,7 @@ def make_relative(scope: Scope, fields: Mapping[bytes, bytes], prefix: str) -> N
     scope["raw_path"], scope["path"] = b"/" + behind, "/" + unquote(behind.decode("latin-1"))
     if prefix:
         given = scope["root_path"].removesuffix(prefix)
-        scope.update(place_below({**scope, "root_path": given}, prefix))
+        scope.update(add_root_prefix({**scope, "root_path": given}, prefix))
 
 
 def check_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:

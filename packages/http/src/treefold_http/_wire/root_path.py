@@ -1,7 +1,7 @@
 """The prefix that an application is served below: ASGI's `root_path`, and the setting.
 
-A proxy may cut the prefix or pass it on. `place_below` writes both forms alike, so that routing,
-links and documents know one. Pure; which prefix there is, the application knows.
+A proxy may cut the prefix or pass it on. `add_root_prefix` writes both forms alike, so that
+routing, links and documents know one. Pure; which prefix there is, the application knows.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ def below_root(path: Path, root: str) -> Path:
     """Return a path without the prefix that the application is mounted at (ASGI, `root_path`)."""
     prefix = root.rstrip("/")
     if isinstance(path, str):
-        return _cut_text(path, prefix) or "/"
-    return _cut_bytes(path, prefix.encode()) or b"/"
+        return _remove_text_prefix(path, prefix) or "/"
+    return _remove_bytes_prefix(path, prefix.encode()) or b"/"
 
 
-def place_below(scope: Scope, prefix: str) -> Scope:
+def add_root_prefix(scope: Scope, prefix: str) -> Scope:
     """Return the scope of a request with a prefix in `root_path` and in front of its paths.
 
     The prefix is cut first where the request has it, and where the server has put it in front
@@ -35,19 +35,23 @@ def place_below(scope: Scope, prefix: str) -> Scope:
     root = prefix if given in ("", prefix) else given + prefix
     placed = {**scope, "root_path": root}
     if scope["path"].startswith("/"):
-        placed["path"] = root + _cut_text(_cut_text(scope["path"], given), prefix)
+        placed["path"] = root + _remove_text_prefix(
+            _remove_text_prefix(scope["path"], given), prefix
+        )
     raw_path: bytes = scope.get("raw_path") or b""
     if raw_path.startswith(b"/"):
-        below = _cut_bytes(_cut_bytes(raw_path, given.encode()), prefix.encode())
+        below = _remove_bytes_prefix(
+            _remove_bytes_prefix(raw_path, given.encode()), prefix.encode()
+        )
         placed["raw_path"] = root.encode() + below
     return placed
 
 
-def _cut_text(path: str, prefix: str) -> str:
+def _remove_text_prefix(path: str, prefix: str) -> str:
     has_it = path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/")
     return path[len(prefix) :] if has_it else path
 
 
-def _cut_bytes(path: bytes, prefix: bytes) -> bytes:
+def _remove_bytes_prefix(path: bytes, prefix: bytes) -> bytes:
     has_it = path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in (b"", b"/")
     return path[len(prefix) :] if has_it else path

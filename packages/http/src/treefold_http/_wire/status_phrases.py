@@ -14,7 +14,7 @@ _BY_RFC_9110 = {
 }
 
 
-def phrase_of(status: int, unknown: str) -> str:
+def find_status_phrase(status: int, unknown: str) -> str:
     """Return the phrase of a status, such as `Not Found`, or `unknown` where it has none."""
     if status in _BY_RFC_9110:
         return _BY_RFC_9110[status]

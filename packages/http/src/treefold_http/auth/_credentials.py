@@ -12,11 +12,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from treefold_http._injection.secured import MARK, secured, security_of
+from treefold_http._injection.secured import MARK, read_security, secured
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.errors import Unauthorized
 from treefold_http._wire.header_fields import is_token
-from treefold_http._wire.interpreter import calling_line
+from treefold_http._wire.interpreter import format_caller_location
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ def api_key(
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    known = _digest_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
+    known = _hash_api_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
 
     async def check_key(connection: Connection) -> Any:
         sent = connection.headers.getlist(header)
@@ -87,7 +87,7 @@ def api_key(
         return found
 
     scheme = {"type": "apiKey", "in": "header", "name": header}
-    return document_security(check_key, scheme, name, optional)
+    return attach_security_scheme(check_key, scheme, name, optional)
 
 
 @overload
@@ -126,7 +126,9 @@ def bearer(
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
     dependency = require_token(lambda _: verify, scheme, optional=optional)
-    return document_security(dependency, {"type": "http", "scheme": scheme.lower()}, name, optional)
+    return attach_security_scheme(
+        dependency, {"type": "http", "scheme": scheme.lower()}, name, optional
+    )
 
 
 def require_token(
@@ -146,7 +148,7 @@ def require_token(
         raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
 
     async def check_token(connection: Connection) -> Any:
-        token = token_of(connection, scheme)
+        token = read_authorization_token(connection, scheme)
         if token is None:
             if optional and "authorization" not in connection.headers:
                 return None
@@ -163,7 +165,7 @@ def require_token(
     return check_token
 
 
-def token_of(connection: Connection, scheme: str) -> str | None:
+def read_authorization_token(connection: Connection, scheme: str) -> str | None:
     """Return the one token of a request; None for anything else (RFC 6750, 2.1)."""
     fields = connection.headers.getlist("authorization")
     if len(fields) != 1:
@@ -178,7 +180,7 @@ def _build_challenge(scheme: str, error: str = "") -> Mapping[str, str]:
     return {"WWW-Authenticate": f'{scheme} error="{error}"' if error else scheme}
 
 
-def _digest_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
+def _hash_api_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
     for client, key in keys.items():
         if len(key) < SHORTEST_KEY:
             raise ValueError(
@@ -186,18 +188,18 @@ def _digest_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
                 f' {len(key)}; make one with: python -c "import secrets;'
                 ' print(secrets.token_urlsafe(32))"'
             )
-    return [(client, _digest_key(key)) for client, key in keys.items()]
+    return [(client, _hash_api_key(key)) for client, key in keys.items()]
 
 
 def _find_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
-    digest, found = _digest_key(sent), None
+    digest, found = _hash_api_key(sent), None
     for client, expected in known:  # all of them: the time does not tell which one is near
         if hmac.compare_digest(digest, expected):
             found = client
     return found
 
 
-def _digest_key(key: str) -> bytes:
+def _hash_api_key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -205,10 +207,10 @@ async def call_loader(connection: Connection, function: Any, value: Any) -> Any:
     """Call a function of the application; a plain one in a worker thread."""
     if inspect.iscoroutinefunction(function):
         return await function(value)
-    return await connection.app.in_thread(function, value)
+    return await connection.app.run_in_thread(function, value)
 
 
-def document_security(
+def attach_security_scheme(
     dependency: Callable[..., Awaitable[Any]],
     scheme: Mapping[str, Any],
     name: str,
@@ -218,6 +220,6 @@ def document_security(
     caller had written `secured`.
     """
     secured(scheme, name=name, optional=optional)(dependency)
-    place = calling_line(2)
-    setattr(dependency, MARK, tuple(d._replace(place=place) for d in security_of(dependency)))
+    place = format_caller_location(2)
+    setattr(dependency, MARK, tuple(d._replace(place=place) for d in read_security(dependency)))
     return dependency

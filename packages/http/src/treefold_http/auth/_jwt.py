@@ -11,7 +11,7 @@ from typing import Any, Literal
 from treefold_http._requests.connection import Connection
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
-from treefold_http.auth._credentials import document_security, require_token
+from treefold_http.auth._credentials import attach_security_scheme, require_token
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
@@ -50,14 +50,14 @@ def jwt(
         ValueError: for an algorithm that is not one of these, or a key that does not fit it.
     """
     library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
-    keys_of = _keys_by_settings(key, algorithm)
+    keys_of = _build_key_loader(key, algorithm)
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 
-    def verifier(connection: Connection) -> Callable[[str], Awaitable[dict[str, Any] | None]]:
+    def make_verifier(connection: Connection) -> Callable[[str], Awaitable[dict[str, Any] | None]]:
         keys = keys_of(connection.app.settings)
 
-        async def claims_of(token: str) -> dict[str, Any] | None:
+        async def decode_claims(token: str) -> dict[str, Any] | None:
             for one in keys:
                 try:
                     return library.decode(
@@ -73,25 +73,25 @@ def jwt(
                     continue  # hostile claims raise more than the library's own errors
             return None
 
-        return claims_of
+        return decode_claims
 
     documented = {"type": "http", "scheme": scheme.lower()}
     if documented["scheme"] == "bearer":  # the only scheme of which OpenAPI knows a format
         documented["bearerFormat"] = "JWT"
-    dependency = require_token(verifier, scheme, optional=optional)
-    return document_security(dependency, documented, name, optional)
+    dependency = require_token(make_verifier, scheme, optional=optional)
+    return attach_security_scheme(dependency, documented, name, optional)
 
 
-def _keys_by_settings(
+def _build_key_loader(
     key: str | Sequence[str] | Callable[[Settings], str | Sequence[str] | None], algorithm: str
 ) -> Callable[[Settings], Sequence[str]]:
     if not callable(key):
-        keys = _checked_keys(key, algorithm)
+        keys = _require_valid_keys(key, algorithm)
         return lambda _: keys
-    return lambda settings: _checked_keys(key(settings), algorithm)
+    return lambda settings: _require_valid_keys(key(settings), algorithm)
 
 
-def _checked_keys(key: str | Sequence[str] | None, algorithm: str) -> Sequence[str]:
+def _require_valid_keys(key: str | Sequence[str] | None, algorithm: str) -> Sequence[str]:
     keys = [key] if isinstance(key, str) else list(key or ())
     _check_keys(keys, algorithm)
     return keys

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.errors import Unauthorized
-from treefold_http.auth._credentials import call_loader, document_security
+from treefold_http.auth._credentials import attach_security_scheme, call_loader
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -99,4 +99,4 @@ def current_user(
         return user
 
     scheme = {"type": "apiKey", "in": "cookie", "name": cookie}
-    return document_security(find_user, scheme, name, optional)
+    return attach_security_scheme(find_user, scheme, name, optional)

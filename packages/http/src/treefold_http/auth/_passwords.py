@@ -76,7 +76,7 @@ def hash_password(
     if not 0 < len(password) <= LONGEST:
         raise ValueError(f"A password must have 1 to {LONGEST} characters, got {len(password)}")
     with _turns:
-        return _new_hash(_encode_password(password))
+        return _make_password_hash(_encode_password(password))
 
 
 def verify_password(password: str, hashed: str | None) -> PasswordCheck:
@@ -95,11 +95,11 @@ def verify_password(password: str, hashed: str | None) -> PasswordCheck:
     given = _encode_password(password)
     with _turns:
         if hashed is None:
-            _verify_hash(given, _hash_of_nobody())
+            _verify_hash(given, _make_dummy_hash())
             return PasswordCheck(False)
         if not _verify_hash(given, hashed):
             return PasswordCheck(False)
-        return PasswordCheck(True, _new_hash(given) if _is_out_of_date(hashed) else None)
+        return PasswordCheck(True, _make_password_hash(given) if _is_out_of_date(hashed) else None)
 
 
 async def ahash_password(
@@ -128,7 +128,7 @@ def _make_executor() -> ThreadPoolExecutor:
 
 
 @cache
-def _argon2() -> Any:
+def _find_argon2_hasher() -> Any:
     try:
         import argon2
     except ImportError:
@@ -142,18 +142,18 @@ def _encode_password(password: str) -> bytes:
 
 
 @cache
-def _hash_of_nobody() -> str:
-    return _new_hash(os.urandom(16))
+def _make_dummy_hash() -> str:
+    return _make_password_hash(os.urandom(16))
 
 
-def _new_hash(password: bytes) -> str:
-    hasher = _argon2()
+def _make_password_hash(password: bytes) -> str:
+    hasher = _find_argon2_hasher()
     if hasher is not None:
         return hasher.hash(password)
     salt = os.urandom(16)
     digest = _hash_with_scrypt(password, salt, _SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES)
     parameters = f"ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}"
-    return f"$scrypt${parameters}${_to_text(salt)}${_to_text(digest)}"
+    return f"$scrypt${parameters}${_encode_base64(salt)}${_encode_base64(digest)}"
 
 
 def _verify_hash(password: bytes, hashed: str) -> bool:
@@ -167,12 +167,12 @@ def _verify_hash(password: bytes, hashed: str) -> bool:
             " hash the password again"
         )
     cost, block, lanes = map(int, match.groups()[:3])
-    salt, digest = map(_from_text, match.groups()[3:])
+    salt, digest = map(_decode_base64, match.groups()[3:])
     return hmac.compare_digest(_hash_with_scrypt(password, salt, cost, block, lanes), digest)
 
 
 def _verify_argon2(password: bytes, hashed: str) -> bool:
-    hasher = _argon2()
+    hasher = _find_argon2_hasher()
     if hasher is None:
         raise TreefoldError(
             'A password hash of argon2 needs argon2-cffi; run pip install "treefold[argon2]"'
@@ -186,7 +186,7 @@ def _verify_argon2(password: bytes, hashed: str) -> bool:
 
 
 def _is_out_of_date(hashed: str) -> bool:
-    hasher = _argon2()
+    hasher = _find_argon2_hasher()
     if hasher is not None:
         return not hashed.startswith("$argon2id") or hasher.check_needs_rehash(hashed)
     wanted = f"$scrypt$ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}$"
@@ -200,11 +200,11 @@ def _hash_with_scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes
     )
 
 
-def _to_text(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).rstrip(b"=").decode("ascii")
 
 
-def _from_text(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4))
     except binascii.Error:

@@ -7,10 +7,10 @@ rule applies throughout: an unreadable entry is a miss, and an unavailable cache
 """
 
 from treefold_http.cache._aliases import (
-    aliases_in_memory as aliases_in_memory,
     clear_memory as clear_memory,
     configure_cache as configure_cache,
     get_cache as get_cache,
+    list_memory_aliases as list_memory_aliases,
 )
 from treefold_http.cache._cache import Cache as Cache, SyncCache as SyncCache
 from treefold_http.cache._cached import Cached as Cached, cached as cached

@@ -52,7 +52,7 @@ def get_cache(alias: str = DEFAULT) -> Cache:
     """
     found = _caches.get(alias)
     if found is None:
-        found = _caches[alias] = Cache(alias, _find_place)
+        found = _caches[alias] = Cache(alias, _find_or_open_place)
     return found
 
 
@@ -69,9 +69,9 @@ def configure_cache(alias: str, address: str) -> None:
         SettingsError: for an address that is none of these.
     """
     _check_address(alias, address)
-    space = _space_of(entered.get())
+    space = _find_or_add_space(entered.get())
     for each in (space, *(_spaces.values() if space is _common else ())):
-        if _address_in(each, alias) != address:
+        if _find_address(each, alias) != address:
             each.places.pop(alias, None)
         each.addresses.pop(alias, None)
     space.addresses[alias] = address
@@ -89,14 +89,14 @@ def configure_caches(addresses: Mapping[str, str]) -> None:
 
 def clear_memory() -> None:
     """Empty the caches in memory of the application that ends."""
-    for place in _space_of(current_application()).places.values():
+    for place in _find_or_add_space(current_application()).places.values():
         place.clear_memory()
 
 
-def aliases_in_memory() -> list[str]:
+def list_memory_aliases() -> list[str]:
     """Return the aliases in use whose values are not shared with other processes."""
-    space = _space_of(current_application())
-    return [a for a in _caches if (_address_in(space, a) or "memory:").startswith("memory:")]
+    space = _find_or_add_space(current_application())
+    return [a for a in _caches if (_find_address(space, a) or "memory:").startswith("memory:")]
 
 
 def forget_caches() -> None:
@@ -107,30 +107,30 @@ def forget_caches() -> None:
     _common.places.clear()
 
 
-def _space_of(app: Runtime | None) -> _Space:
+def _find_or_add_space(app: Runtime | None) -> _Space:
     if app is None:
         return _common
     found = _spaces.get(app)
     return _spaces.setdefault(app, _Space()) if found is None else found
 
 
-def _address_in(space: _Space, alias: str) -> str | None:
+def _find_address(space: _Space, alias: str) -> str | None:
     return space.addresses.get(alias) or _common.addresses.get(alias)
 
 
-def _find_place(alias: str, app: Runtime | None) -> Place:
-    space = _space_of(app)
+def _find_or_open_place(alias: str, app: Runtime | None) -> Place:
+    space = _find_or_add_space(app)
     found = space.places.get(alias)
     if found is None:
         with _opening:  # two threads must not open two
             found = space.places.get(alias)
             if found is None:
-                found = space.places[alias] = Place(_open(space, alias, app))
+                found = space.places[alias] = Place(_open_backend(space, alias, app))
     return found
 
 
-def _open(space: _Space, alias: str, app: Runtime | None) -> Backend:
-    address = _address_in(space, alias) or _address_in_settings(alias, app)
+def _open_backend(space: _Space, alias: str, app: Runtime | None) -> Backend:
+    address = _find_address(space, alias) or _read_address_from_settings(alias, app)
     if address is None and alias != DEFAULT:
         known = ", ".join(sorted({DEFAULT, *space.addresses, *_common.addresses}))
         raise SettingsError(
@@ -140,12 +140,12 @@ def _open(space: _Space, alias: str, app: Runtime | None) -> Backend:
     if address is None:
         return MemoryBackend()
     if address.startswith("memory:"):
-        return MemoryBackend(_max_bytes(alias, address))
-    url, shared = _split_shared(alias, address)
+        return MemoryBackend(_parse_max_bytes(alias, address))
+    url, shared = _split_shared_option(alias, address)
     return RedisBackend(url, alias, app, shared=shared)
 
 
-def _address_in_settings(alias: str, app: Runtime | None) -> str | None:
+def _read_address_from_settings(alias: str, app: Runtime | None) -> str | None:
     """Return the address for code that runs without a boot: of a job, or of a script."""
     settings = find_settings() if app is None else app.settings
     if settings is None or alias not in settings.caches:
@@ -156,9 +156,9 @@ def _address_in_settings(alias: str, app: Runtime | None) -> str | None:
 
 def _check_address(alias: str, address: str) -> None:
     if address.startswith("memory:"):
-        _max_bytes(alias, address)
+        _parse_max_bytes(alias, address)
     elif address.startswith(("redis://", "rediss://", "unix://")):
-        _split_shared(alias, address)
+        _split_shared_option(alias, address)
     else:
         raise SettingsError(
             f"The address of cache {alias!r} must begin with memory:, redis://, rediss://"
@@ -166,7 +166,7 @@ def _check_address(alias: str, address: str) -> None:
         )
 
 
-def _split_shared(alias: str, address: str) -> tuple[str, bool]:
+def _split_shared_option(alias: str, address: str) -> tuple[str, bool]:
     """Return the URL of a server without our option `shared`, and that option."""
     parts = urlsplit(address)
     options = parse_qsl(parts.query, keep_blank_values=True)
@@ -182,7 +182,7 @@ def _split_shared(alias: str, address: str) -> tuple[str, bool]:
     return urlunsplit(parts._replace(query=rest)), given[-1] == "true"
 
 
-def _max_bytes(alias: str, address: str) -> int:
+def _parse_max_bytes(alias: str, address: str) -> int:
     options = parse_qs(urlsplit(address).query, keep_blank_values=True)
     given = options.pop("max_bytes", [str(MAX_BYTES)])
     if options or len(given) != 1 or not given[0].isdecimal() or int(given[0]) < 1024:

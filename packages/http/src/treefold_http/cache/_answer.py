@@ -36,13 +36,13 @@ class Answer:
     response: Response
     added: RawHeaders
 
-    def for_client(self, request: Request) -> Response:
+    def build_response_copy(self, request: Request) -> Response:
         """Return a copy for one client, or 304 without a body if it has the answer."""
         if self.added:
             request.add_answer_fields(self.added)
         return apply_preconditions(copy_response(self.response), request)
 
-    def for_only_client(self, request: Request) -> Response:
+    def build_response(self, request: Request) -> Response:
         """Return the same without a copy, for an answer that no other request has."""
         if self.added:
             request.add_answer_fields(self.added)
@@ -60,18 +60,18 @@ def apply_preconditions(response: Response, request: Request) -> Response:
     return response
 
 
-def may_keep(response: Response, request: Request) -> bool:
+def is_cacheable(response: Response, request: Request) -> bool:
     """Return True for a whole answer with 200 whose fields do not forbid to keep it."""
     if type(response) is not Response or response.status != 200:
         return False
     if response.background is not None or request.work is not None:
         return False
-    if "set-cookie" in response.headers or "*" in vary_of(response):
+    if "set-cookie" in response.headers or "*" in read_vary_names(response):
         return False
-    return _UNKEPT.isdisjoint(directives_of(response))
+    return _UNKEPT.isdisjoint(read_cache_directives(response))
 
 
-def is_session_as_read(request: Request) -> bool:
+def is_session_unchanged(request: Request) -> bool:
     """Return False for a request whose session was changed, which its answer may show."""
     session = getattr(request, "opened_session", None)
     return session is None or not session.is_touched or session.compute_fingerprint() is not None
@@ -90,7 +90,7 @@ def with_cache_headers(response: Response, names: Iterable[str], vary: Iterable[
         headers["etag"] = f'"{hashlib.sha256(copy.body).hexdigest()[:32]}"'
     names = set(names)
     fields = {name.partition(":")[2] for name in names if name.startswith("header:")}
-    present = vary_of(copy)
+    present = read_vary_names(copy)
     for name in sorted({*vary, *fields} - {*present}):
         headers.append("vary", name)
     if "cache-control" not in headers and _is_personal(names, fields):
@@ -109,12 +109,12 @@ def _is_personal(names: set[str], fields: set[str]) -> bool:
     return bool(others) or any(is_sensitive(name) for name in fields - {"authorization"})
 
 
-def vary_of(response: Response) -> list[str]:
+def read_vary_names(response: Response) -> list[str]:
     """Return the names in the `Vary` of a response, in lower case."""
     return _parse_list_members(response.headers.getlist("vary"))
 
 
-def directives_of(response: Response) -> list[str]:
+def read_cache_directives(response: Response) -> list[str]:
     """Return the names of the directives in the `Cache-Control` of a response."""
     return _parse_list_members(response.headers.getlist("cache-control"))
 
@@ -131,7 +131,7 @@ def encode_answer(answer: Answer) -> bytes:
     """Return an answer as bytes."""
     response = answer.response
     body = base64.b64encode(response.body).decode("ascii")
-    headers, added = _as_text(response.raw_headers), _as_text(answer.added)
+    headers, added = _decode_fields(response.raw_headers), _decode_fields(answer.added)
     return dumps({"headers": headers, "body": body, "added": added})
 
 
@@ -143,17 +143,17 @@ def decode_answer(found: bytes | None) -> Answer | None:
         document = cast("dict[str, Any]", loads(found))
         response = Response(None, 200)
         response.body = base64.b64decode(document["body"], validate=True)
-        response.raw_headers.extend(_as_bytes(document["headers"]))
-        return Answer(response, _as_bytes(document["added"]))
+        response.raw_headers.extend(_encode_fields(document["headers"]))
+        return Answer(response, _encode_fields(document["added"]))
     except Exception:  # bytes of another writer are a miss
         return None
 
 
-def _as_text(fields: RawHeaders) -> list[list[str]]:
+def _decode_fields(fields: RawHeaders) -> list[list[str]]:
     return [[name.decode("latin-1"), value.decode("latin-1")] for name, value in fields]
 
 
-def _as_bytes(fields: list[list[str]]) -> RawHeaders:
+def _encode_fields(fields: list[list[str]]) -> RawHeaders:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
 
 

@@ -97,7 +97,7 @@ class Cached:
         """Return the URL of the Redis that has its values, None if they are in memory."""
         return self.cache.place_of(app).backend.redis_url
 
-    def tags_of(self, *args: Any, **kwargs: Any) -> Sequence[str]:
+    def compute_tags(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
         return check_tags(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags
 
@@ -126,12 +126,12 @@ def _wrap_function(given: Cached, function: Any) -> Any:
 
     def call_through_cache(get_or_set: Any, args: Any, kwargs: Any) -> Any:
         if given.key is None:
-            key = _key_of(name, signature.bind(*args, **kwargs))
+            key = _build_call_key(name, signature.bind(*args, **kwargs))
         elif (own := given.key(*args, **kwargs)) is None:
             return function(*args, **kwargs)
         else:
             key = f"{name}:{own}"
-        tags = given.tags_of(*args, **kwargs)
+        tags = given.compute_tags(*args, **kwargs)
         return get_or_set(key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags)
 
     if inspect.iscoroutinefunction(function):
@@ -161,7 +161,7 @@ def _require_no_free_variables(name: str, function: Any) -> None:
         )
 
 
-def _key_of(name: str, bound: inspect.BoundArguments) -> str:
+def _build_call_key(name: str, bound: inspect.BoundArguments) -> str:
     """The name of a function and its arguments; `f(1)` and `f(x=1)` have one key."""
     bound.apply_defaults()
     arguments = [

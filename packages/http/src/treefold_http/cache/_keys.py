@@ -62,7 +62,7 @@ class RequestParts:
         self._state = dict(vars(self._request.state))
         # A handler may change them, and the key has to be that of what it found.
         mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict)}
-        self._mutable = {name: value_token(value) for name, value in mutable.items()}
+        self._mutable = {name: compute_value_token(value) for name, value in mutable.items()}
 
     def read_header_values(self, name: str) -> list[str]:
         """Return the values of a field, in the order sent."""
@@ -75,14 +75,14 @@ class RequestParts:
         if kind == "header":
             return repr(self.read_header_values(own))
         if kind == "state":
-            return self._state_token(own) if own else self._whole_state()
+            return self._compute_state_token(own) if own else self._compute_whole_state_token()
         if kind == "session":
-            return await self._session_token()
+            return await self._compute_session_token()
         if kind == "body":
             return "" if self._has_no_body() else None
-        return self._scope_token(name) if name in EVERYTHING else None
+        return self._compute_scope_token(name) if name in EVERYTHING else None
 
-    def _scope_token(self, name: str) -> str:
+    def _compute_scope_token(self, name: str) -> str:
         scope = self._scope
         if name in ("client.host", "client.port"):
             client = scope.get("client")
@@ -92,22 +92,22 @@ class RequestParts:
         key = "query_string" if name == "query" else name
         return repr(scope.get(key))
 
-    def _state_token(self, name: str) -> str | None:
-        value = self._all_state().get(name, _ABSENT)
+    def _compute_state_token(self, name: str) -> str | None:
+        value = self._read_state().get(name, _ABSENT)
         if value is _ABSENT:
             return "absent"
         if value is vars(self._request.app.state).get(name, _ABSENT):
             return "of the application"
-        return self._mutable[name] if name in self._mutable else value_token(value)
+        return self._mutable[name] if name in self._mutable else compute_value_token(value)
 
-    def _whole_state(self) -> str | None:
-        tokens = {name: self._state_token(name) for name in sorted(self._all_state())}
+    def _compute_whole_state_token(self) -> str | None:
+        tokens = {name: self._compute_state_token(name) for name in sorted(self._read_state())}
         return None if None in tokens.values() else repr(tokens)
 
-    def _all_state(self) -> dict[str, Any]:
+    def _read_state(self) -> dict[str, Any]:
         return vars(self._request.state) if self._state is None else self._state
 
-    async def _session_token(self) -> str | None:
+    async def _compute_session_token(self) -> str | None:
         request = self._request
         if not hasattr(request, "session_keeper"):
             return None  # a session that begins inside of the cache
@@ -127,7 +127,7 @@ class RequestParts:
         return str(self._scope.get("http_version", "1.1")).startswith("1")
 
 
-def value_token(value: Any) -> str | None:
+def compute_value_token(value: Any) -> str | None:
     """Return a text for a value, the same for equal ones only; None for an object without one."""
     if isinstance(value, _PLAIN):
         return f"{type(value).__qualname__} {value!r}"
@@ -140,7 +140,7 @@ def value_token(value: Any) -> str | None:
         return None
 
 
-def changed_variables(before: Context) -> dict[str, str | None]:
+def find_changed_variables(before: Context) -> dict[str, str | None]:
     """Return the context variables that were set since, by name, each with the token of its value.
 
     Values of the framework and of OpenTelemetry decide no answer and are left out.
@@ -150,7 +150,9 @@ def changed_variables(before: Context) -> dict[str, str | None]:
         if _read_variable(before, variable) is value or type(value).__module__.startswith(_OURS):
             continue
         number = sum(name.partition("#")[0] == variable.name for name in changed)
-        changed[f"{variable.name}#{number}" if number else variable.name] = value_token(value)
+        changed[f"{variable.name}#{number}" if number else variable.name] = compute_value_token(
+            value
+        )
     return changed
 
 

@@ -83,9 +83,9 @@ class RedisBackend:
 
         Without Redis there are neither, and `write_entry` has nothing to do.
         """
-        if self._unsent and self._or_none(self._flush_commands) is None:
+        if self._unsent and self._call_or_none(self._flush_commands) is None:
             return None, None
-        found = self._or_none(
+        found = self._call_or_none(
             lambda: self._redis.run_script_blocking(_READ, self._build_keys(key, tags))
         )
         return _unpack_reply(found)
@@ -104,7 +104,7 @@ class RedisBackend:
     ) -> None:
         """Keep a value with the tokens of a `read_entry`, or those of now."""
         if (words := _build_write_arguments(value, ttl, number)) is not None:
-            self._or_none(
+            self._call_or_none(
                 lambda: self._redis.run_script_blocking(_WRITE, self._build_keys(key, tags), words)
             )
 
@@ -113,7 +113,7 @@ class RedisBackend:
     ) -> None:
         """As `write_entry`."""
         if (words := _build_write_arguments(value, ttl, number)) is not None:
-            await _or_none(self._redis.run_script(_WRITE, self._build_keys(key, tags), words))
+            await _await_or_none(self._redis.run_script(_WRITE, self._build_keys(key, tags), words))
 
     def delete_entry(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
@@ -144,11 +144,11 @@ class RedisBackend:
     def _send_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
         """Send commands with those before that were not heard; return the reply to the last."""
         self._queue_commands(commands)
-        return self._last_reply(self._or_none(self._flush_commands))
+        return self._last_reply(self._call_or_none(self._flush_commands))
 
     async def _asend_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
         self._queue_commands(commands)
-        return self._last_reply(await _or_none(self._aflush_commands()))
+        return self._last_reply(await _await_or_none(self._aflush_commands()))
 
     def _queue_commands(self, commands: Sequence[tuple[str, ...]]) -> None:
         for command in commands:  # the latest last, so that its reply is the last
@@ -157,7 +157,9 @@ class RedisBackend:
         if len(self._unsent) > _UNSENT:
             # Of each application of this process: all its values become a miss.
             beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
-            renewals = map(_build_renewal, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings))
+            renewals = map(
+                _build_renewal_command, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
+            )
             self._unsent = {renewal[1]: renewal for renewal in renewals}
 
     @staticmethod
@@ -182,7 +184,7 @@ class RedisBackend:
                 del self._unsent[command[1]]
 
     def _build_tag_renewal(self, tag: str) -> tuple[str, ...]:
-        return _build_renewal(self._build_key(tag, "tag"))
+        return _build_renewal_command(self._build_key(tag, "tag"))
 
     def _build_keys(self, key: str, tags: Sequence[str]) -> list[str]:
         return [self._build_key(key), *(self._build_key(tag, "tag") for tag in (_ALL, *tags))]
@@ -191,7 +193,7 @@ class RedisBackend:
         return self._redis.build_key(f"cache:{self._alias}:{kind}", hash_name(name))
 
     @staticmethod
-    def _or_none(send: Callable[[], Any]) -> Any:
+    def _call_or_none(send: Callable[[], Any]) -> Any:
         try:
             return send()
         except RedisUnavailable:
@@ -202,7 +204,7 @@ _ALL = "\0all"
 """The tag of every entry; `clear_entries` replaces it. The names of an application have no NUL."""
 
 
-def _build_renewal(key: str) -> tuple[str, ...]:
+def _build_renewal_command(key: str) -> tuple[str, ...]:
     return ("SET", key, secrets.token_hex(8), "PX", str(_TAG_LIFE))
 
 
@@ -225,7 +227,7 @@ def _build_write_arguments(value: bytes, ttl: float, tokens: Any) -> list[Any] |
     return [value, milliseconds, *(() if tokens == -1 else tokens)]
 
 
-async def _or_none(sending: Awaitable[Any]) -> Any:
+async def _await_or_none(sending: Awaitable[Any]) -> Any:
     try:
         return await sending
     except RedisUnavailable:

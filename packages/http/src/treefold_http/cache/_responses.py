@@ -32,14 +32,14 @@ from treefold_http.cache._answer import (
     apply_preconditions,
     copy_response,
     decode_answer,
-    directives_of,
     encode_answer,
-    is_session_as_read,
-    may_keep,
-    vary_of,
+    is_cacheable,
+    is_session_unchanged,
+    read_cache_directives,
+    read_vary_names,
     with_cache_headers,
 )
-from treefold_http.cache._keys import PERSONAL, RequestParts, changed_variables, hash_parts
+from treefold_http.cache._keys import PERSONAL, RequestParts, find_changed_variables, hash_parts
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -120,23 +120,23 @@ class AnswerLayer(CacheLayer):
             return await call_next(request)
         failure: _Failure | None = None
         while True:
-            names = self._names_for(visit)
+            names = self._collect_key_names(visit)
             key = await self._build_key(visit, names)
             if key is None:
                 return await call_next(request)
             if (kept := visit.find_in_memory(key)) is not None:
-                return kept.for_only_client(request)
+                return kept.build_response(request)
             flight = visit.place.answers.get(key) if failure is None else failure.retry
             if flight is None or flight.get_loop() is not asyncio.get_running_loop():
                 return await self._read_or_make_answer(visit, key, names, call_next, failure)
             outcome = await asyncio.shield(flight)
             if isinstance(outcome, Answer):
-                return outcome.for_client(request)
+                return outcome.build_response_copy(request)
             if outcome is _Outcome.UNSHARED:
                 return await call_next(request)
             if isinstance(outcome, _Failure):
                 if failure is not None:
-                    raise _unavailable_error()
+                    raise _make_unavailable_error()
                 failure = outcome
             elif outcome is _Outcome.LEARNED:
                 failure = None
@@ -174,7 +174,7 @@ class AnswerLayer(CacheLayer):
             return None
         base += variables
         place = given.cache.place_of(request.app)
-        return _Visit(request, notes, parts, base, place, given.tags_of(request))
+        return _Visit(request, notes, parts, base, place, given.compute_tags(request))
 
     def _collect_address_parts(self, request: Request) -> list[str]:
         scope = request.scope
@@ -193,17 +193,17 @@ class AnswerLayer(CacheLayer):
         if notes.context is None or self._given.key is not None:
             return []
         texts: list[str] = []
-        for name, token in sorted(changed_variables(notes.context).items()):
+        for name, token in sorted(find_changed_variables(notes.context).items()):
             if token is None:
                 self._warn_once(f"the context variable {name!r} is set to an object")
                 return None
             texts += [name, token]
         return [str(len(texts)), *texts]
 
-    def _names_for(self, visit: _Visit) -> set[str]:
+    def _collect_key_names(self, visit: _Visit) -> set[str]:
         if self._given.key is not None:
             return set(self._learned)
-        return {*self.declared, *self._learned, *visit.notes.all_names()}
+        return {*self.declared, *self._learned, *visit.notes.collect_names()}
 
     async def _build_key(self, visit: _Visit, names: Collection[str]) -> str | None:
         """The key of an answer that depends on the named parts; None if one has no text."""
@@ -236,13 +236,13 @@ class AnswerLayer(CacheLayer):
             answer = decode_answer(found)
             if answer is not None:
                 outcome = answer
-                return answer.for_client(request)
+                return answer.build_response_copy(request)
             former = request.answer_fields
             visit.parts.take_snapshot()
             response = await self._make_response(visit, call_next)
             outcome = _Failure() if response.status >= 500 else _Outcome.UNSHARED
             deciding = self._find_deciding_names(visit, response)
-            added = _added_fields(former or [], request.answer_fields or [])
+            added = _find_added_fields(former or [], request.answer_fields or [])
             if deciding is None or added is None:
                 return response
             if any(name == b"set-cookie" for name, _ in added):
@@ -250,7 +250,7 @@ class AnswerLayer(CacheLayer):
             response = with_cache_headers(response, deciding, self._given.vary)
             own = await self._build_key(visit, deciding | names)
             if own is None:
-                self._warn_of(deciding)
+                self._warn_of_uncacheable_state(deciding)
                 return response
             self._learned |= deciding
             answer = Answer(response, added)
@@ -275,17 +275,19 @@ class AnswerLayer(CacheLayer):
     def _find_deciding_names(self, visit: _Visit, response: Response) -> set[str] | None:
         """The names of what decided an answer; None for one that is not kept."""
         request = visit.request
-        if not may_keep(response, request) or not is_session_as_read(request):
+        if not is_cacheable(response, request) or not is_session_unchanged(request):
             return None
-        vary = {f"header:{name}" for name in vary_of(response) if name not in self._given.vary}
+        vary = {
+            f"header:{name}" for name in read_vary_names(response) if name not in self._given.vary
+        }
         if self._is_miss:
-            return vary if PUBLIC in directives_of(response) else None
+            return vary if PUBLIC in read_cache_directives(response) else None
         if self._given.key is not None:
             return vary
-        deciding = {*self.declared, *visit.notes.all_names(), *vary}
+        deciding = {*self.declared, *visit.notes.collect_names(), *vary}
         return None if len(deciding | self._learned) > MAX_NAMES else deciding
 
-    def _warn_of(self, names: Collection[str]) -> None:
+    def _warn_of_uncacheable_state(self, names: Collection[str]) -> None:
         states = sorted(name for name in names if name == "id" or name.startswith("state"))
         if states:
             self._warn_once(f"the handler reads {states[0].replace(':', '.')!r}, which has no text")
@@ -298,12 +300,12 @@ class AnswerLayer(CacheLayer):
             )
 
 
-def _added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | None:
+def _find_added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | None:
     """Return the fields that were added; None if others were taken away."""
     return fields[len(former) :] if fields[: len(former)] == former else None
 
 
-def _unavailable_error() -> ServiceUnavailable:
+def _make_unavailable_error() -> ServiceUnavailable:
     return ServiceUnavailable(
         "This answer could not be made; try again later", headers={"Retry-After": "1"}
     )

@@ -113,7 +113,7 @@ class CORS:
         return (
             self._any_origin
             or origin in self._exact
-            or any(_is_below(origin, *pair) for pair in self._below)
+            or any(_matches_wildcard(origin, *pair) for pair in self._below)
             or (self.pattern is not None and self.pattern.fullmatch(origin) is not None)
         )
 
@@ -147,7 +147,7 @@ class CORS:
         return fields
 
     def _answer_preflight(self, request: Request, fields: RawHeaders) -> Response | None:
-        methods = _methods_at(request)
+        methods = _list_path_methods(request)
         if methods is None:
             return None  # 404: a page learns nothing of a path that does not exist
         if fields is self._refused:
@@ -158,7 +158,7 @@ class CORS:
         answer = Response.empty()
         raw = [pair for pair in fields if pair not in self._exposed and pair != _VARY]
         raw.append((b"access-control-allow-methods", _join_names(methods)))
-        if names := self._headers_for(request):
+        if names := self._filter_requested_headers(request):
             raw.append((b"access-control-allow-headers", names))
         asks_private = b"access-control-request-private-network" in request.fields
         if self.reaches_private_network and asks_private:
@@ -166,7 +166,7 @@ class CORS:
         answer.raw_headers.extend([*raw, *self._preflight, _VARY_PREFLIGHT])
         return answer
 
-    def _headers_for(self, request: Request) -> bytes:
+    def _filter_requested_headers(self, request: Request) -> bytes:
         """The header names that were asked for and may be sent."""
         asked = ",".join(request.headers.getlist("access-control-request-headers")).split(",")
         names = [name.strip().lower() for name in asked]
@@ -181,7 +181,7 @@ _VARY_PREFLIGHT = (
 )
 
 
-def _methods_at(request: Request) -> list[str] | None:
+def _list_path_methods(request: Request) -> list[str] | None:
     """The methods of the path; None where nothing is there."""
     if (template := request.route) is not None:  # the path has Options.py
         routes = [route for route in request.app.table.routes if route.template == template]
@@ -242,16 +242,16 @@ def _serialize_origin(origin: str) -> str:
         parts = urlsplit(origin)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise _no_origin(origin) from None
+        raise _make_origin_error(origin) from None
     name = f"[{host}]" if ":" in host else host
     written = origin.lower() in (f"{parts.scheme}://{name}", f"{parts.scheme}://{name}:{port}")
     if not parts.scheme or not written or not _is_host(name):
-        raise _no_origin(origin)
+        raise _make_origin_error(origin)
     end = "" if port in (None, _PORTS.get(parts.scheme)) else f":{port}"
     return f"{parts.scheme}://{name}{end}"
 
 
-def _no_origin(text: str) -> ValueError:
+def _make_origin_error(text: str) -> ValueError:
     return ValueError(
         f"An origin must be scheme and host, such as 'https://app.example.com', got {text!r}"
     )
@@ -261,7 +261,7 @@ def _parse_wildcard_origin(text: str) -> tuple[str, str]:
     """`https://*.example.com` as the beginning and the end of the origins below it."""
     scheme, separator, rest = text.partition("://*.")
     if not separator or "*" in rest:
-        raise _no_origin(text)
+        raise _make_origin_error(text)
     whole = _serialize_origin(f"{scheme}://{rest}")
     scheme, _, rest = whole.partition("://")
     if _is_public_suffix(rest.partition(":")[0]):
@@ -285,7 +285,7 @@ _SECOND_LEVEL = frozenset(
 )
 
 
-def _is_below(origin: str, beginning: str, end: str) -> bool:
+def _matches_wildcard(origin: str, beginning: str, end: str) -> bool:
     if not (origin.startswith(beginning) and origin.endswith(end)):
         return False
     return _is_host(origin[len(beginning) : -len(end)]) is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._bodies.forms import URLENCODED
 from treefold_http._responses.endpoints import CallNext
-from treefold_http._session_keepers.origins import check_origins, source_is_trusted
+from treefold_http._session_keepers.origins import check_origins, is_from_trusted_origin
 from treefold_http._wire.errors import Forbidden
 from treefold_router import Route
 
@@ -72,7 +72,7 @@ class CSRF:
     async def _check_request(self, request: Request) -> None:
         if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
-        trusted = source_is_trusted(request, self.trusted)
+        trusted = is_from_trusted_origin(request, self.trusted)
         if trusted is False:
             raise Forbidden("A page of another site sent this request")
         if trusted is None and not await self._has_token(request):
@@ -84,7 +84,7 @@ class CSRF:
         token = request.headers.get(self._header, "")
         if not token and request.content_type == URLENCODED:
             token = (await request.form()).get(self._field, "")
-        return bool(token) and await _is_of_session(request, token)
+        return bool(token) and await _matches_session(request, token)
 
 
 class _Nothing:
@@ -96,7 +96,7 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-async def _is_of_session(request: Request, token: str) -> bool:
+async def _matches_session(request: Request, token: str) -> bool:
     if not hasattr(request, "session_keeper"):
         return False  # without Sessions only the header fields of the browser count
     session = await request.session.load()

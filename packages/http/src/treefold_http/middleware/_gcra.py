@@ -147,6 +147,6 @@ A key is counted by its interval and its capacity. A clock that was set back loc
 """
 
 
-def client_digest(key: str) -> str:
+def hash_client_key(key: str) -> str:
     """Return the part of a Redis key that tells clients apart; it does not reveal the client."""
     return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()

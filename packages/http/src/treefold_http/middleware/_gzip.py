@@ -149,7 +149,7 @@ class _Encoder:
         found = dict(fields)
         size = len(first.get("body", b""))
         is_whole = not first.get("more_body", False) and first["type"] == "http.response.body"
-        if not self._is_open(start, found):
+        if not self._can_compress(start, found):
             return start
         if is_whole and size < self._gzip.minimum and self._request.method != "HEAD":
             return start
@@ -168,12 +168,12 @@ class _Encoder:
         fields.append((b"content-encoding", self._coding.encode()))
         return {**start, "headers": fields}
 
-    def _is_open(self, start: Message, fields: dict[bytes, bytes]) -> bool:
+    def _can_compress(self, start: Message, fields: dict[bytes, bytes]) -> bool:
         """Return True if an answer of this kind is compressed for clients that accept it."""
         status = start["status"]
         if status == _PARTIAL or b"content-encoding" in fields or b"set-cookie" in fields:
             return False
-        if b"cache-control" in fields and _is_kept_private(start["headers"]):
+        if b"cache-control" in fields and _is_private_or_no_transform(start["headers"]):
             return False
         if status in _WITHOUT_BODY:
             return True
@@ -202,7 +202,7 @@ class _Encoder:
         await self._send({**message, "body": body})
 
 
-def _is_kept_private(fields: RawHeaders) -> bool:
+def _is_private_or_no_transform(fields: RawHeaders) -> bool:
     # No browser sends an API key by itself, so its answers can be compressed (BREACH).
     own = [pair for pair in fields if pair is not PRIVATE_OF_KEY]
     control = b",".join(value for name, value in own if name == b"cache-control").lower()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.middleware_chain import until_over
+from treefold_http._project.middleware_chain import call_with_end_callback
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._wire.addresses import Networks, client_of, parse_address
@@ -68,14 +68,14 @@ class Metrics:
         self.page = path
         self._path = None if path is None else path.encode()
         self.allowed = Networks(allowed, of="Metrics")
-        self._library = _import_library()
-        self._families = _load_families(buckets)
+        self._library = _import_prometheus()
+        self._families = _find_or_make_families(buckets)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the layer of a route, with its labels."""
         return _Layer(self, self._families, route)
 
-    def answers(self, request: Request) -> bool:
+    def is_metrics_request(self, request: Request) -> bool:
         """Return True for a request to the path.
 
         Raises:
@@ -117,11 +117,11 @@ class _Layer:
         self._timers: dict[str, Any] = {}
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
-        if self._is_miss and self._metrics.answers(request):
-            return await request.app.in_thread(self._metrics.render)
+        if self._is_miss and self._metrics.is_metrics_request(request):
+            return await request.app.run_in_thread(self._metrics.render)
         began = perf_counter()
         self._running.inc()
-        return await until_over(
+        return await call_with_end_callback(
             request, call_next, lambda r: self._record_request(request, r, began)
         )
 
@@ -175,12 +175,12 @@ class _Families:
 _made: dict[str, _Families] = {}
 
 
-def _load_families(buckets: Sequence[float]) -> _Families:
+def _find_or_make_families(buckets: Sequence[float]) -> _Families:
     if "families" not in _made:
-        _made["families"] = _Families(_import_library(), buckets)
+        _made["families"] = _Families(_import_prometheus(), buckets)
     return _made["families"]
 
 
-def _import_library() -> Any:
+def _import_prometheus() -> Any:
     message = 'Metrics needs prometheus-client; install it: pip install "treefold[metrics]"'
     return import_extra("prometheus_client", message)

@@ -57,11 +57,11 @@ class ProxyHeaders:
         client = self._find_client(headers.getlist("x-forwarded-for"))
         if client is not None:
             scope["client"] = (str(client), 0)
-        protocol = _last_value(headers.getlist("x-forwarded-proto")).lower()
+        protocol = _read_last_value(headers.getlist("x-forwarded-proto")).lower()
         if protocol in _SECURE:
             kind = "ws" if scope["type"] == "websocket" else "http"
             scope["scheme"] = f"{kind}s" if _SECURE[protocol] else kind
-        if self.has_host and (host := _last_value(headers.getlist("x-forwarded-host"))):
+        if self.has_host and (host := _read_last_value(headers.getlist("x-forwarded-host"))):
             _replace_host(connection, host)
 
     def _find_client(self, fields: list[str]) -> IPAddress | None:
@@ -78,7 +78,7 @@ class ProxyHeaders:
     before = adjust
 
 
-def _last_value(fields: list[str]) -> str:
+def _read_last_value(fields: list[str]) -> str:
     """Return the last value, which the nearest proxy wrote."""
     return fields[-1].rpartition(",")[2].strip() if fields else ""
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from treefold_http._redis import RedisUnavailable, check_url, own_key
+from treefold_http._redis import RedisUnavailable, build_redis_key, check_url
 from treefold_http._runtime.boot_report import TreefoldError
-from treefold_http._wire.addresses import UNIX, bucket_of
+from treefold_http._wire.addresses import UNIX, to_client_network
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
 from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
-from treefold_http.middleware._gcra import MemoryTable, client_digest, parse_rate
+from treefold_http.middleware._gcra import MemoryTable, hash_client_key, parse_rate
 from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class RateLimit:
         can_fail = redis and not self.passes
         self.openapi_responses = {429: refusal, 503: refusal} if can_fail else {429: refusal}
         self.openapi_headers = {
-            "RateLimit-Policy": f"The limit: {_POLICY}: `{_policy_of(self, name)}`",
+            "RateLimit-Policy": f"The limit: {_POLICY}: `{_format_policy(self, name)}`",
             "RateLimit": _LEFT,
         }
         if isinstance(redis, str):
@@ -132,7 +132,7 @@ class RateLimit:
         """
         del extensions
         if self._redis:
-            self.redis_of(app)
+            self.find_or_open_redis(app)
 
     def find_redis_url(self, app: Runtime) -> str | None:
         """Return the URL of the Redis that counts, None without one."""
@@ -140,10 +140,10 @@ class RateLimit:
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the limit of a route."""
-        bucket = _Bucket(self, route, self._label_among(entries))
+        bucket = _Bucket(self, route, self._build_unique_label(entries))
         return _OnRedis(bucket, self) if self._redis else _InMemory(bucket, self)
 
-    def redis_of(self, app: Runtime) -> RedisLimits:
+    def find_or_open_redis(self, app: Runtime) -> RedisLimits:
         """Return the counts of an application on its Redis; see `table_of`."""
         found = self._on_redis.get(app)
         if found is None:
@@ -160,7 +160,7 @@ class RateLimit:
             self._on_redis[app] = found
         return found
 
-    def table_of(self, app: Runtime) -> MemoryTable:
+    def find_or_add_table(self, app: Runtime) -> MemoryTable:
         """Return the counts of an application.
 
         Applications in one process, as in tests, may have the modules of a project in common.
@@ -171,13 +171,13 @@ class RateLimit:
             self._last = (app, table)
         return table
 
-    def _label_among(self, entries: Sequence[Any]) -> str:
+    def _build_unique_label(self, entries: Sequence[Any]) -> str:
         outer = itertools.takewhile(lambda entry: entry is not self, entries)
         same = sum(isinstance(entry, RateLimit) and entry.name == self.name for entry in outer)
         return f"{self.name}-{same + 1}" if same else self.name
 
 
-def _policy_of(limit: RateLimit, label: str) -> str:
+def _format_policy(limit: RateLimit, label: str) -> str:
     return f'"{label}";q={limit.rate.burst};w={limit.rate.window_seconds}'
 
 
@@ -192,22 +192,22 @@ class _Bucket:
         self.passes = limit.passes
         # Later requests are checked for proxies only with the field of most, or if refused.
         self._is_first = True
-        self._policy = encode_header("ratelimit-policy", _policy_of(limit, label))
+        self._policy = encode_header("ratelimit-policy", _format_policy(limit, label))
         self._format = f'"{label}";r=%d;t=%d'.encode()
 
-    def key_of(self, connection: Connection) -> str:
+    def build_bucket_key(self, connection: Connection) -> str:
         client = connection.scope.get("client")
         who = client[0] if client and client[0] else UNIX
         if ":" in who:
-            who = bucket_of(who)
+            who = to_client_network(who)
         if self._key is not None and (named := self._key(connection)) is not None:
             who = f"key {named}"
         elif self._is_first or b"x-forwarded-for" in connection.fields:
             self._is_first = False
-            self._check_relay(connection)
-        return who + (_template_of_miss(connection) if self._is_miss else self._end)
+            self._warn_if_relayed(connection)
+        return who + (_find_miss_template(connection) if self._is_miss else self._end)
 
-    def _check_relay(self, connection: Connection) -> None:
+    def _warn_if_relayed(self, connection: Connection) -> None:
         if is_relayed(connection):
             warn_of_relay(connection, "RateLimit", "counts all clients as one")
 
@@ -229,7 +229,7 @@ class _Bucket:
         connection.add_answer_fields(fields)
         if wait:
             if self._key is None:
-                self._check_relay(connection)
+                self._warn_if_relayed(connection)
             seconds = -(-wait // _SECOND)
             raise TooManyRequests(
                 f"Too many requests; try again in {seconds} s",
@@ -237,27 +237,29 @@ class _Bucket:
             )
 
 
-def _template_of_miss(connection: Connection) -> str:
+def _find_miss_template(connection: Connection) -> str:
     """The template of a path that has routes, for other methods; one bucket for all others."""
     path = below_root(connection.raw_path, connection.scope.get("root_path", ""))
-    route = connection.app.route_at(path)
+    route = connection.app.find_route(path)
     return "" if route is None else f" {route.template}"
 
 
 class _InMemory:
     def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
-        self._table_of = limit.table_of
+        self._table_of = limit.find_or_add_table
 
     def before(self, connection: Connection) -> None:
-        wait, used = self._table_of(connection.app).count_request(self._bucket.key_of(connection))
+        wait, used = self._table_of(connection.app).count_request(
+            self._bucket.build_bucket_key(connection)
+        )
         self._bucket.apply_limit(connection, wait, used)
 
 
 class _OnRedis:
     def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
-        self._limits_of = limit.redis_of
+        self._limits_of = limit.find_or_open_redis
         self._interval = max(1, bucket.rate.interval // 1000)
         self._capacity = self._interval * bucket.rate.burst
         self._kind = f"limit:{limit.name}:{self._interval}:{bucket.rate.burst}"
@@ -274,8 +276,8 @@ class _OnRedis:
     async def _count_request(self, connection: Connection) -> None:
         bucket = self._bucket
         names, limits = connection.app.names, self._limits_of(connection.app)
-        client = client_digest(bucket.key_of(connection))
-        key = own_key(names, self._kind, client, shared=self._shared)
+        client = hash_client_key(bucket.build_bucket_key(connection))
+        key = build_redis_key(names, self._kind, client, shared=self._shared)
         try:
             if not self._shared:
                 await limits.claim_names(names)

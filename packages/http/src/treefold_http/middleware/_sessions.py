@@ -17,7 +17,7 @@ from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._session_keepers.cookies import CookieForm
 from treefold_http._session_keepers.keepers import CookieKeeper, Keeper, Lifetimes, StoreKeeper
 from treefold_http._sessions.session import Session
-from treefold_http._sessions.signing import usable_secrets
+from treefold_http._sessions.signing import require_secrets
 from treefold_http._sessions.stores import MemorySessions, RedisSessions
 from treefold_http._wire.cookies import SameSite
 from treefold_http.middleware._csrf import CSRF
@@ -142,7 +142,7 @@ class Sessions:
         given = self._secrets
         if not given and settings.secret_key is not None:
             given = [settings.secret_key, *settings.secret_key_fallbacks]
-        secrets = usable_secrets(given, dev=app.dev)
+        secrets = require_secrets(given, dev=app.dev)
         form, lifetimes, environment = self.cookie, self._lifetimes, app.names.environment
         if self.store == "cookie":
             keeper: Keeper = CookieKeeper(secrets, form, lifetimes, environment=environment)
@@ -154,7 +154,7 @@ class Sessions:
 
     def _find_store(self, app: Runtime, extensions: Sequence[Any]) -> SessionStore:
         if self.store == "memory":
-            return _memory_of(app, self.cookie.name)
+            return _find_or_add_memory(app, self.cookie.name)
         if self.store == "redis":
             url = self.find_redis_url(app)
             if url is None:
@@ -197,7 +197,7 @@ class Sessions:
         del route, entries
         return self if self._waits else _Hooks(self)
 
-    def keeper_of(self, app: Runtime) -> Keeper:
+    def find_keeper(self, app: Runtime) -> Keeper:
         """Return the keeper that `prepare` made for an application."""
         if self._last[0] is not app:
             self._last = (app, self._keepers[app])
@@ -205,7 +205,7 @@ class Sessions:
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Offer the session to a request, and save it before the answer."""
-        keeper = request.session_keeper = self.keeper_of(request.app)
+        keeper = request.session_keeper = self.find_keeper(request.app)
         request.opened_session = None
         keeper.loop = asyncio.get_running_loop()
         if self._preload and keeper.has_cookie(request):
@@ -218,7 +218,7 @@ class Sessions:
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         """Offer the session to a socket, which can read it."""
-        keeper = websocket.session_keeper = self.keeper_of(websocket.app)
+        keeper = websocket.session_keeper = self.find_keeper(websocket.app)
         websocket.opened_session = None
         if keeper.waits and keeper.has_cookie(websocket):
             await websocket.session.preload_record()
@@ -229,7 +229,7 @@ class _Hooks:
     """The same for sessions that can be read and saved without waiting."""
 
     def __init__(self, sessions: Sessions) -> None:
-        self._keeper_of = sessions.keeper_of
+        self._keeper_of = sessions.find_keeper
         self.websocket = sessions.websocket
 
     def before(self, request: Request) -> None:
@@ -262,6 +262,6 @@ _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")
 _memories: WeakKeyDictionary[Runtime, dict[str, MemorySessions]] = WeakKeyDictionary()
 
 
-def _memory_of(app: Runtime, cookie: str) -> MemorySessions:
+def _find_or_add_memory(app: Runtime, cookie: str) -> MemorySessions:
     """Return the memory of an application, which outlives a reload of `Middleware/`."""
     return _memories.setdefault(app, {}).setdefault(cookie, MemorySessions())

@@ -48,7 +48,7 @@ class Timeout:
                 raise
         if request.reader.was_awaited:
             raise HTTPError(408, f"The body did not arrive within {self._seconds:g} seconds")
-        raise self._timeout_error()
+        raise self._make_timeout_error()
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         """Run a socket; its handler has the time to accept it, and then no limit."""
@@ -66,9 +66,9 @@ class Timeout:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise self._timeout_error() from None
+            raise self._make_timeout_error() from None
         finally:
             timer.cancel()
 
-    def _timeout_error(self) -> ServiceUnavailable:
+    def _make_timeout_error(self) -> ServiceUnavailable:
         return ServiceUnavailable(f"The handler took longer than {self._seconds:g} seconds")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize
 
 from treefold_http._extensions.calls import observe_all
-from treefold_http._project.middleware_chain import until_over
+from treefold_http._project.middleware_chain import call_with_end_callback
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._websockets.websocket import WebSocketDisconnect
 from treefold_http._wire.errors import HTTPError
@@ -52,9 +52,9 @@ class Tracing:
     sees_every_answer = True  # also those that a cache around it has kept
 
     def __init__(self, *, provider: Any = None, statements: bool = True) -> None:
-        self.trace = _import_api("opentelemetry.trace")
-        self.context = _import_api("opentelemetry.context")
-        self.propagate = _import_api("opentelemetry.propagate")
+        self.trace = _import_opentelemetry("opentelemetry.trace")
+        self.context = _import_opentelemetry("opentelemetry.context")
+        self.propagate = _import_opentelemetry("opentelemetry.propagate")
         self._provider = provider
         self._statements = statements
 
@@ -98,7 +98,7 @@ class _Layer:
         def end_span(status: int | None) -> None:
             self._end_span(request, span, token, status)
 
-        return await until_over(request, call_next, end_span)
+        return await call_with_end_callback(request, call_next, end_span)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         span, token = self._begin_span(websocket, "WEBSOCKET")
@@ -154,7 +154,7 @@ class _Layer:
 def _build_attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
     """Attributes by the conventions of OpenTelemetry for HTTP servers."""
     scope = connection.scope
-    masked = connection.masked_segments()
+    masked = connection.find_masked_segments()
     attributes: dict[str, Any] = {
         "http.request.method": "GET" if method == "WEBSOCKET" else method,
         "url.scheme": connection.scheme,
@@ -171,6 +171,6 @@ def _build_attributes(connection: Connection, method: str, template: str | None)
     return attributes
 
 
-def _import_api(name: str) -> Any:
+def _import_opentelemetry(name: str) -> Any:
     message = 'Tracing needs opentelemetry-api; install it: pip install "treefold[tracing]"'
     return import_extra(name, message)

@@ -34,8 +34,8 @@ def openapi_document(
         BootError, SettingsError: when the project cannot be read.
     """
     if not unversioned:
-        return _document(app, "openapi", version)
-    documents = Documents.of(app)
+        return _build_document(app, "openapi", version)
+    documents = Documents.from_app(app)
     if version is not None:
         raise ValueError(
             f"An unversioned document is that of the default version, got version {version!r};"
@@ -46,7 +46,7 @@ def openapi_document(
             "An unversioned document needs a default version;"
             ' set `default_version = "latest"` in the settings'
         )
-    return documents.document("openapi", DEFAULT)
+    return documents.build_document("openapi", DEFAULT)
 
 
 def asyncapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def asyncapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
     Raises:
         As `openapi_document`.
     """
-    return _document(app, "asyncapi", version)
+    return _build_document(app, "asyncapi", version)
 
 
 def scheme_clashes(app: Host) -> list[str]:
@@ -70,12 +70,12 @@ def scheme_clashes(app: Host) -> list[str]:
     Raises:
         BootError, SettingsError: when the project cannot be read.
     """
-    return [str(clash) for clash in Documents.of(app).clashes()]
+    return [str(clash) for clash in Documents.from_app(app).list_clashes()]
 
 
-def _document(app: Host, kind: str, version: str | None) -> dict[str, Any]:
-    documents = Documents.of(app)
+def _build_document(app: Host, kind: str, version: str | None) -> dict[str, Any]:
+    documents = Documents.from_app(app)
     if version is not None and version not in documents.versions:
         known = ", ".join(documents.versions) or "none"
         raise ValueError(f"There is no version {version!r}; known versions: {known}")
-    return documents.document(kind, version)
+    return documents.build_document(kind, version)

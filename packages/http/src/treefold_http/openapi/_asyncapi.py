@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treefold_http._project.plans import WEBSOCKET
-from treefold_http.openapi._components import Components, Schema, object_of
+from treefold_http.openapi._components import Components, Schema, build_object_schema
 from treefold_http.openapi._info import Info
-from treefold_http.openapi._operations import parameters_of
-from treefold_http.openapi._responses import EVENTS, gives_events, read_return_type
-from treefold_http.openapi._routes import Described, words_of
+from treefold_http.openapi._operations import build_parameters
+from treefold_http.openapi._responses import EVENTS, is_event_stream, read_return_type
+from treefold_http.openapi._routes import Described, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
-from treefold_http.openapi._sockets import messages_of
+from treefold_http.openapi._sockets import build_message_schemas
 
 VERSION = "3.0.0"
 
@@ -33,7 +33,7 @@ def write_asyncapi(
             continue
         if found.route.method == WEBSOCKET:
             _add_socket(found, schemas, **parts)
-        elif gives_events(read_return_type(found)):
+        elif is_event_stream(read_return_type(found)):
             _add_events(found, schemas, **parts)
     document: dict[str, Any] = {
         "asyncapi": VERSION,
@@ -49,7 +49,7 @@ def write_asyncapi(
 def _add_socket(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
-    sides: Mapping[str, Mapping[str, Schema]] = messages_of(found, schemas) or {
+    sides: Mapping[str, Mapping[str, Schema]] = build_message_schemas(found, schemas) or {
         "receive": {"application/json": {}}
     }
     messages = {
@@ -61,7 +61,7 @@ def _add_socket(
         for media, schema in media_types.items()
     }
     channel = _build_channel(found, messages)
-    parameters = parameters_of(found, schemas)
+    parameters = build_parameters(found, schemas)
     bindings: dict[str, Any] = {"method": "GET"}
     for place, key in (("query", "query"), ("header", "headers")):
         chosen = [parameter for parameter in parameters if parameter["in"] == place]
@@ -77,13 +77,13 @@ def _add_socket(
 
 def _build_object_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
     required = [parameter["name"] for parameter in parameters if parameter["required"]]
-    return object_of({each["name"]: each["schema"] for each in parameters}, required)
+    return build_object_schema({each["name"]: each["schema"] for each in parameters}, required)
 
 
 def _add_events(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
-    payload = schemas.of_output(found.contract)
+    payload = schemas.build_output_schema(found.contract)
     channels[found.id] = _build_channel(
         found, {"event": {"contentType": EVENTS, "payload": payload}}
     )
@@ -93,7 +93,7 @@ def _add_events(
 
 
 def _build_channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
-    words = words_of(found)
+    words = build_operation_metadata(found)
     made: dict[str, Any] = {"address": found.place.path, "messages": dict(messages)}
     made |= {key: words[key] for key in ("summary", "description") if key in words}
     if "tags" in words:
@@ -110,7 +110,7 @@ def _build_operation(found: Described, action: str, messages: Sequence[str]) -> 
         "channel": {"$ref": channel},
         "messages": [{"$ref": f"{channel}/messages/{name}"} for name in messages],
     }
-    words = words_of(found)
+    words = build_operation_metadata(found)
     if "summary" in words:
         made["summary"] = words["summary"]
     return made

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from treefold_http.openapi._names import free_name, to_pascal_case
+from treefold_http.openapi._names import choose_free_name, to_pascal_case
 from treefold_router import parameter_name, version_number
 
 _LOCAL = "Services"
@@ -94,7 +94,7 @@ class _Family:
     name: str = ""
 
 
-def name_groups(nodes: Sequence[Node], groups: Sequence[int]) -> dict[int, str]:
+def assign_schema_names(nodes: Sequence[Node], groups: Sequence[int]) -> dict[int, str]:
     """Return a unique name for each group of equal schemas.
 
     Args:
@@ -108,7 +108,7 @@ def name_groups(nodes: Sequence[Node], groups: Sequence[int]) -> dict[int, str]:
             known.append(group)
     naming = _Naming({node.name for node in nodes})
     for family in sorted(families.values(), key=lambda each: each.home.sort_key):
-        naming.name_family(family)
+        naming.assign_family_names(family)
     return naming.names
 
 
@@ -121,7 +121,7 @@ class _Naming:
         self._used: set[str] = set()
         self._named: dict[str, list[_Family]] = {}
 
-    def name_family(self, family: _Family) -> None:
+    def assign_family_names(self, family: _Family) -> None:
         shared = next((self.names[group] for group in family.outputs if group in self.names), None)
         outputs = [group for group in family.outputs if group not in self.names]
         others = {*self.names, *family.outputs}
@@ -145,7 +145,7 @@ class _Naming:
         return family.base
 
     def _claim_free_name(self, name: str, *wanted: str) -> str:
-        found = free_name(name, self._taken, *wanted)
+        found = choose_free_name(name, self._taken, *wanted)
         self._taken.add(found)
         self._used.add(found)
         return found

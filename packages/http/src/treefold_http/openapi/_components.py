@@ -12,7 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from treefold_http.openapi._component_names import Home, Node, name_groups
+from treefold_http.openapi._component_names import Home, Node, assign_schema_names
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -84,7 +84,7 @@ class Components:
         for table, key, _ in self._references:
             table[key] = ""
         groups = self._group_nodes()
-        names = name_groups(self._nodes, groups)
+        names = assign_schema_names(self._nodes, groups)
         for table, key, node in self._references:
             table[key] = f"#/components/schemas/{names[groups[node]]}"
         found = {names[group]: self._schemas[node] for node, group in enumerate(groups)}
@@ -93,12 +93,12 @@ class Components:
     def _group_nodes(self) -> list[int]:
         """Return the group of each node, splitting groups until all of their references agree."""
         targets = self._find_targets()
-        groups = _number_keys(
+        groups = _number_distinct_keys(
             (node.name, json.dumps(schema))
             for node, schema in zip(self._nodes, self._schemas, strict=True)
         )
         while True:
-            finer = _number_keys(
+            finer = _number_distinct_keys(
                 (group, tuple(groups[target] for target in targets[node]))
                 for node, group in enumerate(groups)
             )
@@ -127,7 +127,7 @@ def any_of(schemas: Iterable[Schema]) -> Schema:
     return found[0] if len(found) == 1 else {"anyOf": found}
 
 
-def object_of(properties: Mapping[str, Schema], required: Sequence[str]) -> Schema:
+def build_object_schema(properties: Mapping[str, Schema], required: Sequence[str]) -> Schema:
     """Return the schema of an object with these members."""
     made: Schema = {"type": "object", "properties": properties}
     return {**made, "required": required} if required else made
@@ -140,7 +140,7 @@ def add_keywords(schema: Schema, said: Mapping[str, Any]) -> Schema:
     return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
 
 
-def _number_keys(keys: Iterator[Hashable]) -> list[int]:
+def _number_distinct_keys(keys: Iterator[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 

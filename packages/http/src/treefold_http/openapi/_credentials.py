@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from treefold_http._injection.secured import Security, security_key
-from treefold_http.openapi._names import free_name
+from treefold_http._injection.secured import Security, build_security_key
+from treefold_http.openapi._names import choose_free_name
 
 if TYPE_CHECKING:
     from treefold_http.openapi._routes import Described
@@ -39,7 +39,9 @@ class Clash(NamedTuple):
         )
 
 
-def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Described], list[Clash]]:
+def rename_clashing_schemes(
+    routes: Sequence[Described], root: Path
+) -> tuple[list[Described], list[Clash]]:
     """Rename security schemes so that no two different ones share a name; also return the clashes.
 
     Args:
@@ -53,12 +55,14 @@ def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Describe
     for route in routes:
         for demand in route.security:
             known = first.setdefault(demand.name, demand)
-            if security_key(demand) in names or security_key(known) == security_key(demand):
+            if build_security_key(demand) in names or build_security_key(
+                known
+            ) == build_security_key(demand):
                 continue
             name, version = demand.name, route.route.version
-            shown_as = free_name(name, taken, f"{name}_{version}")
+            shown_as = choose_free_name(name, taken, f"{name}_{version}")
             taken.add(shown_as)
-            names[security_key(demand)] = shown_as
+            names[build_security_key(demand)] = shown_as
             clashes.append(
                 Clash(name, shown_as, _locate_demand(known, root), _locate_demand(demand, root))
             )
@@ -66,7 +70,7 @@ def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Describe
         return list(routes), []
 
     def rename_demand(demand: Security) -> Security:
-        return demand._replace(name=names.get(security_key(demand), demand.name))
+        return demand._replace(name=names.get(build_security_key(demand), demand.name))
 
     changed = [
         replace(route, security=tuple(map(rename_demand, route.security))) for route in routes

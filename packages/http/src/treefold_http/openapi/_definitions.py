@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any, TypeAlias, Union
 
 from treefold_http._types import tree
-from treefold_http._types.read import name_of, read
+from treefold_http._types.read import build_type_name, read
 from treefold_http._wire.pydantic_json import to_base64
 
 Described: TypeAlias = tree.Record | tree.Choice
@@ -20,7 +20,7 @@ Described: TypeAlias = tree.Record | tree.Choice
 _HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
 
 
-def classes_of(node: tree.TypeNode) -> dict[str, Described]:
+def collect_classes_by_name(node: tree.TypeNode) -> dict[str, Described]:
     """Return the records and enums in a type by the names that their definitions may have."""
     found: dict[str, Described] = {}
     for each, _ in tree.walk_types(node):
@@ -28,7 +28,9 @@ def classes_of(node: tree.TypeNode) -> dict[str, Described]:
             kind: Any = each.kind
             module, path = str(kind.__module__), str(kind.__qualname__)
             short = _normalize_name(
-                str(getattr(each.bare_annotation, "__name__", name_of(each.bare_annotation)))
+                str(
+                    getattr(each.bare_annotation, "__name__", build_type_name(each.bare_annotation))
+                )
             )
             found.setdefault(short, each)
             found.setdefault(_normalize_name(f"{module}.{path}").replace(".", "__"), each)
@@ -73,7 +75,7 @@ def is_plain_enum(kind: Any) -> bool:
 
 
 @cache
-def schema_generator() -> Any:
+def make_schema_generator_class() -> Any:
     """Return pydantic's generator of schemas, with bytes as the framework reads and writes them."""
     base: Any = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 

@@ -8,7 +8,7 @@ from treefold_http._types import tree
 from treefold_http.openapi._constraints import to_json_value
 
 
-def by_alias(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
+def encode_example(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
     """Return the JSON form of an example, with attribute names replaced by aliases.
 
     Args:
@@ -24,9 +24,11 @@ def by_alias(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
 def add_aliases(node: tree.TypeNode, schema: dict[str, Any], *, taken: bool) -> None:
     """Replace the names in the examples of a schema that its author wrote."""
     if isinstance(schema.get("examples"), list):
-        schema["examples"] = [by_alias(node, each, taken=taken) for each in schema["examples"]]
+        schema["examples"] = [
+            encode_example(node, each, taken=taken) for each in schema["examples"]
+        ]
     if "example" in schema:
-        schema["example"] = by_alias(node, schema["example"], taken=taken)
+        schema["example"] = encode_example(node, schema["example"], taken=taken)
 
 
 def _apply_aliases(node: tree.TypeNode, value: Any, taken: bool) -> Any:
@@ -70,11 +72,13 @@ def _choose_option(node: tree.UnionType, value: Any) -> tree.TypeNode:
     names = set(cast("dict[str, Any]", value))
     for option in node.options:
         if isinstance(option, tree.Record):
-            known = {name for member in option.declared_members for name in _member_names(member)}
+            known = {
+                name for member in option.declared_members for name in _list_member_names(member)
+            }
             if names <= known:
                 return option
     return node.options[0]
 
 
-def _member_names(member: tree.Member) -> tuple[str | None, ...]:
+def _list_member_names(member: tree.Member) -> tuple[str | None, ...]:
     return member.name, member.read_as, member.written_as

@@ -11,7 +11,7 @@ from collections.abc import Container
 from itertools import chain, count
 
 
-def free_name(name: str, taken: Container[str], *wanted: str) -> str:
+def choose_free_name(name: str, taken: Container[str], *wanted: str) -> str:
     """Return the first name that is not taken: the wanted ones, then a numbered one."""
     numbered = (f"{name}_{number}" for number in count(2))
     return next(each for each in chain(wanted, numbered) if each not in taken)

@@ -11,11 +11,15 @@ from treefold_http._injection.secured import Security
 from treefold_http._project.plans import WEBSOCKET
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info
-from treefold_http.openapi._operations import operation_of, parameters_of, security_of
+from treefold_http.openapi._operations import (
+    build_operation,
+    build_parameters,
+    build_security_requirements,
+)
 from treefold_http.openapi._paths import without_version
-from treefold_http.openapi._routes import Described, tags_of, words_of
+from treefold_http.openapi._routes import Described, build_operation_metadata, list_tags
 from treefold_http.openapi._schemas import Schemas
-from treefold_http.openapi._sockets import messages_of
+from treefold_http.openapi._sockets import build_message_schemas
 
 VERSION = "3.1.0"
 
@@ -46,19 +50,19 @@ def write_openapi(
         if found.route.method == WEBSOCKET:
             item["x-websocket"] = _describe_socket(found, schemas)
         else:
-            item[found.route.method.lower()] = operation_of(found, schemas)
+            item[found.route.method.lower()] = build_operation(found, schemas)
     document: dict[str, Any] = {
         "openapi": VERSION,
         "info": info.build_info_object(version),
         "paths": dict(sorted(paths.items())),
     }
     operations = [found for found in shown if found.route.method != WEBSOCKET]
-    if tags := sorted({tag for found in operations for tag in tags_of(found)}):
+    if tags := sorted({tag for found in operations for tag in list_tags(found)}):
         document["tags"] = [{"name": tag} for tag in tags]
     parts = {
         "schemas": components.build_named_schemas(),
         "headers": components.headers,
-        "securitySchemes": schemes_of(shown),
+        "securitySchemes": collect_security_schemes(shown),
     }
     if any(parts.values()):
         document["components"] = {name: part for name, part in parts.items() if part}
@@ -66,16 +70,16 @@ def write_openapi(
 
 
 def _describe_socket(found: Described, schemas: Schemas) -> dict[str, Any]:
-    made = words_of(found)
-    if parameters := parameters_of(found, schemas):
+    made = build_operation_metadata(found)
+    if parameters := build_parameters(found, schemas):
         made["parameters"] = parameters
-    if security := security_of(found.security):
+    if security := build_security_requirements(found.security):
         made["security"] = security
-    made.update(messages_of(found, schemas))
+    made.update(build_message_schemas(found, schemas))
     return made
 
 
-def schemes_of(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
+def collect_security_schemes(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
     """Return the security schemes by name."""
     found: dict[str, Mapping[str, Any]] = {}
     for route in routes:

@@ -7,10 +7,10 @@ from typing import Any
 
 from treefold_http._injection.contract import Input
 from treefold_http._injection.secured import Security
-from treefold_http.openapi._components import Schema, add_keywords, object_of
+from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
-from treefold_http.openapi._responses import EVENTS, JSON, responses_of
-from treefold_http.openapi._routes import Described, words_of
+from treefold_http.openapi._responses import EVENTS, JSON, build_operation_responses
+from treefold_http.openapi._routes import Described, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 
 _BINARY: Schema = {"type": "string", "format": "binary"}
@@ -21,25 +21,25 @@ _SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u
 _PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 
 
-def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
+def build_operation(described: Described, schemas: Schemas) -> dict[str, Any]:
     """Return the Operation Object of a route."""
-    made = words_of(described)
+    made = build_operation_metadata(described)
     if described.module.summary is None and "summary" not in made:
         made["summary"] = f"{described.route.method} {described.place.path}"
-    if parameters := parameters_of(described, schemas):
+    if parameters := build_parameters(described, schemas):
         made["parameters"] = parameters
     if (body := _build_body(described, schemas)) is not None:
         made["requestBody"] = body
-    made["responses"] = responses_of(described, schemas)
-    made["security"] = security_of(described.security)
+    made["responses"] = build_operation_responses(described, schemas)
+    made["security"] = build_security_requirements(described.security)
     if any(EVENTS in answer.get("content", ()) for answer in made["responses"].values()):
-        made["x-event-stream"] = {"data": schemas.of_output(described.contract)}
+        made["x-event-stream"] = {"data": schemas.build_output_schema(described.contract)}
     return made
 
 
-def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
+def build_parameters(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
     """Return the Parameter Objects of a route: path parameters in order, then the others."""
-    typed = {found.name: found for found in described.inputs_from("path")}
+    typed = {found.name: found for found in described.select_inputs("path")}
     made: list[dict[str, Any]] = []
     for name, known in described.place.parameters.items():
         found = typed.get(known)
@@ -47,7 +47,7 @@ def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]
         if schema == _TEXT:
             schema = _SEGMENT
         made.append(_build_parameter(name, "path", schema, required=True))
-    for found in described.inputs_from("query", "header", "cookie"):
+    for found in described.select_inputs("query", "header", "cookie"):
         if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
             continue
         made.append(
@@ -78,7 +78,7 @@ def _build_parameter(name: str, place: str, schema: Schema, *, required: bool) -
 
 
 def _build_input_schema(found: Input, schemas: Schemas) -> Schema:
-    schema = without_null(schemas.of_type(found.type, "input"))
+    schema = without_null(schemas.build_type_schema(found.type, "input"))
     if "uniqueItems" in schema:  # a set takes repeated texts as one
         schema = {key: value for key, value in schema.items() if key != "uniqueItems"}
     if found.is_required or found.default is None:
@@ -99,11 +99,11 @@ def without_null(schema: Schema) -> Schema:
 
 
 def _build_body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
-    models = described.inputs_from("json")
-    fields = described.inputs_from("form", "file")
+    models = described.select_inputs("json")
+    fields = described.select_inputs("form", "file")
     content: dict[str, Any] = {}
     if models:
-        found = [schemas.of_body(model.type) for model in models]
+        found = [schemas.build_body_schema(model.type) for model in models]
         content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
     if fields:
         form = {"schema": _build_form_schema(fields, schemas)}
@@ -114,7 +114,7 @@ def _build_body(described: Described, schemas: Schemas) -> dict[str, Any] | None
     if content:
         required = any(sent.is_required for sent in (*models, *fields))
         return {"required": required, "content": content}
-    return _read_body(described.reading.calls)
+    return _build_inferred_body(described.reading.calls)
 
 
 def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
@@ -124,12 +124,12 @@ def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
         properties[field.name] = (
             file if field.place == "file" else _build_input_schema(field, schemas)
         )
-    made = object_of(properties, [field.name for field in fields if field.is_required])
+    made = build_object_schema(properties, [field.name for field in fields if field.is_required])
     closed = any(field.is_closed for field in fields)
     return {**made, "additionalProperties": False} if closed else made
 
 
-def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
+def _build_inferred_body(calls: frozenset[str]) -> dict[str, Any] | None:
     """Return the body of a handler that reads it itself: its media type without a schema."""
     content: dict[str, Any] = {}
     if "json" in calls:
@@ -145,7 +145,7 @@ def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
     return {"required": False, "content": content} if content else None
 
 
-def security_of(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
+def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
     """Return the security requirements: all together, and one without the optional ones."""
     if not demands:
         return []

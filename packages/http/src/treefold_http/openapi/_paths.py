@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from treefold_http.openapi._names import free_name, to_identifier
+from treefold_http.openapi._names import choose_free_name, to_identifier
 from treefold_router import Route, parameter_name, segment_of, version_number
 
 _SAFE = "-._~!$&'()*+,;=:@"
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     tag: str | None
 
 
-def place_of(route: Route) -> Place:
+def build_place(route: Route) -> Place:
     """Return the location of a route."""
     folders = route.file.split("/")[1:-1]
     effective = iter(route.parameters)
@@ -48,17 +48,17 @@ def place_of(route: Route) -> Place:
         else:
             known = next(effective)
             plain = re.sub(r"[^\w.-]", "_", known)
-            name = free_name(plain, names, plain)
+            name = choose_free_name(plain, names, plain)
             names[name] = known
             segments.append(f"{{{name}}}")
             words += ["by", to_identifier(name)]
     static = [folder for folder in folders if parameter_name(folder) is None]
-    subjects = [folder for folder in static if not _says_nothing(folder)]
+    subjects = [folder for folder in static if not _is_generic_folder(folder)]
     tag = next(iter([*subjects, *static]), None)
     return Place("/" + "/".join(segments), names, tuple(words), tag)
 
 
-def _says_nothing(folder: str) -> bool:
+def _is_generic_folder(folder: str) -> bool:
     """Return True for a folder such as `Api`, which every route of a project may be in."""
     return re.fullmatch(r"api|rest|v[0-9]+", folder, re.IGNORECASE) is not None
 
@@ -69,7 +69,7 @@ def without_version(place: Place) -> Place:
     return place._replace(path=f"/{rest}")
 
 
-def operation_ids(
+def assign_operation_ids(
     routes: Sequence[tuple[Route, Place, str | None]],
 ) -> dict[Route, str]:
     """Return a unique operation id for each route, the same in every document.
@@ -87,7 +87,7 @@ def operation_ids(
             method = "socket" if route.method == "WEBSOCKET" else route.method.lower()
             plain = wanted or "_".join([method, *place.words])
             candidates = [plain, f"{plain}_{route.version}"] if wanted else [plain]
-            found[route] = free_name(candidates[-1], taken, *candidates)
+            found[route] = choose_free_name(candidates[-1], taken, *candidates)
             taken.add(found[route])
     return found
 

@@ -39,7 +39,7 @@ _ENTRY: Schema = {
 }
 
 
-def error_content(schemas: Schemas, status: str) -> dict[str, Any]:
+def build_error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     """Return the content of an error response: media type to schema and example.
 
     Args:
@@ -47,9 +47,9 @@ def error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     """
     form = schemas.error_format
     if form is not None:
-        return {form.media_type: {"schema": schemas.of_type(form.model, "output")}}
+        return {form.media_type: {"schema": schemas.build_type_schema(form.model, "output")}}
     number = int(status) if status.isdigit() else 0
-    made: dict[str, Any] = {"schema": _problem_schema(schemas.components, number)}
+    made: dict[str, Any] = {"schema": _find_or_add_problem_schema(schemas.components, number)}
     if 400 <= number <= 599:
         made["example"] = dict(_build_example(number))
     return {PROBLEM: made}
@@ -73,7 +73,7 @@ def _build_example(status: int) -> dict[str, Any]:
     return shown
 
 
-def _problem_schema(components: Components, status: int) -> Schema:
+def _find_or_add_problem_schema(components: Components, status: int) -> Schema:
     """Return the schema of the problem document of a status; the one of 422 has `errors`."""
     name = "ValidationProblem" if status == 422 else "Problem"
     known = components.find_reference(("problem", name))

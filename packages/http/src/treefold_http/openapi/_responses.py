@@ -13,18 +13,23 @@ from typing import Any, cast
 
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
-from treefold_http._responses.lines import NDJSON, STREAMS, declared_item, stream_item
+from treefold_http._responses.lines import (
+    NDJSON,
+    STREAMS,
+    find_declared_item_type,
+    find_stream_item_type,
+)
 from treefold_http._responses.response import BODILESS, Response
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import ANY, annotation_of, read
-from treefold_http._wire.status_phrases import phrase_of
+from treefold_http._types.read import ANY, read, resolve_annotation
+from treefold_http._wire.status_phrases import find_status_phrase
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_alternatives
-from treefold_http.openapi._examples import by_alias
-from treefold_http.openapi._problems import error_content
+from treefold_http.openapi._examples import encode_example
+from treefold_http.openapi._problems import build_error_content
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
 
@@ -40,34 +45,37 @@ _PLAIN: Mapping[Any, tuple[str, Schema]] = {
 _ANY = "2XX"
 
 
-def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
+def build_operation_responses(described: Described, schemas: Schemas) -> dict[str, Any]:
     """Return the Responses Object of an operation."""
     found = _Answers(schemas)
     _add_success(described, found)
     for status in sorted(_collect_error_statuses(described)):
         found.add_error(str(status))
     responses = found.build_responses()
-    for said in (*_of_middleware(described, "openapi_responses"), described.module.responses or {}):
+    for said in (
+        *_collect_middleware_attribute(described, "openapi_responses"),
+        described.module.responses or {},
+    ):
         for status, each in said.items():
             known = responses.get(str(status))
             responses[str(status)] = _merge_response(str(status), each, known, schemas)
             _add_examples(responses[str(status)], each, described)
-    if common := _common_headers(described, schemas):
+    if common := _build_common_headers(described, schemas):
         for response in responses.values():
             response["headers"] = common | response.get("headers", {})
     return dict(sorted(responses.items()))
 
 
-def _of_middleware(described: Described, name: str) -> list[Mapping[Any, Any]]:
+def _collect_middleware_attribute(described: Described, name: str) -> list[Mapping[Any, Any]]:
     """Return an attribute of each middleware of a route that has it."""
     said = [getattr(entry, name, None) for entry in described.entries]
     return [one for one in said if one]
 
 
-def _common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
+def _build_common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
     """Return the header fields that middleware adds to every response."""
     made: dict[str, Any] = {}
-    for said in _of_middleware(described, "openapi_headers"):
+    for said in _collect_middleware_attribute(described, "openapi_headers"):
         for name, value in said.items():
             made[name] = schemas.components.add_header(name, _build_header(value, schemas))
     return made
@@ -92,7 +100,7 @@ class _Answers:
             held.append(schema)
 
     def add_error(self, status: str) -> None:
-        for media_type, made in error_content(self.schemas, status).items():
+        for media_type, made in build_error_content(self.schemas, status).items():
             self.add_content(status, media_type, made["schema"])
             if "example" in made:
                 self._examples[status, media_type] = made["example"]
@@ -122,7 +130,7 @@ def describe_status(status: str) -> str:
     """Return the reason phrase of a status, as the description that OpenAPI requires."""
     if status in _RANGES:
         return _RANGES[status]
-    return phrase_of(int(status), f"Status {status}")
+    return find_status_phrase(int(status), f"Status {status}")
 
 
 _RANGES = {
@@ -140,20 +148,22 @@ def _is_bodiless(status: str) -> bool:
 
 
 def _add_success(described: Described, found: _Answers) -> None:
-    module, model = described.module, described.contract.output_type(None)
+    module, model = described.module, described.contract.find_output_type(None)
     node = read_return_type(described)
-    if model is not None and not gives_events(node):
-        status = module.status_code or _literal_status(node)
-        item = declared_item(described.handler_function, module.response_model)
-        if item is not None and stream_item(model) is None:
-            found.add_content(str(status or 200), NDJSON, found.schemas.of_type(model, "output"))
+    if model is not None and not is_event_stream(node):
+        status = module.status_code or _read_literal_status(node)
+        item = find_declared_item_type(described.handler_function, module.response_model)
+        if item is not None and find_stream_item_type(model) is None:
+            found.add_content(
+                str(status or 200), NDJSON, found.schemas.build_type_schema(model, "output")
+            )
             return
         for option in list_alternatives(model):
             empty = tree.is_none(option) and status is None  # documented as 204
-            _add_type(found, option, None if empty else str(status or 200), described)
+            _add_type_responses(found, option, None if empty else str(status or 200), described)
         return
     status = None if module.status_code is None else str(module.status_code)
-    _add_type(found, node, status, described)
+    _add_type_responses(found, node, status, described)
 
 
 def read_return_type(described: Described) -> tree.TypeNode:
@@ -168,13 +178,13 @@ def read_return_type(described: Described) -> tree.TypeNode:
             return read(EventStream)
         kind = inspect.Parameter.KEYWORD_ONLY
         return read(
-            annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
+            resolve_annotation(inspect.Parameter("answer", kind, annotation=annotation), handler)
         )
     except Exception:  # the annotation may use a name imported for the type checker only
         return ANY
 
 
-def gives_events(node: tree.TypeNode) -> bool:
+def is_event_stream(node: tree.TypeNode) -> bool:
     """Return True if a type is an event stream."""
     return isinstance(node, tree.Foreign) and _is_a(node.kind, EventStream)
 
@@ -183,18 +193,18 @@ def _is_a(kind: Any, base: type) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
 
 
-def _literal_status(node: tree.TypeNode) -> int | None:
+def _read_literal_status(node: tree.TypeNode) -> int | None:
     if not isinstance(node, tree.TupleType) or len(node.items) < 2:
         return None
-    codes = _literal_values(node.items[1])
+    codes = _read_literal_values(node.items[1])
     return int(codes[0]) if len(codes) == 1 and isinstance(codes[0], int) else None
 
 
-def _literal_values(node: tree.TypeNode) -> tuple[Any, ...]:
+def _read_literal_values(node: tree.TypeNode) -> tuple[Any, ...]:
     return node.members if isinstance(node, tree.Choice) and node.kind is None else ()
 
 
-def _add_type(
+def _add_type_responses(
     found: _Answers, node: tree.TypeNode, status: str | None, described: Described
 ) -> None:
     """Add the responses for a type of the annotation."""
@@ -204,36 +214,38 @@ def _add_type(
     elif tree.is_none(node):
         found.add_content(status or "204", None)
     elif isinstance(node, tree.TupleType) and node.items:
-        _add_tuple(found, node.items, described)
+        _add_tuple_responses(found, node.items, described)
     elif isinstance(node, tree.ListType) and kind is tuple and node.bare_annotation is not tuple:
         found.add_content(_ANY, None)
     elif isinstance(node, tree.Foreign) and _is_a(kind, Response):
         found.add_content(
-            _ANY if kind is Response else status or "200", *_response_class(node.kind)
+            _ANY if kind is Response else status or "200", *_describe_response_class(node.kind)
         )
     elif kind in _PLAIN:
         found.add_content(status or "200", *_PLAIN[kind])
-    elif (item := stream_item(node)) is not None:
-        found.add_content(status or "200", NDJSON, found.schemas.of_type(item, "output"))
+    elif (item := find_stream_item_type(node)) is not None:
+        found.add_content(status or "200", NDJSON, found.schemas.build_type_schema(item, "output"))
     elif kind in STREAMS:
         found.add_content(status or "200", "application/octet-stream", _BINARY)
     elif isinstance(node, tree.UnionType) and not is_discriminated(node):
         for option in list_alternatives(node):
-            _add_type(found, option, status, described)
+            _add_type_responses(found, option, status, described)
     else:
-        found.add_content(status or "200", JSON, found.schemas.of_type(node, "output"))
+        found.add_content(status or "200", JSON, found.schemas.build_type_schema(node, "output"))
 
 
-def _add_tuple(found: _Answers, items: Sequence[tree.TypeNode], described: Described) -> None:
+def _add_tuple_responses(
+    found: _Answers, items: Sequence[tree.TypeNode], described: Described
+) -> None:
     if len(items) not in (2, 3):
         found.add_content(_ANY, None)
         return
-    for code in _literal_values(items[1]) or (_ANY,):
+    for code in _read_literal_values(items[1]) or (_ANY,):
         text = str(int(code)) if isinstance(code, int) else _ANY
-        _add_type(found, items[0], text, described)
+        _add_type_responses(found, items[0], text, described)
 
 
-def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
+def _describe_response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
     if issubclass(kind, EventStream):
         return EVENTS, {}  # OpenAPI 3.1 has no schema for one event; `x-event-stream` holds it
     if issubclass(kind, FileResponse):
@@ -274,9 +286,9 @@ def _merge_response(
         made["description"] = table["description"]
     if known is None and "model" not in table and "media_type" not in table:
         if status[0] in "45":
-            made["content"] = error_content(schemas, status)
+            made["content"] = build_error_content(schemas, status)
     elif "model" in table or "media_type" in table:
-        made["content"] = _said_content(table, schemas)
+        made["content"] = _build_declared_content(table, schemas)
     if _is_bodiless(status):
         made.pop("content", None)
     if table.get("headers"):
@@ -293,21 +305,21 @@ def _add_examples(response: dict[str, Any], said: Any, described: Described) -> 
         return
     table = cast("Mapping[str, Any]", said)
     model = table.get("model")
-    node = read(model) if model is not None else described.contract.output_type(None)
+    node = read(model) if model is not None else described.contract.find_output_type(None)
     node = read_return_type(described) if node is None else node
     if isinstance(node, tree.TupleType) and node.items:
         node = node.items[0]
     made: dict[str, Any] = {}
     if "example" in table:
-        made["example"] = by_alias(node, table["example"])
+        made["example"] = encode_example(node, table["example"])
     if "examples" in table:
-        made["examples"] = _named_examples(node, table["examples"])
+        made["examples"] = _encode_named_examples(node, table["examples"])
     for media in response.get("content", {}).values():
         media.pop("example", None)
         media |= made
 
 
-def _named_examples(node: tree.TypeNode, given: Any) -> Any:
+def _encode_named_examples(node: tree.TypeNode, given: Any) -> Any:
     if not isinstance(given, Mapping):
         return to_json_value(given)
     made: dict[str, Any] = {}
@@ -315,15 +327,15 @@ def _named_examples(node: tree.TypeNode, given: Any) -> Any:
         made[str(name)] = to_json_value(example)
         if isinstance(example, Mapping) and "value" in example:
             value = cast("Any", example)["value"]
-            made[str(name)] = to_json_value({**example, "value": by_alias(node, value)})
+            made[str(name)] = to_json_value({**example, "value": encode_example(node, value)})
     return made
 
 
-def _said_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
+def _build_declared_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
     model = table.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
     if schema is None and model is not None:
-        schema = schemas.of_type(read(model), "output")
+        schema = schemas.build_type_schema(read(model), "output")
     return {table.get("media_type") or media_type: {"schema": schema} if schema else {}}
 
 
@@ -332,4 +344,4 @@ def _build_header(said: Any, schemas: Schemas) -> dict[str, Any]:
         return {"description": said, "schema": {"type": "string"}}
     if isinstance(said, Mapping):
         return dict(to_json_value(said) or {"schema": {}})
-    return {"schema": schemas.of_type(read(said), "output")}
+    return {"schema": schemas.build_type_schema(read(said), "output")}

@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._injection.contract import Contract, Input
-from treefold_http._injection.secured import Security, join_security, security_of
+from treefold_http._injection.secured import Security, join_security, read_security
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import entries_for
-from treefold_http.openapi._credentials import Clash, name_schemes
-from treefold_http.openapi._paths import Place, operation_ids, place_of
+from treefold_http._project.middleware_chain import select_route_entries
+from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
+from treefold_http.openapi._paths import Place, assign_operation_ids, build_place
 from treefold_http.openapi._source import Reading, SourceReader
 from treefold_logging import get_logger
 from treefold_router import Route
@@ -56,7 +56,7 @@ class Described:
         """The handler."""
         return self.module.handler
 
-    def inputs_from(self, *places: str) -> list[Input]:
+    def select_inputs(self, *places: str) -> list[Input]:
         """Return the inputs from the given places."""
         return [found for found in self.contract.inputs if found.place in places]
 
@@ -68,10 +68,14 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
     warning, so that the rest of the document is still available.
     """
     places = [
-        (route, place_of(route), module.operation_id if isinstance(module, HandlerModule) else None)
+        (
+            route,
+            build_place(route),
+            module.operation_id if isinstance(module, HandlerModule) else None,
+        )
         for route, module in project.modules.items()
     ]
-    ids = operation_ids(places)
+    ids = assign_operation_ids(places)
     read = SourceReader()
     found: list[Described] = []
     broken = {broken.file for broken in project.report.broken}
@@ -81,10 +85,10 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             continue
         try:
             contract = project.plans[route].contract
-            entries = entries_for(route, [*project.middlewares, *module.middlewares])
+            entries = select_route_entries(route, [*project.middlewares, *module.middlewares])
             reading = read(module.handler)
             readings = [reading, *map(read, contract.dependency_functions)]
-            marked = [security for entry in entries for security in security_of(entry)]
+            marked = [security for entry in entries for security in read_security(entry)]
             described = Described(
                 route=route,
                 module=module,
@@ -101,10 +105,10 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             get_logger().warning(
                 "%s is not in the OpenAPI document: %s", route.file, error, exc_info=error
             )
-    return name_schemes(found, app.root)
+    return rename_clashing_schemes(found, app.root)
 
 
-def words_of(described: Described) -> dict[str, Any]:
+def build_operation_metadata(described: Described) -> dict[str, Any]:
     """Return summary, description, tags and deprecation, as both kinds of document hold them."""
     module = described.module
     first, _, rest = _read_docstring(module.handler).partition("\n")
@@ -115,7 +119,7 @@ def words_of(described: Described) -> dict[str, Any]:
         said["summary"] = summary
     if description:
         said["description"] = description
-    tags = tags_of(described)
+    tags = list_tags(described)
     if tags:
         said["tags"] = tags
     if module.deprecated:
@@ -123,7 +127,7 @@ def words_of(described: Described) -> dict[str, Any]:
     return said
 
 
-def tags_of(described: Described) -> list[str]:
+def list_tags(described: Described) -> list[str]:
     """Return the tags of the module, else its folder as the only tag."""
     if described.module.tags is not None:
         return list(dict.fromkeys(described.module.tags))

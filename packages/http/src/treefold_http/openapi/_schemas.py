@@ -20,19 +20,25 @@ from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.contract import Contract
 from treefold_http._types import tree
 from treefold_http._types.constraints import PYDANTIC
-from treefold_http._types.decode import is_checked_here
+from treefold_http._types.decode import is_checked_by_framework
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import name_of, tuple_items
+from treefold_http._types.read import build_type_name, read_named_tuple_items
 from treefold_http._types.scalars import SCALARS
 from treefold_http._wire.json import msgspec
-from treefold_http.openapi._components import Components, Schema, add_keywords, any_of, object_of
+from treefold_http.openapi._components import (
+    Components,
+    Schema,
+    add_keywords,
+    any_of,
+    build_object_schema,
+)
 from treefold_http.openapi._constraints import apply_constraints, to_json_value, with_default
 from treefold_http.openapi._definitions import (
-    classes_of,
+    collect_classes_by_name,
     is_discriminated,
     is_plain_enum,
     list_alternatives,
-    schema_generator,
+    make_schema_generator_class,
 )
 from treefold_http.openapi._examples import add_aliases
 from treefold_http.openapi._symmetry import is_symmetric
@@ -67,25 +73,25 @@ class Schemas:
         self.error_format = error_format
         self._symmetric: dict[Any, bool] = {}
 
-    def of_type(self, node: tree.TypeNode, mode: Mode) -> Schema:
+    def build_type_schema(self, node: tree.TypeNode, mode: Mode) -> Schema:
         """Return the schema of a type, or `{}` for a type that cannot be described."""
         try:
             return self._build_schema(node, mode)
         except Exception:  # the types are user code and may raise anything
             return {}
 
-    def of_body(self, node: tree.TypeNode) -> Schema:
+    def build_body_schema(self, node: tree.TypeNode) -> Schema:
         """Return the schema of a JSON body or message, as its validator accepts it."""
         try:
-            mode: Mode = "checked" if is_checked_here(node) else "input"
+            mode: Mode = "checked" if is_checked_by_framework(node) else "input"
         except Exception:  # no validator accepts such a type
             return {}
-        return self.of_type(node, mode)
+        return self.build_type_schema(node, mode)
 
-    def of_output(self, contract: Contract) -> Schema:
+    def build_output_schema(self, contract: Contract) -> Schema:
         """Return the schema of the declared type of successful responses."""
-        node = contract.output_type(None)
-        return {} if node is None else self.of_type(node, "output")
+        node = contract.find_output_type(None)
+        return {} if node is None else self.build_type_schema(node, "output")
 
     def _build_schema(self, node: tree.TypeNode, mode: Mode) -> Schema:
         return apply_constraints(self._build_unconstrained(node, mode), node.markers)
@@ -100,7 +106,7 @@ class Schemas:
                 return _build_choices(node.json_values)
             case tree.Choice(kind=kind):
                 return self._find_or_add_component(
-                    kind, kind, mode, lambda: _build_enum(node), name_of(kind)
+                    kind, kind, mode, lambda: _build_enum(node), build_type_name(kind)
                 )
             case tree.Named(bare_annotation=bare):
                 return self._find_or_add_component(
@@ -108,7 +114,7 @@ class Schemas:
                     bare,
                     mode,
                     lambda: self._build_schema(node.target_type, mode),
-                    name_of(bare),
+                    build_type_name(bare),
                 )
             case tree.UnionType():
                 return self._build_union(node, mode)
@@ -141,7 +147,7 @@ class Schemas:
 
     def _build_union(self, node: tree.UnionType, mode: Mode) -> Schema:
         if is_discriminated(node):
-            found = _foreign_schema(node, mode)
+            found = _generate_foreign_schema(node, mode)
             if found is not None:
                 return self._hoist_definitions(node, *found, mode=mode)
         return any_of(self._build_schema(option, mode) for option in list_alternatives(node))
@@ -155,17 +161,17 @@ class Schemas:
     def _build_class(self, node: tree.Foreign, mode: Mode) -> Schema:
         kind: Any = node.kind
         if issubclass(kind, tuple) and hasattr(node.kind, "_fields"):
-            return self._build_tuple(tuple_items(kind), mode)
+            return self._build_tuple(read_named_tuple_items(kind), mode)
         for bases, schema in _BASES:
             if issubclass(kind, bases):
                 return dict(schema)
         return self._build_foreign(node, mode)
 
     def _build_record(self, node: tree.Record, mode: Mode) -> Schema:
-        if mode == "input" and _asks_pydantic(node) and (found := self._build_foreign(node, mode)):
+        if mode == "input" and _needs_pydantic(node) and (found := self._build_foreign(node, mode)):
             return found
         key = node.record_key if node.arguments else node.kind
-        name = "_".join([node.kind.__name__, *map(name_of, node.arguments)])
+        name = "_".join([node.kind.__name__, *map(build_type_name, node.arguments)])
         return self._find_or_add_component(
             key, node.kind, mode, lambda: self._build_members(node, mode), name
         )
@@ -179,7 +185,7 @@ class Schemas:
         node = self._add_node((key, mode), name, home, mode)
         try:
             self.components.set_schema(node, make())
-        except Exception:  # as in `of_type`; the component stays, without a schema
+        except Exception:  # as in `build_type_schema`; the component stays, without a schema
             self.components.set_schema(node, {})
         return self.components.make_reference(node)
 
@@ -200,7 +206,7 @@ class Schemas:
             is_filled = mode == "output" and (has_default or member.factory is not None)
             if member.required or is_filled:
                 required.append(member.name)
-        made = object_of(properties, required)
+        made = build_object_schema(properties, required)
         if mode == "checked":
             made["additionalProperties"] = False
         return {**_read_description(node.kind), **made}
@@ -214,7 +220,7 @@ class Schemas:
             )
         if known is not None:
             return known
-        found = _foreign_schema(node, mode)
+        found = _generate_foreign_schema(node, mode)
         return {} if found is None else self._hoist_definitions(node, *found, mode=mode)
 
     def _is_symmetric(self, node: tree.TypeNode) -> bool:
@@ -231,15 +237,17 @@ class Schemas:
         annotation = node.bare_annotation
         nodes: dict[str, int] = {}
         made: dict[str, int] = {}
-        classes = classes_of(node) if inner else {}
+        classes = collect_classes_by_name(node) if inner else {}
         for name, definition in inner.items():
             known = classes.get(name)
             if isinstance(known, tree.Choice) and is_plain_enum(known.kind):
-                nodes[name] = self._enum_node(known, mode)
+                nodes[name] = self._find_or_add_enum_node(known, mode)
                 continue
             home = annotation if known is None else known.kind
             said = (
-                definition.get("title", name) if known is None else name_of(known.bare_annotation)
+                definition.get("title", name)
+                if known is None
+                else build_type_name(known.bare_annotation)
             )
             made[name] = nodes[name] = self._add_node((annotation, mode, name), said, home, mode)
         for name, added in made.items():
@@ -252,14 +260,14 @@ class Schemas:
             return linked
         target = schema.get("$ref")
         if target is not None:
-            self.components.add_alias((annotation, mode), nodes[_definition_name(target)])
+            self.components.add_alias((annotation, mode), nodes[_parse_definition_name(target)])
             return linked
         add_aliases(node, linked, taken=mode != "output")
-        added = self._add_node((annotation, mode), name_of(annotation), node.kind, mode)
+        added = self._add_node((annotation, mode), build_type_name(annotation), node.kind, mode)
         self.components.set_schema(added, linked)
         return self.components.make_reference(added)
 
-    def _enum_node(self, node: tree.Choice, mode: Mode) -> int:
+    def _find_or_add_enum_node(self, node: tree.Choice, mode: Mode) -> int:
         """Return the node of an enum, described in one way whatever package refers to it."""
         self._build_unconstrained(node, mode)
         return self.components.find_node((node.kind, mode))
@@ -271,33 +279,35 @@ class Schemas:
         if not isinstance(value, dict):
             return value
         # A default may be NaN, which JSON cannot represent.
-        table = {k: v for k, v in cast("Schema", value).items() if not _is_endless(v)}
+        table = {k: v for k, v in cast("Schema", value).items() if not _is_non_finite(v)}
         target = table.get("$ref")
-        if isinstance(target, str) and _definition_name(target) in nodes:
-            reference = self.components.make_reference(nodes[_definition_name(target)])
+        if isinstance(target, str) and _parse_definition_name(target) in nodes:
+            reference = self.components.make_reference(nodes[_parse_definition_name(target)])
             rest = {k: self._link_references(v, nodes) for k, v in table.items() if k != "$ref"}
             return add_keywords(reference, rest)
         linked = {key: self._link_references(item, nodes) for key, item in table.items()}
         if isinstance(table.get("discriminator"), dict):
-            self._point_mapping(linked["discriminator"], nodes)
+            self._relink_discriminator(linked["discriminator"], nodes)
         return linked
 
-    def _point_mapping(self, discriminator: Schema, nodes: Mapping[str, int]) -> None:
+    def _relink_discriminator(self, discriminator: Schema, nodes: Mapping[str, int]) -> None:
         mapping: Schema = discriminator.get("mapping", {})
         for value, target in mapping.items():
-            if isinstance(target, str) and _definition_name(target) in nodes:
-                self.components.register_reference(mapping, value, nodes[_definition_name(target)])
+            if isinstance(target, str) and _parse_definition_name(target) in nodes:
+                self.components.register_reference(
+                    mapping, value, nodes[_parse_definition_name(target)]
+                )
 
 
-def _is_endless(value: object) -> bool:
+def _is_non_finite(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _definition_name(target: str) -> str:
+def _parse_definition_name(target: str) -> str:
     return target.removeprefix("#/$defs/")
 
 
-def _foreign_schema(
+def _generate_foreign_schema(
     node: tree.TypeNode, mode: Mode
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
     """The schema of a type and its definitions, referenced as `#/$defs/...`, made by its package.
@@ -324,27 +334,27 @@ def _foreign_schema(
             mode="serialization" if mode == "output" else "validation",
             by_alias=True,
             ref_template=_TARGET % "model",
-            schema_generator=schema_generator(),
+            schema_generator=make_schema_generator_class(),
         )
         return schema, schema.pop("$defs", {})
     except (pydantic.PydanticUserError, AttributeError):
         return None
 
 
-def _asks_pydantic(node: tree.Record) -> bool:
+def _needs_pydantic(node: tree.Record) -> bool:
     """Return True if a dataclass or TypedDict has settings that only pydantic evaluates.
 
     These are a configuration, and a `Field(...)` as default or with a validation alias.
     """
     return node.reader == PYDANTIC or any(
-        _is_pydantics(member.type) for member in node.declared_members
+        _has_validation_alias(member.type) for member in node.declared_members
     )
 
 
-def _is_pydantics(node: tree.TypeNode) -> bool:
+def _has_validation_alias(node: tree.TypeNode) -> bool:
     renamed = any(getattr(marker, "validation_alias", None) for marker in node.markers)
     parts = () if isinstance(node, tree.Named) else node.inner_types
-    return renamed or any(map(_is_pydantics, parts))
+    return renamed or any(map(_has_validation_alias, parts))
 
 
 def _build_choices(values: Sequence[Any]) -> Schema:

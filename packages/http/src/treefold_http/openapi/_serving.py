@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._responses.response import Response
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
-from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, check_reads
+from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, require_read_method
 from treefold_http._wire.json import dumps
 from treefold_http.middleware._codings import choose_coding
 from treefold_http.openapi._asyncapi import write_asyncapi
@@ -61,7 +61,7 @@ class Documents:
         self._encoded: dict[_Key, tuple[bytes, str]] = {}
 
     @classmethod
-    def of(cls, app: Host) -> Documents:
+    def from_app(cls, app: Host) -> Documents:
         """Return the documents of the project that an application serves now."""
         project = app.project
         with _lock:
@@ -72,7 +72,7 @@ class Documents:
         """The versions that have their own document."""
         return self._project.table.versions
 
-    def document(self, kind: str, version: str | None = None) -> dict[str, Any]:
+    def build_document(self, kind: str, version: str | None = None) -> dict[str, Any]:
         """Return a document; the object is shared and must not be changed.
 
         Args:
@@ -101,7 +101,7 @@ class Documents:
             return kind == "openapi" and self._project.default_version is not None
         return version in self.versions
 
-    def clashes(self) -> list[Clash]:
+    def list_clashes(self) -> list[Clash]:
         """Return the pairs of different security schemes with one name."""
         with self._lock:
             self._describe_routes()
@@ -114,7 +114,7 @@ class Documents:
                 get_logger().warning("%s", clash)
         return self._routes
 
-    def encoded(
+    def encode_document(
         self, kind: str, version: str | None, root_path: str, coding: str | None
     ) -> tuple[bytes, str]:
         """Return a document as JSON bytes, and its entity tag.
@@ -126,11 +126,11 @@ class Documents:
         key = kind, version, root_path, coding
         with self._lock:
             if coding is not None and key not in self._encoded:
-                plain, tag = self.encoded(kind, version, root_path, None)
+                plain, tag = self.encode_document(kind, version, root_path, None)
                 # Without a time, so that the same document has the same bytes.
                 self._encoded[key] = gzip.compress(plain, 6, mtime=0), f'{tag[:-1]}-{coding}"'
             if key not in self._encoded:
-                document = self.document(kind, version)
+                document = self.build_document(kind, version)
                 if root_path and kind == "openapi":
                     document = {**document, "servers": [{"url": root_path}]}
                 body = _encode_document(document)
@@ -139,10 +139,10 @@ class Documents:
                 self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
             return self._encoded[key]
 
-    def known(
+    def find_encoded(
         self, kind: str, version: str | None, root_path: str, coding: str | None
     ) -> tuple[bytes, str] | None:
-        """Return the result of `encoded` if it is cached, else None."""
+        """Return the result of `encode_document` if it is cached, else None."""
         return self._encoded.get((kind, version, root_path, coding))
 
 
@@ -169,15 +169,15 @@ class DocumentFiles:
             NotFound: for a path that is not one of a document.
             MethodNotAllowed: for methods other than GET and HEAD.
         """
-        documents = Documents.of(self._app)
+        documents = Documents.from_app(self._app)
         version = self._find_version(path_segments, documents)
-        check_reads(request.method)
+        require_read_method(request.method)
         accepted = ",".join(request.headers.getlist("accept-encoding"))
         coding = choose_coding(accepted, _CODINGS)
         place = self.kind, version, request.scope.get("root_path", "").rstrip("/"), coding
-        found = documents.known(*place)
+        found = documents.find_encoded(*place)
         if found is None:
-            found = await self._app.in_thread(documents.encoded, *place)
+            found = await self._app.run_in_thread(documents.encode_document, *place)
         body, tag = found
         outcome = evaluate_preconditions(request.method, request.headers, etag=tag, modified=None)
         headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
@@ -213,10 +213,10 @@ def serve_documents(app: Host) -> None:
     for kind in _KINDS:
         app.mounts.add_built_in(f"/{kind}.json", DocumentFiles(app, kind, whole=True))
         app.mounts.add_built_in(f"/{kind}", DocumentFiles(app, kind, whole=False))
-        warn_of_own_route(app, f"/{kind}.json")
+        warn_of_hidden_docs(app, f"/{kind}.json")
 
 
-def warn_of_own_route(app: Host, path: str) -> None:
+def warn_of_hidden_docs(app: Host, path: str) -> None:
     """Log a warning if a route of the project hides a path of the docs."""
     project = app.project
     if project.default_version is None:

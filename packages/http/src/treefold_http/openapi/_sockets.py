@@ -25,7 +25,7 @@ _SCHEMAS: dict[str, Schema] = {
 }
 
 
-def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
+def build_message_schemas(found: Described, schemas: Schemas) -> dict[str, Any]:
     """Return `receive` and `send`: schemas of messages by media type, as seen from the server.
 
     Either is left out if the source of the handler does not show it.
@@ -33,16 +33,16 @@ def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
     calls = found.reading.calls
     received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}
     sent = {kind for kind in MEDIA_TYPES if f"send_{kind}" in calls}
-    model = found.contract.output_type(None)
+    model = found.contract.find_output_type(None)
     made: dict[str, Any] = {}
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
         if "json" in received:
             made["receive"][MEDIA_TYPES["json"]] = any_of(
-                schemas.of_body(read(model)) for model in found.reading.models
+                schemas.build_body_schema(read(model)) for model in found.reading.models
             )
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
     if model is not None:
-        made["send"][MEDIA_TYPES["json"]] = schemas.of_type(model, "output")
+        made["send"][MEDIA_TYPES["json"]] = schemas.build_type_schema(model, "output")
     return made

@@ -64,13 +64,13 @@ class SourceReader:
 
     def __call__(self, function: Callable[..., Any]) -> Reading:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
-        plain = _function_of(function)
+        plain = _unwrap_function(function)
         if plain is None:
             return _NOTHING
         known = self._readings.get(plain)
         if known is None:
             node = self._find_function(plain) if _is_worth_parsing(plain) else None
-            known = _NOTHING if node is None else _read(node, plain)
+            known = _NOTHING if node is None else _analyze_function(node, plain)
             self._readings[plain] = known
         return known
 
@@ -79,14 +79,14 @@ class SourceReader:
         if self._file != code.co_filename:
             self._file, self._tree = code.co_filename, _parse_source(function)
         kind = ast.Lambda if code.co_name == "<lambda>" else _NAMED
-        found = list(_functions_at(self._tree, code.co_firstlineno, kind))
+        found = list(_iter_functions_at_line(self._tree, code.co_firstlineno, kind))
         # Two lambdas on one line cannot be told apart; another name is of another text.
         if len(found) != 1 or getattr(found[0], "name", "<lambda>") != code.co_name:
             return None
         return found[0]
 
 
-def _function_of(function: Any) -> FunctionType | None:
+def _unwrap_function(function: Any) -> FunctionType | None:
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     function = inspect.unwrap(function)
@@ -98,7 +98,7 @@ def _function_of(function: Any) -> FunctionType | None:
 
 def _is_worth_parsing(function: FunctionType) -> bool:
     """Return False if no name in the code can matter: true of most handlers."""
-    for name in _names_in(function.__code__):
+    for name in _iter_code_names(function.__code__):
         value = function.__globals__.get(name)
         if name in _READERS or _is_a(value, (HTTPError, EventStream)):
             return True
@@ -107,11 +107,11 @@ def _is_worth_parsing(function: FunctionType) -> bool:
     return False
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
+def _iter_code_names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+            yield from _iter_code_names(constant)
 
 
 def _is_a(kind: Any, base: type | tuple[type, ...]) -> bool:
@@ -124,7 +124,7 @@ def _parse_source(function: FunctionType) -> ast.Module:
     loader = names.get("__loader__")
     if not isinstance(loader, SourceLoader) or loader.path != file:
         text = "".join(linecache.getlines(file, names))
-    elif (text := loader.executed_text()) is None:
+    elif (text := loader.read_executed_source()) is None:
         get_logger().warning(
             "%s changed after it was imported; the documents lack what its functions raise and"
             " read until it is imported again",
@@ -136,7 +136,7 @@ def _parse_source(function: FunctionType) -> ast.Module:
         return ast.Module([], [])
 
 
-def _functions_at(
+def _iter_functions_at_line(
     tree: ast.AST, line: int, kind: type[_Function] | tuple[type[_Function], ...]
 ) -> Iterator[_Function]:
     """The functions that begin on a line, that of their first decorator included."""
@@ -146,13 +146,13 @@ def _functions_at(
         if first <= line <= getattr(node, "end_lineno", line):
             if first == line and isinstance(node, kind):
                 yield node
-            yield from _functions_at(node, line, kind)
+            yield from _iter_functions_at_line(node, line, kind)
 
 
-def _read(node: _Function, function: FunctionType) -> Reading:
+def _analyze_function(node: _Function, function: FunctionType) -> Reading:
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    parts = _own_parts(node)
+    parts = _list_body_nodes(node)
     calls = {id(part.func): part for part in parts if isinstance(part, ast.Call)}
     used = [
         part
@@ -167,11 +167,15 @@ def _read(node: _Function, function: FunctionType) -> Reading:
         frozenset(status for error in raised for status in _read_statuses(error, function)),
         frozenset(part.attr for part in used),
         any(_is_event_stream(part, function) for part in parts),
-        tuple(_read_model(calls.get(id(part)), function) for part in used if part.attr in _TYPED),
+        tuple(
+            _read_model_argument(calls.get(id(part)), function)
+            for part in used
+            if part.attr in _TYPED
+        ),
     )
 
 
-def _own_parts(function: _Function) -> list[ast.AST]:
+def _list_body_nodes(function: _Function) -> list[ast.AST]:
     """The nodes of a function's body in the order of the source, without nested functions."""
     body = function.body if isinstance(function.body, list) else [function.body]
     found: list[ast.AST] = []
@@ -205,7 +209,7 @@ def _is_event_stream(part: ast.AST, function: FunctionType) -> bool:
     return isinstance(part, ast.Name) and _is_a(_resolve_value(part, function), EventStream)
 
 
-def _read_model(call: ast.Call | None, function: FunctionType) -> Any:
+def _read_model_argument(call: ast.Call | None, function: FunctionType) -> Any:
     """The model that a call is given; EMPTY if there is none, or one that is computed."""
     if call is None or len(call.args) + len(call.keywords) != 1:
         return EMPTY

@@ -42,7 +42,7 @@ class Answer:
     def _accept_start(self, message: Message) -> None:
         self.started = True
         self._bodiless = self._bodiless or message["status"] in BODILESS
-        self._left = _content_length(message.get("headers", []))
+        self._left = _read_content_length(message.get("headers", []))
 
     def _accept_body(self, data: bytes, *, more: bool) -> bytes:
         self.complete = not more
@@ -56,6 +56,6 @@ class Answer:
         return data
 
 
-def _content_length(headers: RawHeaders) -> int | None:
+def _read_content_length(headers: RawHeaders) -> int | None:
     said = [value for name, value in headers if name.lower() == b"content-length"]
     return int(said[0]) if said else None

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 
-from treefold_http.testing._options import Cookies, Headers, client_options
+from treefold_http.testing._options import Cookies, Headers, build_client_options
 from treefold_http.testing._server import Replacements, Served, Server
 from treefold_http.testing._sessions import AsyncWebSocketSession
 from treefold_http.testing._transport import AsyncTransport
-from treefold_http.testing._written import build_exactly
+from treefold_http.testing._written import build_verbatim_request
 
 
 class AsyncTestClient(httpx.AsyncClient):
@@ -49,13 +49,13 @@ class AsyncTestClient(httpx.AsyncClient):
         self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
         self.app: Any = self._server.app
         transport = AsyncTransport(self._server)
-        super().__init__(transport=transport, base_url=base_url, **client_options(cookies))
+        super().__init__(transport=transport, base_url=base_url, **build_client_options(cookies))
         self.headers.update(headers)
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
         """Build a request; as in httpx, but method and address go out as they are written."""
         build = super().build_request
-        return build_exactly(build, method, url, base=self.base_url, options=options)
+        return build_verbatim_request(build, method, url, base=self.base_url, options=options)
 
     def websocket_connect(
         self,

@@ -8,11 +8,11 @@ from typing import Any, ParamSpec
 
 import httpx
 
-from treefold_http.testing._options import Cookies, Headers, client_options
+from treefold_http.testing._options import Cookies, Headers, build_client_options
 from treefold_http.testing._server import Replacements, Served, Server
 from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession
 from treefold_http.testing._transport import Transport
-from treefold_http.testing._written import build_exactly
+from treefold_http.testing._written import build_verbatim_request
 
 P = ParamSpec("P")
 
@@ -52,14 +52,14 @@ class TestClient(httpx.Client):
         self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
         self.app: Any = self._server.app
         self._hand_over = Transport(self._server)
-        options = client_options(cookies)
+        options = build_client_options(cookies)
         super().__init__(transport=self._hand_over, base_url=base_url, **options)
         self.headers.update(headers)
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
         """Build a request; as in httpx, but method and address go out as they are written."""
         build = super().build_request
-        return build_exactly(build, method, url, base=self.base_url, options=options)
+        return build_verbatim_request(build, method, url, base=self.base_url, options=options)
 
     def websocket_connect(
         self,

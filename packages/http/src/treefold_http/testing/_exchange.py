@@ -16,7 +16,7 @@ import httpx
 from treefold_http._wire.asgi import Message, RawHeaders
 from treefold_http.testing._answer import Answer
 from treefold_http.testing._call import Call
-from treefold_http.testing._scopes import http_scope
+from treefold_http.testing._scopes import build_http_scope
 from treefold_http.testing._server import Server
 from treefold_http.testing._upload import Upload
 
@@ -37,7 +37,7 @@ class Exchange:
         self._upload = Upload(request, server.threads)
         self._answer = Answer(request.method)
         self._over = asyncio.Event()
-        self._call = Call(http_scope(request), self._over.set)
+        self._call = Call(build_http_scope(request), self._over.set)
         self._receiving = asyncio.Lock()
         self._pull: asyncio.Task[Message | None] | None = None
         self._rest: list[bytes] = []
@@ -51,7 +51,7 @@ class Exchange:
             httpx.ReadTimeout: when there is no response in time.
         """
         self._server.start_call(self._call, self._receive, self._send)
-        start = await self._next_message()
+        start = await self._read_app_message()
         if start is None or self._upload.error is not None:
             await self._call.wait_for_return()
             if (problem := self._find_problem()) is not None:
@@ -74,7 +74,7 @@ class Exchange:
         chunks, self._rest = self._rest, []
         pipe = self._call.pipe
         while not chunks and not pipe.is_fully_read:
-            message = await self._next_message()
+            message = await self._read_app_message()
             while message is not None:
                 if message["body"]:
                     chunks.append(message["body"])
@@ -93,9 +93,9 @@ class Exchange:
         if await self._call.wait_for_return():
             self._raise_error_once()
 
-    async def _next_message(self) -> Message | None:
+    async def _read_app_message(self) -> Message | None:
         try:
-            async with self._in_time():
+            async with self._enforce_read_timeout():
                 return await self._call.pipe.get()
         except BaseException:
             self._call.disconnect_client()
@@ -124,7 +124,7 @@ class Exchange:
         return None
 
     @asynccontextmanager
-    async def _in_time(self) -> AsyncGenerator[None]:
+    async def _enforce_read_timeout(self) -> AsyncGenerator[None]:
         limit: float | None = self._request.extensions.get("timeout", {}).get("read")
         try:
             async with asyncio.timeout(limit):
@@ -150,7 +150,7 @@ class Exchange:
         If the application stops waiting, the pending chunk is returned by the next call.
         """
         if self._pull is None:
-            self._pull = asyncio.create_task(self._upload.next_message())
+            self._pull = asyncio.create_task(self._upload.read_next_message())
         over = asyncio.ensure_future(self._over.wait())
         try:
             await asyncio.wait({self._pull, over}, return_when=asyncio.FIRST_COMPLETED)

@@ -30,7 +30,7 @@ class _Jar(CookieJar):
         super().set_cookie(cookie)
 
 
-def client_options(cookies: Cookies | None) -> dict[str, Any]:
+def build_client_options(cookies: Cookies | None) -> dict[str, Any]:
     """Return what both clients pass to httpx; initial cookies are sent to every host and path."""
     jar = _Jar()
     if cookies is not None:

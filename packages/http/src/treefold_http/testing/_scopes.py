@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import httpx
 
 from treefold_http._wire.asgi import Scope
-from treefold_http.testing._written import target_of
+from treefold_http.testing._written import split_request_target
 
 CLIENT = ("testclient", 50000)
 
@@ -22,12 +22,12 @@ _SOCKET_SCHEMES = {"http": "ws", "https": "wss"}
 _VERSIONS = {"http": "2.4", "websocket": "2.4"}
 
 
-def http_scope(request: httpx.Request) -> Scope:
+def build_http_scope(request: httpx.Request) -> Scope:
     """Return the ASGI scope of a request (HTTP 2.4)."""
     return _build_scope("http", request, request.url.scheme) | {"method": request.method}
 
 
-def websocket_scope(request: httpx.Request, subprotocols: Sequence[str]) -> Scope:
+def build_websocket_scope(request: httpx.Request, subprotocols: Sequence[str]) -> Scope:
     """Return the ASGI scope of a WebSocket whose handshake is `request` (websocket 2.4)."""
     scheme = request.url.scheme
     return _build_scope("websocket", request, _SOCKET_SCHEMES.get(scheme, scheme)) | {
@@ -37,7 +37,7 @@ def websocket_scope(request: httpx.Request, subprotocols: Sequence[str]) -> Scop
 
 
 def _build_scope(kind: str, request: httpx.Request, scheme: str) -> dict[str, Any]:
-    path, query = target_of(request)
+    path, query = split_request_target(request)
     return {
         "type": kind,
         "asgi": {"version": "3.0", "spec_version": _VERSIONS[kind]},

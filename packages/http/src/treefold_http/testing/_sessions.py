@@ -18,7 +18,7 @@ from treefold_http._websockets.websocket import NORMAL, WebSocketDisconnect
 from treefold_http._wire.asgi import Message
 from treefold_http.testing._call import Call
 from treefold_http.testing._options import Headers
-from treefold_http.testing._scopes import websocket_scope
+from treefold_http.testing._scopes import build_websocket_scope
 from treefold_http.testing._server import Server
 from treefold_http.testing._transport import Transport
 
@@ -90,7 +90,7 @@ class AsyncWebSocketSession:
         self._cookies = client.cookies
         self._timeout = timeout
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
-        scope = websocket_scope(self._request, subprotocols)
+        scope = build_websocket_scope(self._request, subprotocols)
         self._call = Call(scope, lambda: self._queue_disconnect(_ABNORMAL))
         self._settled = False
 
@@ -106,14 +106,14 @@ class AsyncWebSocketSession:
         self._to_app.put_nowait({"type": "websocket.connect"})
         self._server.start_call(self._call, self._receive, self._send)
         try:
-            message = await self._next_message(self._timeout)
+            message = await self._read_app_message(self._timeout)
             if message["type"] != "websocket.accept":
                 await self._raise_refused(message)
         except BaseException:
             self._call.disconnect_client()
             raise
         self.accepted_subprotocol = message.get("subprotocol")
-        self._take_headers(101, message)
+        self._store_headers(101, message)
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -157,7 +157,7 @@ class AsyncWebSocketSession:
         """
         if self.close_code is not None:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
-        message = await self._next_message(timeout)
+        message = await self._read_app_message(timeout)
         if message["type"] == "websocket.close":
             await self._raise_disconnect(message.get("code") or NORMAL, message.get("reason") or "")
         text: str | None = message.get("text")
@@ -230,7 +230,7 @@ class AsyncWebSocketSession:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
         self._to_app.put_nowait(message)
 
-    async def _next_message(self, timeout: float | None) -> Message:
+    async def _read_app_message(self, timeout: float | None) -> Message:
         try:
             async with asyncio.timeout(timeout):
                 message = await self._call.pipe.get()
@@ -254,15 +254,15 @@ class AsyncWebSocketSession:
         if message["type"] == "websocket.http.response.start":
             status, more = message["status"], True
             while more:
-                part = await self._next_message(self._timeout)
+                part = await self._read_app_message(self._timeout)
                 body += part.get("body", b"")
                 more = part.get("more_body", False)
         await self._call.wait_for_return()
         self._raise_error_once()
-        response = self._take_headers(status, message, body)
+        response = self._store_headers(status, message, body)
         raise WebSocketRefused(status, response)
 
-    def _take_headers(self, status: int, message: Message, body: bytes = b"") -> httpx.Response:
+    def _store_headers(self, status: int, message: Message, body: bytes = b"") -> httpx.Response:
         self.headers = httpx.Headers(message.get("headers", []))
         response = httpx.Response(status, headers=self.headers, content=body, request=self._request)
         self._cookies.extract_cookies(response)

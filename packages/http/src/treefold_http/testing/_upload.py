@@ -31,7 +31,7 @@ class Upload:
         self._chunks = _iter_chunks(request, threads)
         self._left = _read_content_length(request)
 
-    async def next_message(self) -> Message | None:
+    async def read_next_message(self) -> Message | None:
         """Return the next message, or None if the client cannot send the body it has announced."""
         try:
             chunk = await anext(self._chunks, None)

@@ -29,7 +29,7 @@ class _Written:
     target: bytes
 
 
-def build_exactly(
+def build_verbatim_request(
     build: Callable[..., httpx.Request],
     method: str,
     url: httpx.URL | str,
@@ -56,7 +56,7 @@ def build_exactly(
     return request
 
 
-def target_of(request: httpx.Request) -> tuple[bytes, bytes]:
+def split_request_target(request: httpx.Request) -> tuple[bytes, bytes]:
     """Return path and query of a request as they are sent."""
     written: _Written | None = request.extensions.get(_EXTENSION)
     target = request.url.raw_path

@@ -87,7 +87,7 @@ _MOST_DIGITS = 18
 _LENGTH = re.compile(r"length ?\( ?(.+?) ?\) ?<= ?(\d+)")
 
 
-def kind_of(
+def find_field_kind(
     column: ColumnDef, checks: Iterable[CheckDef], table: str, database: Database
 ) -> Kind | None:
     """Return the field of a column; None where no field reads and writes its values."""
@@ -150,13 +150,13 @@ def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
     name = column.type.upper()
     if name == "INTEGER":
         for kind in _INTEGERS:
-            if _checks_of(kind(), column) <= checks:
+            if _render_field_checks(kind(), column) <= checks:
                 return Kind(kind)
         return Kind(fields.BigIntegerField)
-    if name == "TEXT" and _checks_of(fields.JSONField(), column) <= checks:
+    if name == "TEXT" and _render_field_checks(fields.JSONField(), column) <= checks:
         return Kind(fields.JSONField)
     sized = _SIZED.fullmatch(name.lower())
-    length = _length_from_checks(column, checks)
+    length = _find_max_length(column, checks)
     found = next((kind for words, kind in _AFFINITIES if words.search(name)), None)
     if found is None:
         return None
@@ -164,22 +164,22 @@ def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
         size = length or int(sized[2] if sized else 0)
         return Kind(fields.CharField, (), {"max_length": size}) if size else found
     if sized is not None and re.match("numeric|decimal", sized[1]):
-        return _stored_decimal(int(sized[2]), int(sized[3] or 0))
+        return _build_real_decimal_kind(int(sized[2]), int(sized[3] or 0))
     return found
 
 
-def _stored_decimal(digits: int, places: int) -> Kind:
+def _build_real_decimal_kind(digits: int, places: int) -> Kind:
     digits = min(digits, _MOST_DIGITS)
     places = max(0, min(places, digits))
     options = {"max_digits": digits, "decimal_places": places, "storage": "real"}
     return Kind(fields.DecimalField, (), options)
 
 
-def _checks_of(made: AnyField, column: ColumnDef) -> set[str]:
+def _render_field_checks(made: AnyField, column: ColumnDef) -> set[str]:
     return {canonicalize_sql(text.format(quote(column.name))) for text in made.checks("sqlite")}
 
 
-def _length_from_checks(column: ColumnDef, checks: set[str]) -> int:
+def _find_max_length(column: ColumnDef, checks: set[str]) -> int:
     for check in checks:
         found = _LENGTH.fullmatch(check)
         if found is not None and found[1] == column.name.lower():

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from treefold_migrations._baseline.columns import Kind, accepts_options, kind_of
+from treefold_migrations._baseline.columns import Kind, accepts_options, find_field_kind
 from treefold_migrations._baseline.drafts import Draft, FieldDraft, TableDraft
 from treefold_migrations._baseline.names import (
-    class_name,
-    field_name,
+    derive_class_name,
+    derive_field_name,
     is_quotable,
     sanitize_for_comment,
 )
-from treefold_migrations._baseline.parts import Marks, marks_of, parts_of
+from treefold_migrations._baseline.parts import (
+    Marks,
+    add_constraints_and_indexes,
+    find_unique_and_indexed,
+)
 from treefold_migrations._baseline.reading import Database, View
 from treefold_migrations._baseline.sql_parts import (
     build_now_expression,
-    is_now,
+    build_schema_sql,
+    is_now_expression,
     parse_constant,
-    schema_sql,
 )
 from treefold_migrations._inspect.compare import OWN_TABLES
 from treefold_migrations._inspect.found import Found, InspectError
@@ -55,7 +59,7 @@ def draft_tables(database: Database) -> list[TableDraft]:
 
 
 def _create_draft(name: str, found: Found | None, taken: set[str], alias: str) -> TableDraft:
-    model = class_name(name, taken)
+    model = derive_class_name(name, taken)
     taken.add(model)
     return TableDraft(name, model, found, database=alias)
 
@@ -85,17 +89,22 @@ class _Table:
         for column in table.columns:
             note, kind = self._explain_unsupported(column), None
             if not note:
-                kind = kind_of(column, table.checks, table.name, self._database)
+                kind = find_field_kind(column, table.checks, table.name, self._database)
             if kind is None:
                 what = note or "no field reads and writes its values"
                 shown = " ".join(map(sanitize_for_comment, (column.name, column.type))).rstrip()
                 draft.notes.append(f"the column {shown} ({sanitize_for_comment(what)})")
                 continue
             held[column.name] = kind
-        if not self._has_key(held):
-            fill_without_key(draft, [(c, held[c.name]) for c in table.columns if c.name in held])
+        if not self._can_map_primary_key(held):
+            fill_unmanaged_draft(
+                draft, [(c, held[c.name]) for c in table.columns if c.name in held]
+            )
             return
-        marks, keys = marks_of(self._found, folds=self._folds), self._find_foreign_keys()
+        marks, keys = (
+            find_unique_and_indexed(self._found, folds=self._folds),
+            self._find_foreign_keys(),
+        )
         for column in table.columns:
             if column.name in held:
                 made = self._draft_field(column, held[column.name], keys.get(column.name), marks)
@@ -106,9 +115,9 @@ class _Table:
                 next(n for n in held if self._is_same_name(n, key)) for key in table.primary_key
             ]
             draft.primary_key = tuple(draft.fields[name].name for name in places)
-        parts_of(draft, self._found, folds=self._folds)
+        add_constraints_and_indexes(draft, self._found, folds=self._folds)
 
-    def _has_key(self, held: Mapping[str, Kind]) -> bool:
+    def _can_map_primary_key(self, held: Mapping[str, Kind]) -> bool:
         key = self._found.table.primary_key
         kinds = [
             kind for name, kind in held.items() if any(self._is_same_name(name, k) for k in key)
@@ -128,13 +137,17 @@ class _Table:
             columns = [
                 c.name for c in self._found.table.columns if self._is_same_name(c.name, key.column)
             ]
-            if columns and columns[0] not in found and self._is_plain(columns[0], key):
+            if (
+                columns
+                and columns[0] not in found
+                and self._can_be_foreign_key_field(columns[0], key)
+            ):
                 found[columns[0]] = key
         return found
 
-    def _is_plain(self, column: str, key: ForeignKeyDef) -> bool:
+    def _can_be_foreign_key_field(self, column: str, key: ForeignKeyDef) -> bool:
         target = self._tables.get(key.target)
-        if target is None or not _has_key(target.table):
+        if target is None or not _has_single_column_key(target.table):
             return False
         own = next(c for c in self._found.table.columns if c.name == column)
         theirs = next(
@@ -156,7 +169,7 @@ class _Table:
     def _find_type_family(self, column: ColumnDef, found: Found) -> str:
         if not is_quotable(column.name):
             return ""
-        kind = kind_of(column, found.table.checks, found.table.name, self._database)
+        kind = find_field_kind(column, found.table.checks, found.table.name, self._database)
         if kind is None:
             return ""
         internal = kind.make_field().internal
@@ -182,10 +195,10 @@ class _Table:
         in_key = [n for n in table.primary_key if self._is_same_name(n, column.name)]
         alone = bool(in_key) and len(table.primary_key) == 1
         options: dict[str, Any] = {}
-        name, plain = field_name(column.name, self._taken), kind
+        name, plain = derive_field_name(column.name, self._taken), kind
         if key is not None:
             kind = self._build_reference_kind(key, column, marks, alone=alone)
-            name = self._reference_name(column.name)
+            name = self._derive_reference_name(column.name)
         elif alone and (column.identity or self._is_rowid(column)):
             small = column.type == "integer"
             kind = plain = Kind(fields.AutoField if small else fields.BigAutoField)
@@ -232,12 +245,12 @@ class _Table:
             kind = kind.with_options(constraint_name=key.name)
         return kind
 
-    def _reference_name(self, column: str) -> str:
-        plain = field_name(column, ())
+    def _derive_reference_name(self, column: str) -> str:
+        plain = derive_field_name(column, ())
         short = plain.removesuffix("_id") or plain
-        name = field_name(short, self._taken)
+        name = derive_field_name(short, self._taken)
         while f"{name}_id" in self._taken:
-            name = field_name(f"{name}_key", self._taken)
+            name = derive_field_name(f"{name}_key", self._taken)
         return name
 
     def _propose_defaults(self, draft: FieldDraft) -> None:
@@ -250,9 +263,9 @@ class _Table:
         value = None if is_key else parse_constant(text, draft.plain.make_field())
         if value is not None:
             proposals.append({"db_default": value})
-        if is_now(text) and not is_reference:
+        if is_now_expression(text) and not is_reference:
             proposals.append({"db_default": build_now_expression()})
-        sql = schema_sql(text, {}, folds=self._folds)
+        sql = build_schema_sql(text, {}, folds=self._folds)
         if sql is not None and not is_key:
             proposals.append({"db_default": sql})
         if value is not None and not isinstance(value, (dict, list)):
@@ -264,23 +277,23 @@ class _Table:
         draft.default.proposals = kept or [{}]
 
 
-def _has_key(table: TableDef) -> bool:
+def _has_single_column_key(table: TableDef) -> bool:
     return len(table.primary_key) == 1
 
 
-def fill_without_key(draft: TableDraft, columns: Sequence[tuple[ColumnDef, Kind]]) -> None:
+def fill_unmanaged_draft(draft: TableDraft, columns: Sequence[tuple[ColumnDef, Kind]]) -> None:
     """Make a model of rows without a key: it reads them, and migrations leave the table alone."""
     draft.managed = False
     names: set[str] = set()
     for column, kind in columns:
-        name = field_name(column.name, names)
+        name = derive_field_name(column.name, names)
         names.add(name)
         options: dict[str, Any] = {"null": True} if column.null else {}
         if name != column.name:
             options["db_column"] = column.name
         default = Draft("default", column.name, [{}])
         draft.fields[column.name] = FieldDraft(name, column, kind, kind, options, default)
-    chosen = _stand_in(draft.fields.values())
+    chosen = _choose_substitute_key(draft.fields.values())
     if chosen is None:
         return
     chosen.options.pop("null", None)
@@ -288,7 +301,7 @@ def fill_without_key(draft: TableDraft, columns: Sequence[tuple[ColumnDef, Kind]
     draft.stand_in = chosen.name
 
 
-def _stand_in(drafts: Iterable[FieldDraft]) -> FieldDraft | None:
+def _choose_substitute_key(drafts: Iterable[FieldDraft]) -> FieldDraft | None:
     able = [d for d in drafts if accepts_options(d.kind, primary_key=True)]
     return next((d for d in able if d.name == "id"), able[0] if able else None)
 
@@ -298,10 +311,12 @@ def _draft_view(view: View, database: Database, taken: set[str]) -> TableDraft:
     draft.kind = view.kind
     held: list[tuple[ColumnDef, Kind]] = []
     for column in view.columns:
-        kind = kind_of(column, (), view.name, database) if is_quotable(column.name) else None
+        kind = (
+            find_field_kind(column, (), view.name, database) if is_quotable(column.name) else None
+        )
         if kind is None:
             draft.notes.append(f"the column {sanitize_for_comment(f'{column.name} {column.type}')}")
         else:
             held.append((column, kind))
-    fill_without_key(draft, held)
+    fill_unmanaged_draft(draft, held)
     return draft

@@ -104,6 +104,6 @@ class TableDraft:
             ),
         )
 
-    def all_parts(self) -> Sequence[Draft]:
+    def collect_drafts(self) -> Sequence[Draft]:
         """Return everything that has proposals."""
         return [*self.parts, *(draft.default for draft in self.fields.values())]

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, FieldDraft, TableDraft
-from treefold_migrations._baseline.names import field_name, sanitize_for_comment
+from treefold_migrations._baseline.names import derive_field_name, sanitize_for_comment
 from treefold_migrations._baseline.reading import Database
-from treefold_migrations._detect.models import in_order
-from treefold_migrations._files.layout import WIDTH, laid_out
-from treefold_migrations._files.writing import import_lines
+from treefold_migrations._detect.models import sort_by_references
+from treefold_migrations._files.layout import WIDTH, format_expression
+from treefold_migrations._files.writing import render_imports
 from treefold_migrations._inspect.compare import MISSING
-from treefold_migrations._state.renaming import pointing_to
+from treefold_migrations._state.renaming import retarget_foreign_key
 from treefold_orm import fields as orm_fields
 from treefold_orm.schema import DEFAULT, Imports, is_foreign_key, quoted, source_of
 
@@ -24,7 +24,7 @@ _TYPES = {"integer": "int", "bigint": "int", "text": "str"}
 _HEAD = '"""The tables of a database that was there before, as `migrations baseline` found them."""'
 
 
-def models_source(drafts: Sequence[TableDraft], database: Database) -> str:
+def render_models_source(drafts: Sequence[TableDraft], database: Database) -> str:
     """Return the source of the module of models."""
     return _Models(drafts, database).render_module()
 
@@ -63,14 +63,14 @@ class _Models:
         self._plan_relations()
 
     def render_module(self) -> str:
-        order = in_order(draft.to_table_state() for draft in self._drafts.values())
+        order = sort_by_references(draft.to_table_state() for draft in self._drafts.values())
         classes: list[str] = []
         for name in order:
             classes.append(self._render_class(self._drafts[name]))
             self._written.add(self._drafts[name].model)
-        left = left_alone(self._database)
+        left = list_unmodeled_objects(self._database)
         notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in left]
-        head = [_HEAD, "", "from __future__ import annotations", "", import_lines(self._imports)]
+        head = [_HEAD, "", "from __future__ import annotations", "", render_imports(self._imports)]
         if notes:
             head += ["", *notes]
         return "\n".join(head) + "\n\n\n" + "\n\n\n".join(classes) + "\n"
@@ -96,7 +96,7 @@ class _Models:
         """The first name that a table's model has no attribute of, `+` where there is none."""
         taken = self._attributes[table]
         for name in names:
-            if name not in taken and field_name(name, ()) == name:
+            if name not in taken and derive_field_name(name, ()) == name:
                 taken.add(name)
                 return name
         return "+"
@@ -140,7 +140,10 @@ class _Models:
         if not draft.managed:
             what = f"{what}, a {draft.kind} that migrations leave alone"
         lines = [f"class {draft.model}(Model):", f'    """{what}."""', ""]
-        notes = [f"Left to the database: {item}" for item in (*draft.notes, *differences_of(draft))]
+        notes = [
+            f"Left to the database: {item}"
+            for item in (*draft.notes, *describe_omitted_parts(draft))
+        ]
         if draft.stand_in:
             notes += [
                 f"No primary key is known: {draft.stand_in} stands for it, so choose the field",
@@ -165,7 +168,7 @@ class _Models:
         lines: list[str] = []
         if is_foreign_key(built):
             target = self._drafts[str(built.to)]
-            built = pointing_to(built, target.model)
+            built = retarget_foreign_key(built, target.model)
             text = self._render_part(built)
             if target.model in self._written:
                 text = text.replace(f"({quoted(target.model)}", f"({target.model}", 1)
@@ -177,7 +180,7 @@ class _Models:
                 lines = [f"    {made.name}_id: {known}{null}"]
         else:
             text = self._render_part(built)
-        written = laid_out(text, indent=4, before=len(made.name) + 3)
+        written = format_expression(text, indent=4, before=len(made.name) + 3)
         comment = f"  # {sanitize_for_comment(kind)} in the database" if kind else ""
         if comment and ("\n" in written or len(made.name) + len(written + comment) > WIDTH - 7):
             return [f"    {comment.strip()}", f"    {made.name} = {written}", *lines]
@@ -195,7 +198,7 @@ class _Models:
             f"fields.ManyToManyField({target}, related_name={quoted(related)}, "
             f"through={quoted(way.through)})"
         )
-        return f"    {way.name} = {laid_out(text, indent=4, before=len(way.name) + 3)}"
+        return f"    {way.name} = {format_expression(text, indent=4, before=len(way.name) + 3)}"
 
     def _render_meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
@@ -212,15 +215,17 @@ class _Models:
             if chosen:
                 name = "constraints" if option == "constraint" else "indexes"
                 text = f"({', '.join(map(self._render_part, chosen))},)"
-                lines.append(f"        {name} = {laid_out(text, indent=8, before=len(name) + 3)}")
+                lines.append(
+                    f"        {name} = {format_expression(text, indent=8, before=len(name) + 3)}"
+                )
         return lines
 
 
-def differences_of(draft: TableDraft) -> list[str]:
+def describe_omitted_parts(draft: TableDraft) -> list[str]:
     """Return the parts of the database that the model leaves out, in words for its reader."""
     said = {part.name for part in draft.parts if part.chosen_proposal is not LEFT_OUT}
     return [
-        sanitize_for_comment(_in_words(kind, name, found))
+        sanitize_for_comment(_describe_found_part(kind, name, found))
         for kind, name, found in draft.as_found
         if kind not in {"type", "identity", "nullability"}
         and (kind != "column" or name in draft.fields)
@@ -231,16 +236,16 @@ def differences_of(draft: TableDraft) -> list[str]:
 
 
 def _derive_field_name(model: str) -> str:
-    return field_name(model, ())
+    return derive_field_name(model, ())
 
 
-def _in_words(kind: str, name: str, found: str) -> str:
+def _describe_found_part(kind: str, name: str, found: str) -> str:
     if kind == "table":
         return f"the table is {found}"
     return f"{kind} {name}: {found}" if name else f"{kind}: {found}"
 
 
-def left_alone(database: Database) -> list[str]:
+def list_unmodeled_objects(database: Database) -> list[str]:
     """Return the tables and views without a model; other schemas do not count."""
     views = {view.name for view in database.views if view.columns}
     others = database.catalog.others

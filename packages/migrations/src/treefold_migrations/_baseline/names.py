@@ -29,16 +29,16 @@ def is_quotable(name: str) -> bool:
     return True
 
 
-def words_of(name: str) -> list[str]:
+def split_words(name: str) -> list[str]:
     """Return the words of a name, without characters that no identifier can hold."""
     plain = unicodedata.normalize("NFKC", name)
     spaced = "".join(c if c != "_" and f"a{c}".isidentifier() else " " for c in plain)
     return [word for part in spaced.split() for word in _EDGE.split(part) if word]
 
 
-def class_name(table: str, taken: Container[str]) -> str:
+def derive_class_name(table: str, taken: Container[str]) -> str:
     """Return the name of a model."""
-    words = (w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in words_of(table))
+    words = (w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in split_words(table))
     name = unicodedata.normalize("NFKC", "".join(words))
     if not name.isidentifier():
         name = f"Table{name}"
@@ -47,9 +47,9 @@ def class_name(table: str, taken: Container[str]) -> str:
     return _make_unique(name, taken, "")
 
 
-def field_name(column: str, taken: Container[str]) -> str:
+def derive_field_name(column: str, taken: Container[str]) -> str:
     """Return the name of a field."""
-    name = unicodedata.normalize("NFKC", "_".join(words_of(column)).lower())
+    name = unicodedata.normalize("NFKC", "_".join(split_words(column)).lower())
     if not name.isidentifier():
         name = f"field_{name}".rstrip("_")
     if keyword.iskeyword(name) or name in _FIELDS:

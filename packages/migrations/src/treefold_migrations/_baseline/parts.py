@@ -9,9 +9,9 @@ from typing import Any
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
 from treefold_migrations._baseline.names import is_quotable
-from treefold_migrations._baseline.sql_parts import Columns, column_of_token, schema_sql
+from treefold_migrations._baseline.sql_parts import Columns, build_schema_sql, find_token_column
 from treefold_migrations._inspect.found import Found
-from treefold_migrations._inspect.sql_text import Token, canonicalize_sql, tokens_of
+from treefold_migrations._inspect.sql_text import Token, canonicalize_sql, tokenize_sql
 from treefold_orm import F, ORMError, SearchIndex, schema
 
 _CONFIG = re.compile(r"to_tsvector\('(\w+)'")
@@ -26,7 +26,7 @@ class Marks:
     indexed: frozenset[str]
 
 
-def marks_of(found: Found, *, folds: bool) -> Marks:
+def find_unique_and_indexed(found: Found, *, folds: bool) -> Marks:
     """Return the columns of a table that are unique or indexed as a field makes them."""
     table = found.table
     unique, indexed = set[str](), set[str]()
@@ -56,7 +56,7 @@ def _is_field_index(found: Found, index: schema.IndexDef, column: str) -> bool:
     return plain and not found.notes.get(("index", name))
 
 
-def parts_of(draft: TableDraft, found: Found, *, folds: bool) -> None:
+def add_constraints_and_indexes(draft: TableDraft, found: Found, *, folds: bool) -> None:
     """Add the constraints and indexes to a draft that its fields do not make."""
     _Parts(draft, found, folds=folds).add_parts()
 
@@ -72,7 +72,7 @@ class _Parts:
         }
 
     def add_parts(self) -> None:
-        table, marks = self._found.table, marks_of(self._found, folds=self._folds)
+        table, marks = self._found.table, find_unique_and_indexed(self._found, folds=self._folds)
         own = {column.lower() if self._folds else column for column in marks.unique}
         for unique in table.uniques:
             names = [c.lower() if self._folds else c for c in unique.columns]
@@ -81,7 +81,7 @@ class _Parts:
                 continue
             self._add_draft("constraint", unique.name, self._propose_unique(unique))
         for number, check in enumerate(table.checks, 1):
-            if not self._is_of_field(check):
+            if not self._is_field_check(check):
                 name = check.name or schema.constraint_name("ck", table.name, str(number))
                 self._add_draft("constraint", name, self._propose_check(check, name))
         for index in table.indexes:
@@ -103,13 +103,13 @@ class _Parts:
             draft.verbatim = next((n for n, part in enumerate(made) if _is_verbatim(part)), -1)
         self._draft.parts.append(draft)
 
-    def _is_of_field(self, check: schema.CheckDef) -> bool:
+    def _is_field_check(self, check: schema.CheckDef) -> bool:
         table = self._found.table.name
         for column, field in self._draft.fields.items():
             if check.name in ("", schema.constraint_name("ck", table, column)):
                 engine = "sqlite" if self._folds else "postgres"
                 for text in field.plain.make_field().checks(engine):
-                    if _same_sql(text.format(schema.quote(column)), check.sql):
+                    if _is_same_sql(text.format(schema.quote(column)), check.sql):
                         return True
         return False
 
@@ -141,7 +141,7 @@ class _Parts:
                     )
                 )
                 continue
-            plain = [self._plain_term(term) for term in unique.terms]
+            plain = [self._parse_column_term(term) for term in unique.terms]
             if all(p is not None and not p[1] and not p[2] for p in plain):
                 names = [p[0] for p in plain if p is not None]
                 if where:
@@ -173,7 +173,7 @@ class _Parts:
         found: list[Any] = []
         for where in self._propose_where_options(index.where):
             given = {**options, **where}
-            plain = [self._plain_term(term) for term in index.terms]
+            plain = [self._parse_column_term(term) for term in index.terms]
             if all(p is not None for p in plain):
                 named = [("-" if p[2] else "") + p[0] for p in plain if p is not None]
                 classes = [p[1] for p in plain if p is not None]
@@ -191,7 +191,7 @@ class _Parts:
         """The name that an index over these columns has without one of its own."""
         words: list[str] = []
         for term in index.terms:
-            tokens = tokens_of(term)
+            tokens = tokenize_sql(term)
             if tokens[0].kind in ("word", "quoted"):
                 words.append(self._read_identifier(term, tokens[0]))
                 words += ["desc"] if tokens[-1].value == "desc" else []
@@ -203,7 +203,7 @@ class _Parts:
         config = _CONFIG.search(text)
         if config is None:
             return []
-        found = (column_of_token(t, self._columns, folds=False) for t in tokens_of(text))
+        found = (find_token_column(t, self._columns, folds=False) for t in tokenize_sql(text))
         names = list(dict.fromkeys(column[0] for column in found if column is not None))
         options = {"name": index.name, "config": config[1]}
         options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
@@ -213,7 +213,7 @@ class _Parts:
         pairs: list[tuple[Any, str]] = []
         for text in exclusion.terms:
             term, _, operator = text.rpartition(" WITH ")
-            plain = self._plain_term(term)
+            plain = self._parse_column_term(term)
             made = plain[0] if plain and not plain[1] and not plain[2] else self._convert_term(term)
             if made is None:
                 return []
@@ -249,14 +249,14 @@ class _Parts:
 
     def _propose_conditions(self, sql: str) -> list[Any]:
         found = [
-            schema_sql(sql, self._columns, folds=self._folds),
-            schema_sql(sql, self._columns, folds=self._folds, bare=True),
+            build_schema_sql(sql, self._columns, folds=self._folds),
+            build_schema_sql(sql, self._columns, folds=self._folds, bare=True),
         ]
         return [given for given in found if given is not None]
 
-    def _plain_term(self, term: str) -> tuple[str, str, bool] | None:
+    def _parse_column_term(self, term: str) -> tuple[str, str, bool] | None:
         """The field, operator class and direction of a term over a column."""
-        tokens, descending, opclass = tokens_of(term), False, ""
+        tokens, descending, opclass = tokenize_sql(term), False, ""
         if len(tokens) > 1 and tokens[-1].value in ("desc", "asc"):
             descending = tokens.pop().value == "desc"
         if len(tokens) == 2 and tokens[1].kind == "word" and not self._folds:
@@ -272,7 +272,7 @@ class _Parts:
     def _convert_terms(self, terms: Sequence[str]) -> list[Any] | None:
         found: list[Any] = []
         for term in terms:
-            plain = self._plain_term(term)
+            plain = self._parse_column_term(term)
             named = plain is not None and not plain[1]
             made = (
                 ("-" if plain[2] else "") + plain[0]
@@ -285,7 +285,7 @@ class _Parts:
         return found
 
     def _convert_term(self, term: str) -> Any:
-        tokens, nulls, descending = tokens_of(term), "", False
+        tokens, nulls, descending = tokenize_sql(term), "", False
         if [t.value for t in tokens[-2:-1]] == ["nulls"]:
             nulls = tokens[-1].value
             tokens = tokens[:-2]
@@ -293,8 +293,8 @@ class _Parts:
             descending = tokens.pop().value == "desc"
         text = term[tokens[0].start : tokens[-1].end]
         if text.startswith("(") and text.endswith(")"):
-            text = text[1:-1] if _closes_at_end(text) else text
-        made = schema_sql(text, self._columns, folds=self._folds)
+            text = text[1:-1] if _is_enclosed_in_parentheses(text) else text
+        made = build_schema_sql(text, self._columns, folds=self._folds)
         if made is None or not (descending or nulls):
             return made
         options = {"nulls": nulls} if nulls else {}
@@ -309,9 +309,9 @@ def _is_verbatim(part: Any) -> bool:
     )
 
 
-def _closes_at_end(text: str) -> bool:
+def _is_enclosed_in_parentheses(text: str) -> bool:
     depth = 0
-    for token in tokens_of(text)[:-1]:
+    for token in tokenize_sql(text)[:-1]:
         depth += (token.value == "(" and token.kind == "sign") - (
             token.value == ")" and token.kind == "sign"
         )
@@ -320,7 +320,7 @@ def _closes_at_end(text: str) -> bool:
     return True
 
 
-def _same_sql(one: str, other: str) -> bool:
+def _is_same_sql(one: str, other: str) -> bool:
     return canonicalize_sql(one) == canonicalize_sql(other)
 
 

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._detect.models import models_state
-from treefold_migrations._state.schema_state import SchemaState, same_states
+from treefold_migrations._detect.models import build_models_state
+from treefold_migrations._state.schema_state import SchemaState, is_same_state
 from treefold_orm import Model, registry
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def check_models_source(source: str, wanted: SchemaState) -> None:
     """
     try:
         _, own = execute_models(source)
-        made = models_state(own)
+        made = build_models_state(own)
     except Exception as error:
         raise StateError(f"The models found cannot be executed, report this: {error}") from error
-    if not same_states(made, wanted):
+    if not is_same_state(made, wanted):
         raise StateError("The models found lead to another schema, report this; nothing is written")
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from treefold_migrations._inspect.found import Catalog
-from treefold_migrations._inspect.live import read_both
+from treefold_migrations._inspect.live import read_catalog_and_expected
 from treefold_migrations._inspect.postgres import (
     RELATION_KINDS,
-    current_schema,
     fetch_rows,
-    type_of,
+    normalize_type_name,
+    read_current_schema,
 )
 from treefold_orm import DatabaseError
 from treefold_orm.schema import ColumnDef, Operation, quote
@@ -69,19 +69,24 @@ class Database:
 
 def read_database(alias: str, engine: str) -> Operation[Database]:
     """Read the whole database of an alias; its connection is held, outside of a transaction."""
-    catalog, _ = yield from read_both(engine, {})
+    catalog, _ = yield from read_catalog_and_expected(engine, {})
     if engine == "sqlite":
-        views = yield from _sqlite_views(catalog)
+        views = yield from _read_sqlite_views(catalog)
         return Database(alias, engine, catalog, views)
-    schema = yield from current_schema()
+    schema = yield from read_current_schema()
     rows = yield from fetch_rows(_COLUMNS, schema)
     found: dict[str, View] = {}
     for name, kind, column, printed in rows:
         known = found.get(name, View(RELATION_KINDS[kind], name, ()))
-        made = ColumnDef(column, type_of(printed), null=True)
+        made = ColumnDef(column, normalize_type_name(printed), null=True)
         found[name] = View(known.kind, name, (*known.columns, made))
-    enums = {type_of(name): tuple(labels) for name, labels in (yield from fetch_rows(_ENUMS))}
-    domains = {type_of(name): type_of(base) for name, base in (yield from fetch_rows(_DOMAINS))}
+    enums = {
+        normalize_type_name(name): tuple(labels) for name, labels in (yield from fetch_rows(_ENUMS))
+    }
+    domains = {
+        normalize_type_name(name): normalize_type_name(base)
+        for name, base in (yield from fetch_rows(_DOMAINS))
+    }
     sequences = {
         row[0]: _render_create_sequence(*row) for row in (yield from fetch_rows(_SEQUENCES, schema))
     }
@@ -97,7 +102,7 @@ def _render_create_sequence(
     )
 
 
-def _sqlite_views(catalog: Catalog) -> Operation[tuple[View, ...]]:
+def _read_sqlite_views(catalog: Catalog) -> Operation[tuple[View, ...]]:
     found: list[View] = []
     for other in catalog.others:
         if other.kind != "view":

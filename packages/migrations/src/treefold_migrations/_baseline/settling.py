@@ -14,15 +14,15 @@ from treefold_migrations._baseline.drafts import Draft, TableDraft
 from treefold_migrations._baseline.reading import Database
 from treefold_migrations._inspect.compare import OWN_TABLES, Difference
 from treefold_migrations._inspect.found import Catalog, InspectError
-from treefold_migrations._inspect.live import make_comparison, read_both
-from treefold_migrations._inspect.postgres import create_temporary
+from treefold_migrations._inspect.live import make_comparison, read_catalog_and_expected
+from treefold_migrations._inspect.postgres import create_temporary_tables
 from treefold_migrations._state.rendering import render_state, render_table
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm import DatabaseError, ORMError
 from treefold_orm.schema import Dialect, Operation, Statement
 
 
-def state_of(drafts: Iterable[TableDraft]) -> SchemaState:
+def build_schema_state(drafts: Iterable[TableDraft]) -> SchemaState:
     """Return the state that drafts lead to."""
     return SchemaState({draft.name: draft.to_table_state() for draft in drafts})
 
@@ -34,8 +34,8 @@ def choose_proposals(
 
     Raises `InspectError` for a table that cannot be compared.
     """
-    _reject_unwritable(drafts, dialect)
-    yield from _reject_refused(drafts, database, dialect)
+    _reject_unrenderable(drafts, dialect)
+    yield from _reject_uncreatable(drafts, database, dialect)
     while True:
         found, catalog = yield from _compare_drafts(drafts, database, dialect)
         if not _reject_mismatches(drafts, found, catalog):
@@ -48,8 +48,8 @@ def choose_proposals(
 def _compare_drafts(
     drafts: Sequence[TableDraft], database: Database, dialect: Dialect
 ) -> Operation[tuple[list[Difference], Catalog]]:
-    wanted = render_state(state_of(drafts), dialect)
-    catalog, printed = yield from read_both(database.engine, wanted)
+    wanted = render_state(build_schema_state(drafts), dialect)
+    catalog, printed = yield from read_catalog_and_expected(database.engine, wanted)
     unmanaged = {draft.name for draft in drafts if not draft.managed}
     ignored = frozenset({*unmanaged, *OWN_TABLES})
     return list(
@@ -65,7 +65,7 @@ def _reject_mismatches(
         notes = catalog.tables[draft.name].notes.values() if draft.managed else ()
         noted = {note for several in notes for note in several}
         own = [d for d in found if d.table == draft.name and d.found not in noted]
-        for part in draft.all_parts():
+        for part in draft.collect_drafts():
             kinds = ("default",) if part.kind == "default" else _PARTS
             wrong = any(d.name == part.name and d.kind in kinds for d in own)
             moved = (wrong and not part.is_verbatim and part.reject_proposal()) or moved
@@ -75,27 +75,29 @@ def _reject_mismatches(
 _PARTS = ("unique", "check", "index", "search index", "exclusion", "name")
 
 
-def _reject_unwritable(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
+def _reject_unrenderable(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
     """Pass over proposals that the ORM itself refuses."""
     managed = [draft for draft in drafts if draft.managed]
-    others = state_of(replace(draft, parts=[]) for draft in managed)
+    others = build_schema_state(replace(draft, parts=[]) for draft in managed)
     for draft in managed:
         kept, draft.parts = draft.parts, []
         for field in draft.fields.values():
             if len(field.default.proposals) > 1:
-                _until_written(field.default, others, draft, dialect)
+                _reject_until_renderable(field.default, others, draft, dialect)
         for part in kept:
             draft.parts.append(part)
-            _until_written(part, others, draft, dialect)
+            _reject_until_renderable(part, others, draft, dialect)
 
 
-def _until_written(part: Draft, others: SchemaState, draft: TableDraft, dialect: Dialect) -> None:
-    while not _is_written(others, draft, dialect):
+def _reject_until_renderable(
+    part: Draft, others: SchemaState, draft: TableDraft, dialect: Dialect
+) -> None:
+    while not _is_renderable(others, draft, dialect):
         if not part.reject_proposal():
             return
 
 
-def _is_written(others: SchemaState, draft: TableDraft, dialect: Dialect) -> bool:
+def _is_renderable(others: SchemaState, draft: TableDraft, dialect: Dialect) -> bool:
     try:
         render_table(others.with_table(draft.to_table_state()), draft.name, dialect)
     except (ORMError, StateError):
@@ -103,7 +105,7 @@ def _is_written(others: SchemaState, draft: TableDraft, dialect: Dialect) -> boo
     return True
 
 
-def _reject_refused(
+def _reject_uncreatable(
     drafts: Sequence[TableDraft], database: Database, dialect: Dialect
 ) -> Operation[None]:
     """Pass over proposals that the database refuses to create."""
@@ -114,17 +116,17 @@ def _reject_refused(
     else:
         return
     for draft in drafts:
-        if draft.managed and not (yield from _is_accepted(draft, drafts, dialect)):
-            yield from _add_one_by_one(draft, drafts, dialect)
+        if draft.managed and not (yield from _can_create_table(draft, drafts, dialect)):
+            yield from _choose_creatable_parts(draft, drafts, dialect)
 
 
-def _is_accepted(
+def _can_create_table(
     draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
 ) -> Operation[bool]:
-    table = render_table(state_of(drafts), draft.name, dialect)
+    table = render_table(build_schema_state(drafts), draft.name, dialect)
     yield Statement("script", "BEGIN")
     try:
-        yield from create_temporary([table])
+        yield from create_temporary_tables([table])
     except DatabaseError:
         return False
     finally:
@@ -132,17 +134,17 @@ def _is_accepted(
     return True
 
 
-def _add_one_by_one(
+def _choose_creatable_parts(
     draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
 ) -> Operation[None]:
     """Leave out the parts of a table that the database refuses, such as those over columns that no
     field holds.
     """
-    places = [(part, part.place) for part in draft.all_parts()]
+    places = [(part, part.place) for part in draft.collect_drafts()]
     for part, _ in places:
         part.place = len(part.proposals) - 1
     for part, first in places:
         for place in range(first, len(part.proposals)):
             part.place = place
-            if (yield from _is_accepted(draft, drafts, dialect)):
+            if (yield from _can_create_table(draft, drafts, dialect)):
                 break

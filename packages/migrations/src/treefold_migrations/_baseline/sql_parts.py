@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treefold_migrations._inspect.found import InspectError
-from treefold_migrations._inspect.sql_text import Reader, Token, tokens_of
+from treefold_migrations._inspect.sql_text import Reader, Token, tokenize_sql
 from treefold_orm import Now, ORMError, SchemaSQL
 from treefold_orm.schema import Field
 
@@ -33,20 +33,22 @@ class Unreadable(Exception):
     """SQL that this module does not understand."""
 
 
-def column_of_token(token: Token, columns: Columns, *, folds: bool) -> tuple[str, AnyField] | None:
+def find_token_column(
+    token: Token, columns: Columns, *, folds: bool
+) -> tuple[str, AnyField] | None:
     """Return the field of the column that a token names."""
     if token.kind not in {"word", "quoted"}:
         return None
     return columns.get(token.value.lower() if folds else token.value)
 
 
-def schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) -> Any:
+def build_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) -> Any:
     """Return SQL as `SchemaSQL`, its columns as fields unless `bare`; None for what it refuses."""
-    tokens = tokens_of(text)
+    tokens = tokenize_sql(text)
     written: list[str] = []
     names: list[str] = []
     for place, token in enumerate(tokens):
-        found = None if bare else column_of_token(token, columns, folds=folds)
+        found = None if bare else find_token_column(token, columns, folds=folds)
         before = tokens[place - 1].value if place else ""
         after = tokens[place + 1].value if place + 1 < len(tokens) else ""
         if before in {"::", ":", "."} or after in {"(", "."}:
@@ -94,7 +96,7 @@ class _LiteralReader(Reader):
             self.accept_tokens("[", "]")
 
 
-def value_of(tokens: list[Token], field: AnyField) -> Any:
+def evaluate_literal(tokens: list[Token], field: AnyField) -> Any:
     """Return the value of a literal for a field; None for one that it does not take."""
     sign = -1 if tokens[0].value == "-" else 1
     token = tokens[-1]
@@ -139,12 +141,12 @@ def parse_constant(text: str, field: AnyField) -> Any:
         tokens = parser.read_literal()
     except (Unreadable, InspectError, IndexError):
         return None
-    return value_of(tokens, field) if parser.is_at_end and tokens else None
+    return evaluate_literal(tokens, field) if parser.is_at_end and tokens else None
 
 
-def is_now(text: str) -> bool:
+def is_now_expression(text: str) -> bool:
     """True for a default that is the time of the insert."""
-    return tuple(token.value for token in tokens_of(text)) in _NOW
+    return tuple(token.value for token in tokenize_sql(text)) in _NOW
 
 
 def build_now_expression() -> Any:

@@ -15,15 +15,19 @@ from pathlib import Path
 from treefold_migrations._base.errors import FileError, HistoryError
 from treefold_migrations._baseline.drafting import draft_tables
 from treefold_migrations._baseline.drafts import TableDraft
-from treefold_migrations._baseline.models_source import differences_of, left_alone, models_source
+from treefold_migrations._baseline.models_source import (
+    describe_omitted_parts,
+    list_unmodeled_objects,
+    render_models_source,
+)
 from treefold_migrations._baseline.proving import check_models_source
 from treefold_migrations._baseline.reading import Database, read_database
-from treefold_migrations._baseline.settling import choose_proposals, state_of
+from treefold_migrations._baseline.settling import build_schema_state, choose_proposals
 from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._detect.models import models_state
+from treefold_migrations._detect.models import build_models_state
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._files.writing import migration_source, write_new
+from treefold_migrations._files.writing import render_migration_source, write_new_file
 from treefold_migrations._inspect.found import InspectError
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunSQL
@@ -94,10 +98,10 @@ def baseline(
     runner = Runner(database, load_folder(folder))
     _refuse_records(runner.applied(), database)
     with HeldConnection(database) as held:
-        found, drafts = held.run(_read(database, held.dialect))
+        found, drafts = held.run(_read_table_drafts(database, held.dialect))
     texts = _render_files(job, drafts, found)
     try:
-        _write(job, texts)
+        _write_files(job, texts)
         Runner(database, load_folder(folder)).migrate(fake=True)
     except BaseException:
         _remove_files(job)
@@ -118,10 +122,10 @@ async def abaseline(
     runner = Runner(database, load_folder(folder))
     _refuse_records(await runner.aapplied(), database)
     async with HeldConnection(database) as held:
-        found, drafts = await held.arun(_read(database, held.dialect))
+        found, drafts = await held.arun(_read_table_drafts(database, held.dialect))
     texts = _render_files(job, drafts, found)
     try:
-        _write(job, texts)
+        _write_files(job, texts)
         await Runner(database, load_folder(folder)).amigrate(fake=True)
     except BaseException:
         _remove_files(job)
@@ -147,7 +151,7 @@ def _make_checked_job(
         raise FileError(
             f"{job.models} must not exist yet; move it away, or give the models another file"
         )
-    declared = [table.model for table in models_state(metas).tables.values()]
+    declared = [table.model for table in build_models_state(metas).tables.values()]
     if declared:
         raise FileError(
             f"The application must have no models yet, got {', '.join(declared[:3])}; a baseline "
@@ -168,7 +172,7 @@ def _refuse_records(applied: Applied, database: str) -> None:
         )
 
 
-def _read(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
+def _read_table_drafts(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
     found = yield from read_database(alias, dialect.name)
     drafts = draft_tables(found)
     if not drafts:
@@ -180,8 +184,8 @@ def _read(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]
 
 
 def _render_files(job: _Job, drafts: list[TableDraft], found: Database) -> dict[Path, str]:
-    wanted = state_of(drafts)
-    source = models_source(drafts, found)
+    wanted = build_schema_state(drafts)
+    source = render_models_source(drafts, found)
     check_models_source(source, wanted)
     operations: list[Operation] = [
         RunSQL(
@@ -193,13 +197,13 @@ def _render_files(job: _Job, drafts: list[TableDraft], found: Database) -> dict[
         for name, sql in found.sequences.items()
     ]
     operations += detect_operations(SchemaState(), wanted)
-    migration = migration_source((), operations, title="the tables that were there before")
+    migration = render_migration_source((), operations, title="the tables that were there before")
     return {job.models: source, job.migration_path: migration}
 
 
-def _write(job: _Job, texts: dict[Path, str]) -> None:
+def _write_files(job: _Job, texts: dict[Path, str]) -> None:
     for path, text in texts.items():
-        write_new(path, text)
+        write_new_file(path, text)
 
 
 def _remove_files(job: _Job) -> None:
@@ -209,9 +213,9 @@ def _remove_files(job: _Job) -> None:
 
 
 def _report_baseline(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
-    left = left_alone(found)
+    left = list_unmodeled_objects(found)
     for draft in drafts:
-        left += [f"{draft.name}: {item}" for item in (*draft.notes, *differences_of(draft))]
+        left += [f"{draft.name}: {item}" for item in (*draft.notes, *describe_omitted_parts(draft))]
     job.say(f"{job.models}")
     job.say(f"{job.migration_path}")
     managed = sum(draft.managed for draft in drafts)

@@ -23,10 +23,14 @@ from treefold_migrations._commands.command_line_numbers import (
 )
 from treefold_migrations._commands.headings import Headed
 from treefold_migrations._detect.answers import Question
-from treefold_migrations._files.databases import databases_asked
+from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._run.half_done import describe_standing, half_done, ways_out
+from treefold_migrations._run.half_done import (
+    describe_progress,
+    describe_resolving_commands,
+    list_half_done,
+)
 from treefold_migrations._run.runner import Runner
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
@@ -65,7 +69,7 @@ def print_error(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def folder_of(app_dir: str) -> Path:
+def locate_migrations_folder(app_dir: str) -> Path:
     """Return where the migrations of a project are."""
     return Path(app_dir) / FOLDER
 
@@ -100,7 +104,7 @@ def makemigrations(
         app_dir: The project.
     """
     made = files.makemigrations(
-        folder_of(app_dir),
+        locate_migrations_folder(app_dir),
         name,
         rename=rename or (),
         drop=drop or (),
@@ -110,7 +114,7 @@ def makemigrations(
         dry_run=dry_run,
         allow_destructive=allow_destructive,
         ask=_ask_question if _is_interactive() and not check else None,
-        say=created_below(app_dir),
+        say=make_line_printer(app_dir),
     )
     return FAILURE if check and made.operations else 0
 
@@ -119,7 +123,7 @@ def _is_interactive() -> bool:
     return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
-def created_below(app_dir: str) -> Callable[[str], None]:
+def make_line_printer(app_dir: str) -> Callable[[str], None]:
     """Return a function that prints lines; created files are shown below the project."""
     root = os.path.join(str(Path(app_dir)), "")
     below = tuple(f"{root}{name}{os.sep}" for name in (FOLDER, "Models"))
@@ -206,7 +210,7 @@ def migrate(
             )
             return MISUSE
         resolved = running.resolve(
-            folder_of(app_dir),
+            locate_migrations_folder(app_dir),
             resolve,
             cast("Any", target),
             database=database or None,
@@ -217,10 +221,10 @@ def migrate(
             wait=read_seconds("--wait", wait),
         )
         if sql:
-            print(running.script_of(resolved))
+            print(running.render_planned_sql(resolved))
         return 0
     runs = running.migrate(
-        folder_of(app_dir),
+        locate_migrations_folder(app_dir),
         target or None,
         database=database or None,
         phase=phase or None,
@@ -231,7 +235,7 @@ def migrate(
         wait=read_seconds("--wait", wait),
     )
     if sql:
-        print(running.script_of(runs))
+        print(running.render_planned_sql(runs))
     return 0
 
 
@@ -270,7 +274,7 @@ def rollback(
         app_dir: The project.
     """
     runs = running.rollback(
-        folder_of(app_dir),
+        locate_migrations_folder(app_dir),
         target or None,
         database=database or None,
         steps=read_count("--steps", steps, 10_000),
@@ -283,7 +287,7 @@ def rollback(
         wait=read_seconds("--wait", wait),
     )
     if sql:
-        print(running.script_of(runs))
+        print(running.render_planned_sql(runs))
     return 0
 
 
@@ -307,7 +311,7 @@ def sqlmigrate(
     """
     _check_dialect(dialect)
     text = running.sqlmigrate(
-        folder_of(app_dir),
+        locate_migrations_folder(app_dir),
         name,
         dialect=cast("Any", dialect or None),
         backwards=backwards,
@@ -330,13 +334,13 @@ def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
         database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
-    folder = folder_of(app_dir)
+    folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
-    every = databases_asked(history, database or None)
+    every = select_databases(history, database or None)
     headed = Headed(print, several=len(every) > 1)
     for alias in every:
-        half, done = unfinished_files(history, alias), _list_applied(history, alias)
-        files.list_migrations(folder, done, half=half, say=headed.for_database(alias))
+        half, done = describe_unfinished_files(history, alias), _list_applied(history, alias)
+        files.list_migrations(folder, done, half=half, say=headed.make_line_writer(alias))
     return 0
 
 
@@ -349,7 +353,7 @@ def squash(target: str, *, name: str = "squashed", app_dir: str = ".") -> int:
         name: Words for the name of the file.
         app_dir: The project.
     """
-    files.squash(target, folder_of(app_dir), name, say=created_below(app_dir))
+    files.squash(target, locate_migrations_folder(app_dir), name, say=make_line_printer(app_dir))
     return 0
 
 
@@ -361,7 +365,7 @@ def merge(*, name: str = "merge", app_dir: str = ".") -> int:
         name: Words for the name of the file.
         app_dir: The project.
     """
-    files.merge(folder_of(app_dir), name, say=created_below(app_dir))
+    files.merge(locate_migrations_folder(app_dir), name, say=make_line_printer(app_dir))
     return 0
 
 
@@ -391,15 +395,15 @@ def lint(
         print_error(f"Error: Invalid value {format!r} for --format; use one of text, github")
         return MISUSE
     _check_dialect(dialect)
-    folder = folder_of(app_dir)
+    folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
-    aliases = databases_asked(history, database or None)
+    aliases = select_databases(history, database or None)
     headed = Headed(print, several=len(aliases) > 1 and format == "text")
     found = False
     for alias in aliases:
-        say, last = headed.for_database(alias), since
+        say, last = headed.make_line_writer(alias), since
         if not (since or every):  # otherwise no database is asked
-            for name, text in unfinished_files(history, alias).items():
+            for name, text in describe_unfinished_files(history, alias).items():
                 say(f"{name} is {text}")
             applied = _list_applied(history, alias)
             last = applied[-1] if applied else ""
@@ -417,15 +421,18 @@ def _list_applied(history: History, database: str) -> list[str]:
 
 def has_half_done(history: History, database: str) -> bool:
     """Return True if a file is half done; an expanded one is not."""
-    return bool(half_done(Runner(database, history).applied()))
+    return bool(list_half_done(Runner(database, history).applied()))
 
 
-def unfinished_files(history: History, database: str) -> dict[str, str]:
+def describe_unfinished_files(history: History, database: str) -> dict[str, str]:
     """Return the files that are half done or expanded, each with where it stands and the ways
     out.
     """
     applied = Runner(database, history).applied()
-    return {name: f"{describe_standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
+    return {
+        name: f"{describe_progress(e)}. {describe_resolving_commands(e)}"
+        for name, e in applied.progress.items()
+    }
 
 
 def _ignore_line(_line: str) -> None:

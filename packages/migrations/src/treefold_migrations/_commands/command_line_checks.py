@@ -9,14 +9,14 @@ from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands import baseline as baselines, drifting
 from treefold_migrations._commands.command_line import (
     FAILURE,
-    created_below,
-    folder_of,
+    describe_unfinished_files,
     has_half_done,
+    locate_migrations_folder,
+    make_line_printer,
     project_command,
-    unfinished_files,
 )
 from treefold_migrations._commands.headings import Headed
-from treefold_migrations._files.databases import databases_asked
+from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.loading import load_folder
 
 MODELS = "Models"
@@ -32,13 +32,13 @@ def drift(*, database: str = "", app_dir: str = ".") -> int:
         database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
-    folder = folder_of(app_dir)
+    folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
-    every = databases_asked(history, database or None)
+    every = select_databases(history, database or None)
     headed, differs = Headed(print, several=len(every) > 1), False
     for alias in every:
-        say = headed.for_database(alias)
-        for name, text in unfinished_files(history, alias).items():
+        say = headed.make_line_writer(alias)
+        for name, text in describe_unfinished_files(history, alias).items():
             say(f"{name} is {text}")
         found = drifting.drift(folder, database=alias, say=say)
         differs = differs or bool(found) or has_half_done(history, alias)
@@ -66,10 +66,10 @@ def baseline(*, models: str = "tables", database: str = "default", app_dir: str 
                 "writes them, so move that file away"
             )
     baselines.baseline(
-        folder_of(app_dir),
+        locate_migrations_folder(app_dir),
         folder / f"{models}.py",
         database=database,
-        say=created_below(app_dir),
+        say=make_line_printer(app_dir),
     )
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
-from treefold_migrations._files.databases import databases_asked
+from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._run import drift as comparing
@@ -24,11 +24,13 @@ def drift(
     cannot be read.
     """
     history = load_folder(folder)
-    every = databases_asked(history, database)
+    every = select_databases(history, database)
     headed = Headed(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _say_each(comparing.drift(history, alias), headed.for_database(alias))
+        found += _report_differences(
+            comparing.drift(history, alias), headed.make_line_writer(alias)
+        )
     return found
 
 
@@ -37,15 +39,17 @@ async def adrift(
 ) -> list[Difference]:
     """`drift` for async code."""
     history = load_folder(folder)
-    every = databases_asked(history, database)
+    every = select_databases(history, database)
     headed = Headed(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _say_each(await comparing.adrift(history, alias), headed.for_database(alias))
+        found += _report_differences(
+            await comparing.adrift(history, alias), headed.make_line_writer(alias)
+        )
     return found
 
 
-def _say_each(found: list[Difference], say: Say) -> list[Difference]:
+def _report_differences(found: list[Difference], say: Say) -> list[Difference]:
     for difference in found:
         say(str(difference))
     return found

@@ -13,14 +13,14 @@ from pathlib import Path
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._detect.answers import Answers, Ask
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._detect.job_tables import WORDS, job_operations
-from treefold_migrations._detect.models import models_state
+from treefold_migrations._detect.job_tables import WORDS, detect_job_operations
+from treefold_migrations._detect.models import build_models_state
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._files.merging import check_merge
-from treefold_migrations._files.names import next_name, words_for
+from treefold_migrations._files.merging import require_mergeable_heads
+from treefold_migrations._files.names import build_next_name, suggest_name_words
 from treefold_migrations._files.squashing import squash_until
-from treefold_migrations._files.writing import migration_source, write_migration
+from treefold_migrations._files.writing import render_migration_source, write_migration
 from treefold_migrations._operations.base import Operation
 from treefold_orm.schema import Meta
 
@@ -76,13 +76,17 @@ def makemigrations(
     """
     history = load_folder(folder)
     head = history.head()
-    answers = Answers.of_flags(
+    answers = Answers.from_flags(
         rename=rename, drop=drop, fill=fill, allow_destructive=allow_destructive, ask=ask
     )
     operations: list[Operation] = []
     if not empty:
-        operations = detect_operations(history.state_at(), models_state(metas), answers)
-        jobs = job_operations(Path(folder).absolute().parent, history) if metas is None else []
+        operations = detect_operations(
+            history.compute_state_after(), build_models_state(metas), answers
+        )
+        jobs = (
+            detect_job_operations(Path(folder).absolute().parent, history) if metas is None else []
+        )
         name = name or (WORDS if jobs and head is not None and not operations else "")
         operations += jobs
     if check or not (operations or empty):
@@ -93,8 +97,8 @@ def makemigrations(
         return Made(operations)
     after = [] if head is None else [head.name]
     known = history.files
-    chosen = next_name(known, name or words_for(operations, first=head is None))
-    source = migration_source(after, operations)
+    chosen = build_next_name(known, name or suggest_name_words(operations, first=head is None))
+    source = render_migration_source(after, operations)
     if dry_run:
         say(source)
         return Made(operations, None, source)
@@ -111,8 +115,8 @@ def merge(folder: Folder = "migrations", name: str = "merge", *, say: Say = igno
     Raises `HistoryError` for branches that clash.
     """
     history = load_folder(folder)
-    heads = [head.name for head in check_merge(history)]
-    chosen = next_name(history.files, name)
+    heads = [head.name for head in require_mergeable_heads(history)]
+    chosen = build_next_name(history.files, name)
     path = write_migration(folder, chosen, heads, (), title=f"merge {' and '.join(heads)}")
     say(f"{path}: merges {', '.join(heads)}")
     return path
@@ -131,7 +135,7 @@ def squash(
     made = squash_until(history, last.name, lambda old, new: detect_operations(old, new))
     if len(made.replaces) < 2:
         raise FileError(f"{last.name} is the only file up to there; there is nothing to squash")
-    chosen = next_name(history.files, name)
+    chosen = build_next_name(history.files, name)
     path = write_migration(
         folder,
         chosen,

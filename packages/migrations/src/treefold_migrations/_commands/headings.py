@@ -17,7 +17,7 @@ class Headed:
         """Write a line that concerns no single database."""
         self._say(line)
 
-    def for_database(self, database: str) -> Say:
+    def make_line_writer(self, database: str) -> Say:
         """Return the function that writes lines of one database."""
         return lambda line: self._write_line(database, line)
 

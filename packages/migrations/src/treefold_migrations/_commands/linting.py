@@ -8,8 +8,8 @@ from typing import Literal
 
 from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
-from treefold_migrations._detect.models import models_state
-from treefold_migrations._files.databases import databases_asked, on_database
+from treefold_migrations._detect.models import build_models_state
+from treefold_migrations._files.databases import restrict_to_database, select_databases
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._lint import lint as rules
@@ -44,21 +44,23 @@ def lint(
     history = load_folder(folder)
     passed = history.ancestors(history.find(since).name) if since else set[str]()
     kind = Postgres() if dialect == "postgres" else SQLite()
-    models = models_state(metas)
-    every = databases_asked(history, database)
+    models = build_models_state(metas)
+    every = select_databases(history, database)
     headed = Headed(say, several=len(every) > 1 and form == "text")
     found: list[tuple[Loaded, Finding]] = []
     for alias in every:
-        own = on_database(history, alias)
+        own = restrict_to_database(history, alias)
         for item in own.order():
             if item.name in passed:
                 continue
             migration = replace(item.migration, operations=item.operations)
-            findings = rules.lint(migration, own.state_before(item.name), kind, code=models)
+            findings = rules.lint(migration, own.compute_state_before(item.name), kind, code=models)
             found += [(item, finding) for finding in findings]
             for finding in findings:
-                line = rules.format_github([finding], f"{item.path}")
-                headed.for_database(alias)(line if form == "github" else f"{item.name}, {finding}")
+                line = rules.format_github_annotations([finding], f"{item.path}")
+                headed.make_line_writer(alias)(
+                    line if form == "github" else f"{item.name}, {finding}"
+                )
     if not found and form == "text":
         say("No finding")
     return found

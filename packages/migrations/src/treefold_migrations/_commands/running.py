@@ -13,13 +13,13 @@ from typing import Literal
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._commands.headings import Headed
-from treefold_migrations._files.databases import databases_asked, on_database
+from treefold_migrations._files.databases import restrict_to_database, select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run import schedule
 from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.executor import Interrupted
-from treefold_migrations._run.half_done import half_done
+from treefold_migrations._run.half_done import list_half_done
 from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
@@ -28,10 +28,10 @@ from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.script import render_script
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._run.turns import (
-    backward_turns,
-    fills_of,
-    forward_turns,
-    known_files,
+    collect_recorded_files,
+    plan_backward_turns,
+    plan_forward_turns,
+    select_fill_flags,
 )
 from treefold_migrations._run.units import FileRun, SqlUnit, Unit
 from treefold_orm import ConfigurationError
@@ -70,16 +70,18 @@ def migrate(
     """
     every = _Runners(folder, database, say, limits, wait, interrupted)
     runs: list[FileRun] = []
-    pending = every.nothing_pending()
+    pending = every.build_empty_pending()
     if every.several and not (fake or plan):
         pending = {alias: runner.pending() for alias, runner in every.by_alias.items()}
-    for alias, upto in every.forward_turns(pending, target):
+    for alias, upto in every.plan_forward_turns(pending, target):
         done = every.by_alias[alias].migrate(upto, phase=phase, fake=fake, plan=plan)
-        runs += _run_on(alias, done)
+        runs += _set_run_database(alias, done)
     _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
         for alias, runner in every.by_alias.items():
-            _point_back(runner, runner.applied(), target, every.say.for_database(alias), fake=fake)
+            _suggest_rollback(
+                runner, runner.applied(), target, every.say.make_line_writer(alias), fake=fake
+            )
     return runs
 
 
@@ -99,17 +101,17 @@ async def amigrate(
     """`migrate` for async code."""
     every = _Runners(folder, database, say, limits, wait, interrupted)
     runs: list[FileRun] = []
-    pending = every.nothing_pending()
+    pending = every.build_empty_pending()
     if every.several and not (fake or plan):
         pending = {alias: await runner.apending() for alias, runner in every.by_alias.items()}
-    for alias, upto in every.forward_turns(pending, target):
+    for alias, upto in every.plan_forward_turns(pending, target):
         done = await every.by_alias[alias].amigrate(upto, phase=phase, fake=fake, plan=plan)
-        runs += _run_on(alias, done)
+        runs += _set_run_database(alias, done)
     _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
         for alias, runner in every.by_alias.items():
             applied = await runner.aapplied()
-            _point_back(runner, applied, target, every.say.for_database(alias), fake=fake)
+            _suggest_rollback(runner, applied, target, every.say.make_line_writer(alias), fake=fake)
     return runs
 
 
@@ -136,14 +138,14 @@ def resolve(
         half = [
             alias
             for alias, runner in every.by_alias.items()
-            if any(entry.name == found for entry in half_done(runner.applied()))
+            if any(entry.name == found for entry in list_half_done(runner.applied()))
         ]
         chosen = half or chosen[:1]
     runs: list[FileRun] = []
     for alias in chosen:
         runner = every.by_alias[alias]
         done = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
-        runs += _run_on(alias, done)
+        runs += _set_run_database(alias, done)
     _report_runs(runs, "resolve", every.say, fake=False, plan=plan)
     return runs
 
@@ -169,7 +171,7 @@ def rollback(
     """
     every = _Runners(folder, database, say, limits, wait, interrupted)
 
-    def take_back(turn: _BackwardTurn, *, plan: bool) -> list[FileRun]:
+    def roll_back_turn(turn: _BackwardTurn, *, plan: bool) -> list[FileRun]:
         done = every.by_alias[turn.database].rollback(
             turn.target,
             steps=turn.steps,
@@ -178,15 +180,15 @@ def rollback(
             allow_destructive=allow_destructive,
             fill=turn.fills,
         )
-        return _run_on(turn.database, done)
+        return _set_run_database(turn.database, done)
 
-    turns = every.backward_turns(target, steps, list(fill), fake=fake)
-    at_once = _one_turn_each(turns)
+    turns = every.plan_backward_turns(target, steps, list(fill), fake=fake)
+    at_once = _merge_turns_by_database(turns)
     runs: list[FileRun] = []
     if len(at_once) > 1 or plan:  # what cannot be reversed is refused before the first turn
-        runs = [run for turn in at_once for run in take_back(turn, plan=True)]
+        runs = [run for turn in at_once for run in roll_back_turn(turn, plan=True)]
     if not plan:
-        runs = [run for turn in turns for run in take_back(turn, plan=False)]
+        runs = [run for turn in turns for run in roll_back_turn(turn, plan=False)]
     _report_runs(runs, "roll back", every.say, fake=fake, plan=plan)
     return runs
 
@@ -215,34 +217,36 @@ def sqlmigrate(
     """
     named = {"sqlite": SQLite, "postgres": Postgres}
     history = load_folder(folder)
-    every = databases_asked(history, database)
+    every = select_databases(history, database)
     texts: list[str] = []
     for alias in every:
         chosen = database_for(alias).dialect if dialect is None else named[dialect]()
         target = Target(chosen)
         run = schedule.plan_single_file(
-            on_database(history, alias), name, target, backwards=backwards
+            restrict_to_database(history, alias), name, target, backwards=backwards
         )
-        texts.append(_script_on(alias, render_script([run], target), several=len(every) > 1))
+        texts.append(
+            _add_database_heading(alias, render_script([run], target), several=len(every) > 1)
+        )
     return "\n".join(texts)
 
 
-def script_of(runs: list[FileRun]) -> str:
+def render_planned_sql(runs: list[FileRun]) -> str:
     """Return the SQL of the runs that `migrate` or `rollback` returned with `plan`."""
     every = list(dict.fromkeys(run.database for run in runs))
     texts: list[str] = []
     for alias in every:
         own = [run for run in runs if run.database == alias]
         text = render_script(own, Target(database_for(alias).dialect))
-        texts.append(_script_on(alias, text, several=len(every) > 1))
+        texts.append(_add_database_heading(alias, text, several=len(every) > 1))
     return "\n".join(texts)
 
 
-def _script_on(alias: str, text: str, *, several: bool) -> str:
+def _add_database_heading(alias: str, text: str, *, several: bool) -> str:
     return f"-- database {alias}\n{text}" if several else text
 
 
-def line_of(event: Event) -> str:
+def format_event(event: Event) -> str:
     """Return the line for an event; empty where it has none."""
     match event.kind:
         case "file":
@@ -268,11 +272,11 @@ def _describe_blocking(unit: Unit, sizes: Mapping[str, int]) -> str:
     """What the server does with every row while others wait, and the size of the table."""
     if not (isinstance(unit, SqlUnit) and unit.step.blocks):
         return ""
-    size = _readable_size(sizes.get(unit.step.table, 0))
+    size = _format_size(sizes.get(unit.step.table, 0))
     return f" ({unit.step.blocks} of {unit.step.table}, {size}, while reads and writes wait)"
 
 
-def _readable_size(count: int) -> str:
+def _format_size(count: int) -> str:
     for unit, size in (("GB", 2**30), ("MB", 2**20)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -305,16 +309,16 @@ class _Runners:
         interrupted: Interrupted,
     ) -> None:
         self.history = _load_history(folder)
-        names = databases_asked(self.history, database)
+        names = select_databases(self.history, database)
         self.several = len(names) > 1
         self.say = Headed(say, several=self.several)
         if self.several:
-            _require_apart(names)
+            _require_distinct_addresses(names)
         self.by_alias = {
             alias: Runner(
                 alias,
                 self.history,
-                listener=_make_listener(self.say.for_database(alias)),
+                listener=_make_listener(self.say.make_line_writer(alias)),
                 limits=limits,
                 wait=wait,
                 interrupted=interrupted,
@@ -322,29 +326,31 @@ class _Runners:
             for alias in names
         }
 
-    def nothing_pending(self) -> dict[str, list[str]]:
+    def build_empty_pending(self) -> dict[str, list[str]]:
         """Return the aliases without any file, where all runs of each are one turn."""
         return {alias: [] for alias in self.by_alias}
 
-    def forward_turns(
+    def plan_forward_turns(
         self, pending: Mapping[str, list[str]], target: str | None
     ) -> list[tuple[str, str | None]]:
         """Return the turns of `migrate`; a single database has one."""
         if not self.several:
             return [(alias, target) for alias in self.by_alias]
-        return forward_turns(self.history, pending, target)
+        return plan_forward_turns(self.history, pending, target)
 
-    def backward_turns(
+    def plan_backward_turns(
         self, target: str | None, steps: int, fills: Sequence[str], *, fake: bool
     ) -> list[_BackwardTurn]:
         """Return the turns of `rollback`; a single database has one."""
         whole = [_BackwardTurn(alias, target, steps, fills) for alias in self.by_alias]
         if not self.several or fake or steps < 1:
             return whole[::-1]
-        found = {a: known_files(r.history, r.applied()) for a, r in self.by_alias.items()}
+        found = {
+            a: collect_recorded_files(r.history, r.applied()) for a, r in self.by_alias.items()
+        }
         made: list[_BackwardTurn] = []
-        for alias, names in backward_turns(self.history, found, steps=steps, to=target):
-            own = fills_of(self.by_alias[alias].history, names, fills)
+        for alias, names in plan_backward_turns(self.history, found, steps=steps, to=target):
+            own = select_fill_flags(self.by_alias[alias].history, names, fills)
             made.append(_BackwardTurn(alias, None, len(names), own))
         if not made:
             return whole[:1]
@@ -352,7 +358,7 @@ class _Runners:
         return [replace(made[0], fills=[*made[0].fills, *rest]), *made[1:]]
 
 
-def _require_apart(aliases: Iterable[str]) -> None:
+def _require_distinct_addresses(aliases: Iterable[str]) -> None:
     """Raise `ConfigurationError` where two aliases have one address, and so one record of files:
     what the first had run would count as done for the second.
     """
@@ -368,7 +374,7 @@ def _require_apart(aliases: Iterable[str]) -> None:
             )
 
 
-def _one_turn_each(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
+def _merge_turns_by_database(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
     """The turns as one for each database, as far as nothing is changed between them."""
     made: dict[str, _BackwardTurn] = {}
     for turn in turns:
@@ -382,18 +388,20 @@ def _one_turn_each(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
 
 def _make_listener(say: Say) -> Listener:
     def report_event(event: Event) -> None:
-        line = line_of(event)
+        line = format_event(event)
         if line:
             say(line)
 
     return report_event
 
 
-def _run_on(alias: str, runs: Iterable[FileRun]) -> list[FileRun]:
+def _set_run_database(alias: str, runs: Iterable[FileRun]) -> list[FileRun]:
     return [replace(run, database=alias) for run in runs]
 
 
-def _point_back(runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool) -> None:
+def _suggest_rollback(
+    runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool
+) -> None:
     """Name the command that goes back to a target behind which files are applied."""
     after = schedule.list_applied_after(runner.history, applied, target)
     if after:
@@ -423,21 +431,21 @@ def _load_history(folder: Folder) -> History:
 def _report_runs(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, plan: bool) -> None:
     if plan:
         for run in runs:
-            _say_plan(run, say.for_database(run.database))
+            _report_plan(run, say.make_line_writer(run.database))
     elif fake:
         for run in runs:
             done = "written" if run.direction == "forwards" else "removed"
-            say.for_database(run.database)(f"{run.name}: record {done}")
+            say.make_line_writer(run.database)(f"{run.name}: record {done}")
     elif verb == "expand" and runs:
         say("Expanded; run `migrate` once the release before is gone")
     for run in runs:
         for part in run.kept:
-            say.for_database(run.database)(f"{run.name}: {part}")
+            say.make_line_writer(run.database)(f"{run.name}: {part}")
     if not runs:
         say(f"Nothing to {verb}")
 
 
-def _say_plan(run: FileRun, say: Say) -> None:
+def _report_plan(run: FileRun, say: Say) -> None:
     places = [place for place in run.shown if place < len(run.units)]
     say(f"{run.name}: {len(places)} {_pluralize_steps(len(places))}")
     for number, place in enumerate(places, 1):

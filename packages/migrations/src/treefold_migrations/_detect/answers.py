@@ -45,7 +45,7 @@ class Answers:
     used: set[str] = dataclass_field(default_factory=set[str])
 
     @classmethod
-    def of_flags(
+    def from_flags(
         cls,
         *,
         rename: Iterable[str] = (),
@@ -65,7 +65,7 @@ class Answers:
                     f"--rename must be such as post:article or post.title:headline, got "
                     f"'{old}:{new}'"
                 )
-        fills = fill_texts(fill)
+        fills = parse_fill_flags(fill)
         moved = {old: new.rpartition(".")[2] for old, new in renames.items()}
         return cls(moved, set(drop), fills, allow_destructive, ask)
 
@@ -115,7 +115,7 @@ def _suggest_flags(flag: str, name: str, known: Mapping[str, Iterable[str]]) -> 
     return f"; did you mean {' or '.join(f'{flag} {found}' for found in close)}?" if close else ""
 
 
-def fill_texts(flags: Iterable[str]) -> dict[str, str]:
+def parse_fill_flags(flags: Iterable[str]) -> dict[str, str]:
     """Return the texts of `--fill post.slug:text` by their field.
 
     Raises `MigrationError` for a flag that has not its form.

@@ -11,24 +11,24 @@ from typing import Any
 
 from treefold_migrations._base.errors import DataLossRefused, StateError
 from treefold_migrations._detect.answers import Answers
-from treefold_migrations._detect.fills import fill_for, needs_fill
+from treefold_migrations._detect.fills import needs_fill, resolve_fill_value
 from treefold_migrations._detect.losses import is_stricter_field, loses_values
-from treefold_migrations._detect.models import find_referenced_tables, in_order
-from treefold_migrations._detect.renames import is_link, rename_fields, rename_tables
+from treefold_migrations._detect.models import find_referenced_tables, sort_by_references
+from treefold_migrations._detect.renames import is_link_table, rename_fields, rename_tables
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField, DropField
 from treefold_migrations._operations.parts import AddConstraint, AddIndex, DropConstraint, DropIndex
 from treefold_migrations._operations.tables import CreateTable, DropTable, SetOptions
-from treefold_migrations._state.renaming import fields_used_by
+from treefold_migrations._state.renaming import find_parts_using_field
 from treefold_migrations._state.schema_state import (
     AnyField,
     SchemaState,
     TableState,
-    column_of,
-    same_parts,
-    same_states,
-    same_table,
+    derive_column_name,
+    is_same_declaration,
+    is_same_state,
+    is_same_table,
 )
 from treefold_orm.schema import MISSING, is_foreign_key
 
@@ -42,25 +42,25 @@ def detect_operations(
     change that loses data without an agreement; `StateError` for a change that has no operation.
     """
     answers = answers or Answers()
-    walk = Walk(_with_what_stays(old, new), new, answers)
-    _drop_links_by_field(walk)
+    walk = Walk(_reuse_equal_tables(old, new), new, answers)
+    _resolve_many_to_many_drops(walk)
     rename_tables(walk)
     rename_fields(walk)
-    _refuse_gone(walk)
+    _refuse_unconfirmed_drops(walk)
     for name in walk.list_changed_tables():
-        _refuse_moved_table(walk.state.table(name), new.table(name))
-        _refuse_moved_key(walk.state.table(name), new.table(name))
+        _refuse_database_change(walk.state.table(name), new.table(name))
+        _refuse_primary_key_change(walk.state.table(name), new.table(name))
         _drop_parts(walk, name)
     created = _create_tables(walk)
     for name in walk.list_changed_tables():
-        _change_fields(walk, name, filled=name not in created)
+        _add_and_alter_fields(walk, name, filled=name not in created)
     for name in walk.list_changed_tables():
         _set_options(walk, name)
         _add_parts(walk, name)
     _drop_fields(walk)
     _drop_tables(walk)
-    answers.refuse_unused(_names_to_decide(old, new))
-    if not same_states(walk.state, new):
+    answers.refuse_unused(_collect_answerable_names(old, new))
+    if not is_same_state(walk.state, new):
         raise StateError(
             "The operations found do not lead to the models; write this migration by hand with "
             "`makemigrations --empty`"
@@ -68,44 +68,46 @@ def detect_operations(
     return walk.operations
 
 
-def _with_what_stays(old: SchemaState, new: SchemaState) -> SchemaState:
+def _reuse_equal_tables(old: SchemaState, new: SchemaState) -> SchemaState:
     """The old state with the new one's objects where they mean the same: compared once."""
     return SchemaState(
         {
-            name: new.tables[name] if name in new and same_table(table, new.tables[name]) else table
+            name: new.tables[name]
+            if name in new and is_same_table(table, new.tables[name])
+            else table
             for name, table in old.tables.items()
         }
     )
 
 
-def _drop_links_by_field(walk: Walk) -> None:
+def _resolve_many_to_many_drops(walk: Walk) -> None:
     """Take `--drop book.tags` for the table `book_tags` that the field of the model made."""
     for subject in list(walk.answers.drops):
         table, _, field = subject.partition(".")
-        link = _link_of(walk.state, table, field)
+        link = _find_link_table(walk.state, table, field)
         if link and link not in walk.wanted:
             walk.answers.drops.add(link)
             walk.answers.used.add(f"--drop {subject}")
 
 
-def _link_of(state: SchemaState, table: str, field: str) -> str:
+def _find_link_table(state: SchemaState, table: str, field: str) -> str:
     link = f"{table}_{field}"
     if not field or table not in state or field in state.table(table).fields or link not in state:
         return ""
-    return link if is_link(state.table(link), table) else ""
+    return link if is_link_table(state.table(link), table) else ""
 
 
-def _field_of_link(state: SchemaState, name: str) -> str:
+def _find_link_field(state: SchemaState, name: str) -> str:
     """The field that made a table between models, as `table.field`; else the table's name."""
     for owner in state.tables:
         field = name.removeprefix(f"{owner}_")
-        if field != name and _link_of(state, owner, field):
+        if field != name and _find_link_table(state, owner, field):
             return f"{owner}.{field}"
     return name
 
 
-def _names_to_decide(old: SchemaState, new: SchemaState) -> dict[str, list[str]]:
-    gone = [_field_of_link(old, name) for name in old.tables if name not in new]
+def _collect_answerable_names(old: SchemaState, new: SchemaState) -> dict[str, list[str]]:
+    gone = [_find_link_field(old, name) for name in old.tables if name not in new]
     rows: list[str] = []
     for name, one in old.tables.items():
         if name in new:
@@ -119,7 +121,7 @@ def _names_to_decide(old: SchemaState, new: SchemaState) -> dict[str, list[str]]
     return {"--rename": gone, "--drop": gone, "--fill": rows}
 
 
-def _refuse_moved_table(old: TableState, new: TableState) -> None:
+def _refuse_database_change(old: TableState, new: TableState) -> None:
     before, after = old.options.database, new.options.database
     if before != after:
         raise StateError(
@@ -130,7 +132,7 @@ def _refuse_moved_table(old: TableState, new: TableState) -> None:
         )
 
 
-def _refuse_moved_key(old: TableState, new: TableState) -> None:
+def _refuse_primary_key_change(old: TableState, new: TableState) -> None:
     one, other = ({n for n, f in t.fields.items() if f.primary_key} for t in (old, new))
     if one != other or bool(old.options.primary_key) != bool(new.options.primary_key):
         raise StateError(
@@ -151,7 +153,9 @@ def _collect_parts(table: TableState) -> dict[str, tuple[str, Any]]:
 def _find_changed_parts(
     one: dict[str, tuple[str, Any]], other: dict[str, tuple[str, Any]]
 ) -> list[str]:
-    return [n for n, (_, p) in one.items() if n not in other or not same_parts(p, other[n][1])]
+    return [
+        n for n, (_, p) in one.items() if n not in other or not is_same_declaration(p, other[n][1])
+    ]
 
 
 def _drop_parts(walk: Walk, name: str) -> None:
@@ -178,7 +182,7 @@ def _add_parts(walk: Walk, name: str) -> None:
 def _create_tables(walk: Walk) -> set[str]:
     """Create new tables; a foreign key in a circle of new tables is added afterwards."""
     came = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
-    order = in_order(came)
+    order = sort_by_references(came)
     later: list[tuple[str, str]] = []
     for place, name in enumerate(order):
         table = walk.wanted.table(name)
@@ -194,7 +198,7 @@ def _create_tables(walk: Walk) -> set[str]:
 def _without_fields(table: TableState, cut: list[str]) -> TableState:
     if not cut:
         return table
-    used = {part for name in cut for part in fields_used_by(table, name)}
+    used = {part for name in cut for part in find_parts_using_field(table, name)}
     kept = table.with_fields({n: f for n, f in table.fields.items() if n not in cut})
     options = table.options
     return kept.with_options(
@@ -214,7 +218,7 @@ def _set_options(walk: Walk, name: str) -> None:
 
 def _drop_tables(walk: Walk) -> None:
     gone = [table for name, table in walk.state.tables.items() if name not in walk.wanted]
-    for name in reversed(in_order(gone)):
+    for name in reversed(sort_by_references(gone)):
         for table, field in list(walk.state.references_to(name)):
             if table.name != name:  # a circle of tables that all go
                 _drop_field_and_parts(walk, table.name, field)
@@ -226,7 +230,7 @@ def _drop_field_and_parts(walk: Walk, table: str, field: str) -> None:
     """Drop a field of a table that goes, with the constraints and indexes that name it."""
     current = walk.state.table(table)
     parts = _collect_parts(current)
-    for part in fields_used_by(current, field):
+    for part in find_parts_using_field(current, field):
         kind = DropConstraint if parts[part][0] == "constraint" else DropIndex
         walk.apply_operation(kind(table, part))
     walk.apply_operation(DropField(table, field))
@@ -235,35 +239,37 @@ def _drop_field_and_parts(walk: Walk, table: str, field: str) -> None:
 # -- fields ---------------------------------------------------------------------------------------
 
 
-def _change_fields(walk: Walk, name: str, *, filled: bool) -> None:
-    _free_columns(walk, name)
+def _add_and_alter_fields(walk: Walk, name: str, *, filled: bool) -> None:
+    _drop_fields_of_reused_columns(walk, name)
     old, new = walk.state.table(name).fields, walk.wanted.table(name)
-    waiting = {n: f for n, f in new.fields.items() if n not in old or not same_parts(old[n], f)}
+    waiting = {
+        n: f for n, f in new.fields.items() if n not in old or not is_same_declaration(old[n], f)
+    }
     while waiting:
-        field_name = _with_free_column(walk.state.table(name), waiting)
+        field_name = _find_field_with_free_column(walk.state.table(name), waiting)
         field = waiting.pop(field_name)
         if field_name in old:
             _alter_field(walk, name, field_name)
             continue
         fill = MISSING
         if filled and new.options.managed and needs_fill(field):
-            fill = fill_for(walk.wanted, name, field_name, walk.answers)
+            fill = resolve_fill_value(walk.wanted, name, field_name, walk.answers)
         walk.apply_operation(AddField(name, field_name, field, fill))
 
 
-def _with_free_column(table: TableState, waiting: Mapping[str, AnyField]) -> str:
+def _find_field_with_free_column(table: TableState, waiting: Mapping[str, AnyField]) -> str:
     """The first field whose column no other field has now, which may wait for a move of its own."""
-    owners = {column_of(name, field): name for name, field in table.fields.items()}
-    free = (n for n, field in waiting.items() if owners.get(column_of(n, field), n) == n)
+    owners = {derive_column_name(name, field): name for name, field in table.fields.items()}
+    free = (n for n, field in waiting.items() if owners.get(derive_column_name(n, field), n) == n)
     return next(free, next(iter(waiting)))
 
 
-def _free_columns(walk: Walk, name: str) -> None:
+def _drop_fields_of_reused_columns(walk: Walk, name: str) -> None:
     """Drop the fields whose columns others take over; the rest is dropped at the end."""
     old, new = walk.state.table(name), walk.wanted.table(name)
-    wanted = {column_of(n, f) for n, f in new.fields.items()}
+    wanted = {derive_column_name(n, f) for n, f in new.fields.items()}
     for field_name, field in old.fields.items():
-        if field_name not in new.fields and column_of(field_name, field) in wanted:
+        if field_name not in new.fields and derive_column_name(field_name, field) in wanted:
             walk.answers.used.add(f"--drop {name}.{field_name}")
             walk.apply_operation(DropField(name, field_name))
 
@@ -274,10 +280,10 @@ def _alter_field(walk: Walk, table: str, name: str) -> None:
     if before.null and not after.null and walk.wanted.table(table).options.managed:
         fill = after.db_default
         if needs_fill(after):
-            fill = fill_for(walk.wanted, table, name, walk.answers)
+            fill = resolve_fill_value(walk.wanted, table, name, walk.answers)
     state = walk.state
     # the running release goes on to use the column by its name
-    is_moved = column_of(name, before) != column_of(name, after)
+    is_moved = derive_column_name(name, before) != derive_column_name(name, after)
     phase = "contract" if is_moved or is_stricter_field(before, after) else "expand"
     walk.apply_operation(AlterField(table, name, after, fill, phase))
     if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
@@ -294,7 +300,7 @@ def _drop_fields(walk: Walk) -> None:
             walk.apply_operation(DropField(name, field))
 
 
-def _refuse_gone(walk: Walk) -> None:
+def _refuse_unconfirmed_drops(walk: Walk) -> None:
     """Refuse to lose data of removed fields, before any question about new ones."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
@@ -309,7 +315,7 @@ def _refuse_gone(walk: Walk) -> None:
 def _check_data_loss(walk: Walk, lost: list[str], came: set[str]) -> None:
     if not lost or walk.answers.allow_destructive:
         return
-    shown = [_field_of_link(walk.state, subject) for subject in lost]
+    shown = [_find_link_field(walk.state, subject) for subject in lost]
     ways = [f"--drop {name}" for name in shown if not _has_field(walk.wanted, name)]
     renamed = [
         f"--rename {subject}:NEW"

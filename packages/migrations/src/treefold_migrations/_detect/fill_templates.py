@@ -43,16 +43,19 @@ def parse_template(meta: Meta, name: str, text: str) -> Expression | None:
                 "text in quotes stands for itself"
             )
     if meta.fields[name].internal == "text":
-        parts = [_as_text(meta, piece) if odd else Value(piece) for odd, piece in _by_turns(pieces)]
+        parts = [
+            _cast_to_text(meta, piece) if odd else Value(piece)
+            for odd, piece in _classify_pieces(pieces)
+        ]
         return parts[0] if len(parts) == 1 else Concat(*parts)
     if len(pieces) > 3 or pieces[0] or pieces[2]:
         raise MigrationError(f"{given} must be one name in braces: the field holds no text")
     return F(pieces[1])
 
 
-def _by_turns(pieces: list[str]) -> list[tuple[bool, str]]:
+def _classify_pieces(pieces: list[str]) -> list[tuple[bool, str]]:
     return [(place % 2 == 1, piece) for place, piece in enumerate(pieces) if place % 2 or piece]
 
 
-def _as_text(meta: Meta, name: str) -> Any:
+def _cast_to_text(meta: Meta, name: str) -> Any:
     return F(name) if meta.fields[name].internal == "text" else Cast(name, fields.TextField())

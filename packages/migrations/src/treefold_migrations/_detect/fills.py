@@ -10,7 +10,7 @@ from typing import Any
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._detect.answers import Answers, Question
 from treefold_migrations._detect.fill_templates import BY_ROW, parse_template
-from treefold_migrations._state.rendering import table_meta
+from treefold_migrations._state.rendering import build_table_meta
 from treefold_migrations._state.schema_state import AnyField, SchemaState
 from treefold_orm import Now, ORMError
 from treefold_orm.schema import MISSING, SourceWriter
@@ -21,7 +21,7 @@ def needs_fill(field: AnyField) -> bool:
     return not field.null and field.db_default is MISSING and not field.generated
 
 
-def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any:
+def resolve_fill_value(state: SchemaState, table: str, name: str, answers: Answers) -> Any:
     """Return the value for rows that exist, as an operation holds it.
 
     Args:
@@ -37,7 +37,7 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
     if subject in answers.fills:
         answers.used.add(f"--fill {subject}")
         return parse_fill(state, table, name, answers.fills[subject])
-    known = own_default(field)
+    known = find_constant_default(field)
     if known is not MISSING:
         return known
     question = Question(
@@ -55,7 +55,7 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
     return parse_fill(state, table, name, answers.ask(question))
 
 
-def own_default(field: AnyField) -> Any:
+def find_constant_default(field: AnyField) -> Any:
     """Return the value that the declaration of a field gives to all rows alike, else MISSING."""
     given = field.default
     if getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False):
@@ -65,14 +65,14 @@ def own_default(field: AnyField) -> Any:
     try:
         first, second = given(), given()
         if type(first) is type(second) and first == second:
-            source_of_value(first)
+            render_value_source(first)
             return first  # the same each time: it is a constant for every row
     except Exception:  # noqa: BLE001, RUF100, S110 - a default of the application may need anything
         pass
     return MISSING
 
 
-def source_of_value(value: Any) -> str:
+def render_value_source(value: Any) -> str:
     """Return the source of a constant; raises the ORM's `ModelError` for a value without one."""
 
     return SourceWriter().value(value)
@@ -86,7 +86,7 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
 
     Raises `MigrationError` for text that the field does not take.
     """
-    meta = table_meta(state, table)
+    meta = build_table_meta(state, table)
     field: AnyField = meta.fields[name]
     is_quoted = len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
     if not is_quoted and field.internal != "json":
@@ -106,7 +106,7 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
         if field.internal == "json":
             return field.clean(json.loads(text))
         value = field.clean(field.parse(text))
-        source_of_value(value)
+        render_value_source(value)
     except (ORMError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise MigrationError(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from treefold_migrations._state.rendering import table_meta
+from treefold_migrations._state.rendering import build_table_meta
 from treefold_migrations._state.schema_state import AnyField, SchemaState
 from treefold_orm import fields
 from treefold_orm.schema import is_foreign_key
@@ -34,8 +34,8 @@ def loses_values(before: SchemaState, after: SchemaState, table: str, name: str)
 
     A conversion that a value does not survive as an error (text that is too long) loses nothing.
     """
-    old: AnyField = table_meta(before, table).fields[name]
-    new: AnyField = table_meta(after, table).fields[name]
+    old: AnyField = build_table_meta(before, table).fields[name]
+    new: AnyField = build_table_meta(after, table).fields[name]
     first, second = old.internal, new.internal
     if first == second:
         return first == "decimal" and _count_decimal_places(new) < _count_decimal_places(old)
@@ -63,20 +63,20 @@ def _is_narrower_range(old: AnyField, new: AnyField) -> bool:
     return type(old) is not type(new) and not (is_foreign_key(old) and is_foreign_key(new))
 
 
-def _text_bounds(field: Any) -> tuple[float, float]:
+def _compute_length_bounds(field: Any) -> tuple[float, float]:
     return 0, math.inf if field.max_length is None else field.max_length
 
 
-def _integer_bounds(field: Any) -> tuple[float, float]:
+def _compute_integer_bounds(field: Any) -> tuple[float, float]:
     return field.low, field.high
 
 
-def _decimal_bounds(field: Any) -> tuple[float, float]:
+def _compute_decimal_bounds(field: Any) -> tuple[float, float]:
     return -field.decimal_places, field.max_digits - field.decimal_places
 
 
 _BOUNDS: dict[type[Any], Callable[[Any], tuple[float, float]]] = {
-    fields.TextField: _text_bounds,
-    fields.IntegerField: _integer_bounds,
-    fields.DecimalField: _decimal_bounds,
+    fields.TextField: _compute_length_bounds,
+    fields.IntegerField: _compute_integer_bounds,
+    fields.DecimalField: _compute_decimal_bounds,
 }

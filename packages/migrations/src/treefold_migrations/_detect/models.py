@@ -18,7 +18,7 @@ from treefold_orm.schema import (
 )
 
 
-def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaState:
+def build_models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaState:
     """Return the state of models; without any given, of all models of this application.
 
     Raises `StateError` for a model that no migration can hold.
@@ -30,7 +30,7 @@ def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaStat
     except ORMError as error:
         raise StateError(str(error)) from error
     for meta in given:
-        table = table_state(meta)
+        table = build_table_state(meta)
         known = found.get(table.name)
         if known is not None and known.options.managed and table.options.managed:
             raise StateError(
@@ -39,10 +39,12 @@ def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaStat
             )
         if known is None or not known.options.managed:
             found[table.name] = table
-    return schema_state.SchemaState({name: found[name] for name in in_order(found.values())})
+    return schema_state.SchemaState(
+        {name: found[name] for name in sort_by_references(found.values())}
+    )
 
 
-def table_state(meta: Meta) -> schema_state.TableState:
+def build_table_state(meta: Meta) -> schema_state.TableState:
     """Return the table of one model."""
     check_names(meta.table_name, meta.name, meta.fields)
     return schema_state.TableState(
@@ -70,7 +72,7 @@ def _unbind_field(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyF
     return made
 
 
-def in_order(tables: Iterable[schema_state.TableState]) -> list[str]:
+def sort_by_references(tables: Iterable[schema_state.TableState]) -> list[str]:
     """Return the names of tables so that targets of foreign keys come first, as far as there is
     such an order.
     """

@@ -11,7 +11,12 @@ from treefold_migrations._detect.answers import Answers, Question
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.columns import AlterField, RenameField
 from treefold_migrations._operations.tables import RenameTable
-from treefold_migrations._state.schema_state import AnyField, TableState, column_of, same_parts
+from treefold_migrations._state.schema_state import (
+    AnyField,
+    TableState,
+    derive_column_name,
+    is_same_declaration,
+)
 from treefold_orm.schema import is_foreign_key, unbound_copy
 
 Score = Callable[[str, str], float]
@@ -24,7 +29,7 @@ def rename_tables(walk: Walk) -> None:
     """Add the renames of tables, and of the tables between models that follow them."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
-    owned = [n for n in gone if any(is_link(old[n], owner) for owner in gone)]
+    owned = [n for n in gone if any(is_link_table(old[n], owner) for owner in gone)]
     _rename_gone_tables(walk, [n for n in gone if n not in owned])
     # a table that has not followed its model is asked for like any other
     _rename_gone_tables(walk, [n for n in owned if n in walk.state])
@@ -35,7 +40,7 @@ def _rename_gone_tables(walk: Walk, gone: Sequence[str]) -> None:
     came = [n for n, t in new.items() if n not in old and t.options.managed]
 
     def score_tables(before: str, after: str) -> float:
-        return table_score(old[before], new[after])
+        return score_table_rename(old[before], new[after])
 
     for before, after in _choose_renames(
         "table", "", gone, came, walk.answers, score_tables
@@ -46,7 +51,7 @@ def _rename_gone_tables(walk: Walk, gone: Sequence[str]) -> None:
             walk.apply_operation(RenameTable(link, renamed))
 
 
-def is_link(table: TableState, owner: str) -> bool:
+def is_link_table(table: TableState, owner: str) -> bool:
     """Return True for a table that a many-to-many field of the model of `owner` makes."""
     own = any(is_foreign_key(f) and f.to == owner for f in table.fields.values())
     return own and table.name.startswith(f"{owner}_")
@@ -57,7 +62,7 @@ def _find_link_renames(walk: Walk, before: str, after: str) -> dict[str, str]:
     moved = {
         name: f"{after}{name[len(before) :]}"
         for name, table in walk.state.tables.items()
-        if name not in walk.wanted and is_link(table, before)
+        if name not in walk.wanted and is_link_table(table, before)
     }
     return {name: new for name, new in moved.items() if new in walk.wanted and new != name}
 
@@ -65,18 +70,18 @@ def _find_link_renames(walk: Walk, before: str, after: str) -> dict[str, str]:
 def rename_fields(walk: Walk) -> None:
     """Add the renames of fields in the tables that are in both states."""
     for name in walk.list_changed_tables():
-        _rename_in(walk, name)
+        _rename_table_fields(walk, name)
 
 
-def _rename_in(walk: Walk, name: str) -> None:
+def _rename_table_fields(walk: Walk, name: str) -> None:
     for old, new in _find_certain_renames(walk.state.table(name), walk.wanted.table(name)).items():
-        _keep_column(walk, name, old, new)
+        _rename_with_pinned_column(walk, name, old, new)
     before, after = walk.state.table(name), walk.wanted.table(name)
     gone = [n for n in before.fields if n not in after.fields]
     came = [n for n in after.fields if n not in before.fields]
 
     def score_fields(old: str, new: str) -> float:
-        return field_score(old, before.fields[old], new, after.fields[new])
+        return score_field_rename(old, before.fields[old], new, after.fields[new])
 
     for old, new in _choose_renames(
         "field", f"{name}.", gone, came, walk.answers, score_fields
@@ -93,13 +98,18 @@ def _find_certain_renames(before: TableState, after: TableState) -> dict[str, st
     found: dict[str, str] = {}
     for old, field in gone.items():
         for new, other in came.items():
-            same_column = column_of(old, field) == column_of(new, other)
-            if same_column or (_is_end(old, field, before) and _is_end(new, other, after, field)):
+            same_column = derive_column_name(old, field) == derive_column_name(new, other)
+            if same_column or (
+                _is_link_foreign_key(old, field, before)
+                and _is_link_foreign_key(new, other, after, field)
+            ):
                 found.setdefault(old, new)
     return found
 
 
-def _is_end(name: str, field: AnyField, table: TableState, other: AnyField | None = None) -> bool:
+def _is_link_foreign_key(
+    name: str, field: AnyField, table: TableState, other: AnyField | None = None
+) -> bool:
     """True for the foreign key of an automatic table, whose name is that of its target's model."""
     if not is_foreign_key(field) or len(table.fields) != 3 or "_" not in table.name:
         return False
@@ -108,19 +118,19 @@ def _is_end(name: str, field: AnyField, table: TableState, other: AnyField | Non
     return same_target and automatic
 
 
-def _keep_column(walk: Walk, table: str, old: str, new: str) -> None:
+def _rename_with_pinned_column(walk: Walk, table: str, old: str, new: str) -> None:
     """Rename a field whose column stays, or whose column follows by a rename of its own."""
     before = walk.state.table(table).field(old)
     wanted = walk.wanted.table(table).field(new)
-    column = column_of(old, before)
-    if column_of(new, wanted) == column:
-        pinned = _with_column(before, column)
-        if not same_parts(pinned, before):
+    column = derive_column_name(old, before)
+    if derive_column_name(new, wanted) == column:
+        pinned = _with_db_column(before, column)
+        if not is_same_declaration(pinned, before):
             walk.apply_operation(AlterField(table, old, pinned))
     walk.apply_operation(RenameField(table, old, new))
 
 
-def _with_column(field: AnyField, column: str) -> AnyField:
+def _with_db_column(field: AnyField, column: str) -> AnyField:
     made = unbound_copy(field)
     args, options = made.declared
     kept: AnyField = type(made)(*args, **{**options, "db_column": column})
@@ -194,9 +204,9 @@ def _build_question(
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def field_score(old_name: str, old: AnyField, new_name: str, new: AnyField) -> float:
+def score_field_rename(old_name: str, old: AnyField, new_name: str, new: AnyField) -> float:
     """Score two fields by definition first, then by name."""
-    if same_parts(old, new):
+    if is_same_declaration(old, new):
         kind = 1.0
     elif type(old) is type(new):
         other = is_foreign_key(old) and is_foreign_key(new) and old.to != new.to
@@ -206,7 +216,7 @@ def field_score(old_name: str, old: AnyField, new_name: str, new: AnyField) -> f
     return 0.6 * kind + 0.4 * _compute_similarity(old_name, new_name)
 
 
-def table_score(old: TableState, new: TableState) -> float:
+def score_table_rename(old: TableState, new: TableState) -> float:
     """Score two tables by the fields that they share, then by the names of model and table. A table
     does not move to another database.
     """
@@ -224,7 +234,7 @@ def _is_equal_field(old: TableState, new: TableState, name: str) -> bool:
     one, other = old.fields[name], new.fields[name]
     if is_foreign_key(one) and is_foreign_key(other) and one.to == old.name:
         return other.to == new.name  # each points to itself
-    return same_parts(one, other)
+    return is_same_declaration(one, other)
 
 
 def _compute_similarity(one: str, other: str) -> float:

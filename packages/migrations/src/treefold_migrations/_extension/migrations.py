@@ -67,13 +67,13 @@ class Migrations:
 
         history = self._load_history()
         found: list[Pending] = [] if history is None else list(_find_pending_databases(history))
-        written = SchemaState() if history is None else history.state_at()
+        written = SchemaState() if history is None else history.compute_state_after()
         if models := list(_find_unwritten_models(written, self._load_models_state())):
             text = f"no migration yet: {', '.join(models)}"
             found.append(Pending(text, "treefold makemigrations"))
-        from treefold_migrations._detect.job_tables import job_operations
+        from treefold_migrations._detect.job_tables import detect_job_operations
 
-        if job_operations(self._root, history):
+        if detect_job_operations(self._root, history):
             found.append(Pending("no migration yet: tables of jobs", "treefold makemigrations"))
         return found
 
@@ -106,12 +106,14 @@ class Migrations:
                 if _is_part_added(SchemaState(), self._load_models_state(), missing)
                 else ""
             )
-        for name in _unapplied_anywhere(history):
-            if _is_part_added(history.state_before(name), history.state_at(name), missing):
+        for name in _list_unapplied_anywhere(history):
+            if _is_part_added(
+                history.compute_state_before(name), history.compute_state_after(name), missing
+            ):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
         return (
             _UNWRITTEN
-            if _is_part_added(history.state_at(), self._load_models_state(), missing)
+            if _is_part_added(history.compute_state_after(), self._load_models_state(), missing)
             else ""
         )
 
@@ -126,18 +128,18 @@ class Migrations:
         return load_folder(self._root / FOLDER)
 
     def _load_models_state(self) -> SchemaState:
-        from treefold_migrations._detect.models import models_state
+        from treefold_migrations._detect.models import build_models_state
         from treefold_orm.schema import registry
 
         registry.enter_space(self._root)
-        return models_state()
+        return build_models_state()
 
 
 def _find_pending_databases(history: History) -> Iterator[Pending]:
     """The databases of a history that lack files, and those that are not configured."""
-    from treefold_migrations._files.databases import databases_of
+    from treefold_migrations._files.databases import list_databases
 
-    for alias in databases_of(history):
+    for alias in list_databases(history):
         if alias not in aliases():
             advice = f"add {alias!r} to the setting databases"
             yield Pending(f"the database {alias!r} is not configured", advice)
@@ -146,10 +148,10 @@ def _find_pending_databases(history: History) -> Iterator[Pending]:
             yield Pending(f"not applied{place}: {', '.join(names)}", "treefold migrate")
 
 
-def _unapplied_anywhere(history: History) -> list[str]:
-    from treefold_migrations._files.databases import databases_of
+def _list_unapplied_anywhere(history: History) -> list[str]:
+    from treefold_migrations._files.databases import list_databases
 
-    known = [alias for alias in databases_of(history) if alias in aliases()]
+    known = [alias for alias in list_databases(history) if alias in aliases()]
     lacking = {name for alias in known for name in _list_unapplied(history, alias)}
     return [item.name for item in history.order() if item.name in lacking]
 
@@ -173,12 +175,12 @@ def _find_unwritten_models(old: SchemaState, new: SchemaState) -> Iterator[str]:
     """The models whose tables the files do not make as they are now, of no files those whose tables
     no tool of others makes.
     """
-    from treefold_migrations._state.schema_state import same_table
+    from treefold_migrations._state.schema_state import is_same_table
 
     for name, table in new.tables.items():
         if not old.tables and not table.options.managed:
             continue
-        if name not in old or not same_table(old.table(name), table):
+        if name not in old or not is_same_table(old.table(name), table):
             yield table.model
     for name, table in old.tables.items():
         if name not in new:
@@ -198,17 +200,17 @@ def _find_missing_part(error: BaseException) -> tuple[str, str] | None:
 def _is_part_added(before: SchemaState, after: SchemaState, missing: tuple[str, str]) -> bool:
     """True if a table or a column of that name is there only afterwards."""
     kind, name = missing
-    added = _list_parts(after) - _list_parts(before)
+    added = _list_tables_and_columns(after) - _list_tables_and_columns(before)
     return any(one == kind and part.rpartition(".")[2] == name for one, part in added)
 
 
-def _list_parts(state: SchemaState) -> set[tuple[str, str]]:
+def _list_tables_and_columns(state: SchemaState) -> set[tuple[str, str]]:
     """The tables of a state, and its columns as `table.column`."""
-    from treefold_migrations._state.schema_state import column_of
+    from treefold_migrations._state.schema_state import derive_column_name
 
     tables = {("table", name) for name in state.tables}
     columns = (
-        ("column", f"{table.name}.{column_of(name, field)}")
+        ("column", f"{table.name}.{derive_column_name(name, field)}")
         for table in state.tables.values()
         for name, field in table.fields.items()
     )

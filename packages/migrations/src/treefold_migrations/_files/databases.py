@@ -20,39 +20,39 @@ from dataclasses import replace
 
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.history import History
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import DEFAULT, sort_databases
 
 
-def databases_of(history: History) -> list[str]:
+def list_databases(history: History) -> list[str]:
     """Return the aliases that the operations of a history live on, `default` first."""
-    named = (alias for item in history.order() for alias in _named_in(item.operations))
+    named = (alias for item in history.order() for alias in _collect_databases(item.operations))
     return sort_databases(named) or [DEFAULT]
 
 
-def _named_in(operations: Iterable[Operation]) -> Iterator[str]:
+def _collect_databases(operations: Iterable[Operation]) -> Iterator[str]:
     for operation in operations:
         if isinstance(operation, (CreateTable, RunSQL, RunPython)):
             yield operation.database
         elif isinstance(operation, SeparateStateAndDatabase):
-            yield from _named_in((*operation.database, *operation.state))
+            yield from _collect_databases((*operation.database, *operation.state))
 
 
-def databases_asked(history: History, database: str | None) -> list[str]:
+def select_databases(history: History, database: str | None) -> list[str]:
     """Return the aliases that a command is for: the one that it was given, or all of a history."""
-    return databases_of(history) if database is None else [database]
+    return list_databases(history) if database is None else [database]
 
 
-def on_database(history: History, alias: str) -> History:
+def restrict_to_database(history: History, alias: str) -> History:
     """Return a history with the operations that one database has.
 
     Raises:
         HistoryError: It has none: no operation lives there, and none on `default`.
     """
-    found = databases_of(history)
+    found = list_databases(history)
     if found in ([DEFAULT], [alias]):
         return history
     home = alias if alias in found else DEFAULT
@@ -62,26 +62,28 @@ def on_database(history: History, alias: str) -> History:
             f"{', '.join(found)}"
         )
     parts = {
-        item.name: replace(item, part=_parts_on(home, item.operations, before))
+        item.name: replace(item, part=_filter_operations(home, item.operations, before))
         for item, before, _ in history.walk_states()
     }
     items = [parts.get(name, item) for name, item in history.files.items()]
     return History(history.folder, items, database=alias)
 
 
-def _parts_on(
+def _filter_operations(
     home: str, operations: Sequence[Operation], before: SchemaState
 ) -> tuple[Operation, ...]:
-    states = states_through(operations, before)
-    found = (_part_on(home, *pair) for pair in zip(operations, states, strict=False))
+    states = compute_states(operations, before)
+    found = (_filter_operation(home, *pair) for pair in zip(operations, states, strict=False))
     return tuple(part for part in found if part is not None)
 
 
-def _part_on(home: str, operation: Operation, before: SchemaState) -> Operation | None:
+def _filter_operation(home: str, operation: Operation, before: SchemaState) -> Operation | None:
     if isinstance(operation, SeparateStateAndDatabase):
-        halves = [_parts_on(home, h, before) for h in (operation.database, operation.state)]
+        halves = [
+            _filter_operations(home, h, before) for h in (operation.database, operation.state)
+        ]
         return SeparateStateAndDatabase(*halves) if any(halves) else None
-    if _database_of(operation, before) != home:
+    if _find_operation_database(operation, before) != home:
         return None
     if isinstance(operation, RunPython):
         others = [t for t in before.tables.values() if t.options.database != home]
@@ -89,7 +91,7 @@ def _part_on(home: str, operation: Operation, before: SchemaState) -> Operation 
     return operation
 
 
-def _database_of(operation: Operation, before: SchemaState) -> str:
+def _find_operation_database(operation: Operation, before: SchemaState) -> str:
     match operation:
         case CreateTable() | RunSQL() | RunPython():
             return operation.database
@@ -103,8 +105,8 @@ def _database_of(operation: Operation, before: SchemaState) -> str:
     return DEFAULT if known is None else known.options.database
 
 
-def is_python(operation: Operation) -> bool:
+def runs_python(operation: Operation) -> bool:
     """Return True for an operation with Python, which may read one database and write another."""
     if isinstance(operation, SeparateStateAndDatabase):
-        return any(map(is_python, (*operation.database, *operation.state)))
+        return any(map(runs_python, (*operation.database, *operation.state)))
     return isinstance(operation, RunPython)

@@ -9,7 +9,8 @@ that an upgrade changes no hash.
 | 1 | 64 hexadecimal digits | all code |
 | 2 | `2:` and such digits | the code of `normalize`, and the imports that it uses |
 
-New records have version 2. One of version 1 is compared with `old_digests_of`, and rewritten.
+New records have version 2. One of version 1 is compared with `compute_legacy_digests`, and
+rewritten.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from treefold_migrations._files.migration import Migration
-from treefold_migrations._files.normalizing import normalize_source, without_elidable
+from treefold_migrations._files.normalizing import normalize_source, parse_without_elidable
 from treefold_orm.schema import Imports
 
 _UNIMPORTANT = frozenset({"ctx", "kind", "type_comment"})
@@ -31,12 +32,12 @@ _VERSION = "2:"
 _IMPORT = "import "  # no syntax tree as text begins so
 
 
-def is_old(hash_: str) -> bool:
+def is_legacy_hash(hash_: str) -> bool:
     """Return True for a hash of version 1."""
     return ":" not in hash_
 
 
-def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
+def compute_file_digest(parents: Sequence[str], migration: Migration, text: str) -> str:
     """Return the hash of a file.
 
     Args:
@@ -45,23 +46,23 @@ def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
         text: The text of the file; without any, the source of the operations counts.
     """
     return _VERSION + _hash_lines(
-        parents, _used_lines(text) if text else _render_operations(migration)
+        parents, _dump_without_unused_imports(text) if text else _render_operations(migration)
     )
 
 
-def old_digests_of(parents: Sequence[str], migration: Migration, text: str) -> set[str]:
+def compute_legacy_digests(parents: Sequence[str], migration: Migration, text: str) -> set[str]:
     """Return the hashes of version 1 that a file may have been recorded with: as it is, and as it
-    was before its operations got `elidable`; arguments as of `digest_of`.
+    was before its operations got `elidable`; arguments as of `compute_file_digest`.
     """
     if not text:
         return {_hash_lines(parents, _render_operations(migration))}
     return {
         _hash_lines(parents, _dump_lines(tree))
-        for tree in (ast.parse(text), without_elidable(text))
+        for tree in (ast.parse(text), parse_without_elidable(text))
     }
 
 
-def code_of(text: str, name: str) -> str:
+def extract_function_code(text: str, name: str) -> str:
     """Return the normalized code of one function of a file, with the parts of the file that it
     refers to; empty where the file does not define it.
     """
@@ -96,7 +97,7 @@ def _hash_lines(parents: Sequence[str], lines: Iterable[str]) -> str:
     return hashed.hexdigest()
 
 
-def _used_lines(text: str) -> Iterator[str]:
+def _dump_without_unused_imports(text: str) -> Iterator[str]:
     """The lines without the imports that nothing uses, such as those of annotations."""
     lines = list(_dump_lines(normalize_source(text)))
     imports = sum(line.startswith(_IMPORT) for line in lines)

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.hashing import code_of, digest_of, old_digests_of
+from treefold_migrations._files.hashing import (
+    compute_file_digest,
+    compute_legacy_digests,
+    extract_function_code,
+)
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._state.schema_state import SchemaState
@@ -55,7 +59,7 @@ class History:
         self._files = {item.name: item for item in loaded}
         self._stands_for = self._map_replacements()
         self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}
-        self._parents = {name: self._parents_of(item) for name, item in self._kept.items()}
+        self._parents = {name: self._resolve_parents(item) for name, item in self._kept.items()}
         self._order = self._sort_topologically()
         self._states: dict[str, SchemaState] = {}
         self._digests: dict[str, str] = {}
@@ -128,14 +132,14 @@ class History:
                 waiting += self._parents[current]
         return found
 
-    def state_at(self, name: str | None = None) -> SchemaState:
+    def compute_state_after(self, name: str | None = None) -> SchemaState:
         """Return the state after a migration and all before it; without a name, after all.
 
         Raises `StateError` for an operation that does not fit, with its file and number.
         """
         return self._replay_until(None if name is None else self[name].name, including=True)
 
-    def state_before(self, name: str) -> SchemaState:
+    def compute_state_before(self, name: str) -> SchemaState:
         """Return the state that a migration begins with."""
         return self._replay_until(self[name].name, including=False)
 
@@ -153,7 +157,7 @@ class History:
         if key not in self._states:
             state = SchemaState()
             for name in names:
-                state = apply_all(self._kept[name], state)
+                state = apply_migration(self._kept[name], state)
             self._states[key] = state
         return self._states[key]
 
@@ -161,16 +165,16 @@ class History:
         """Return the hash of a migration, which covers its parents."""
         return self._compute_digest(self[name].name)
 
-    def digests_after(self, name: str, parents: Sequence[str]) -> set[str]:
+    def compute_accepted_digests(self, name: str, parents: Sequence[str]) -> set[str]:
         """Return the hashes, of all versions, that a migration may be recorded with after parents
         that are recorded with these.
         """
         item = self[name]
-        text = _text_of(item)
+        text = _read_source(item)
         given = parents, item.migration, text
-        return {digest_of(*given)} | old_digests_of(*given)
+        return {compute_file_digest(*given)} | compute_legacy_digests(*given)
 
-    def digest_for_children(self, name: str) -> str:
+    def compute_digest_for_children(self, name: str) -> str:
         """Return the hash that the children of a migration count on."""
         item = self[name]
         if item.replaces:
@@ -181,15 +185,19 @@ class History:
         for step in self._order if name not in self._digests else ():
             if step not in self._digests:
                 item = self._kept[step]
-                parents = [self.digest_for_children(parent) for parent in self._parents[step]]
-                self._digests[step] = digest_of(parents, item.migration, _text_of(item))
+                parents = [
+                    self.compute_digest_for_children(parent) for parent in self._parents[step]
+                ]
+                self._digests[step] = compute_file_digest(
+                    parents, item.migration, _read_source(item)
+                )
         return self._digests[name]
 
     def walk_states(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
         """Yield each migration in order, with the states before and after it."""
         state = SchemaState()
         for item in self.order():
-            after = apply_all(item, state)
+            after = apply_migration(item, state)
             yield item, state, after
             state = after
 
@@ -217,7 +225,7 @@ class History:
             walked.add(name)
         return name
 
-    def _parents_of(self, item: Loaded) -> tuple[str, ...]:
+    def _resolve_parents(self, item: Loaded) -> tuple[str, ...]:
         parents: dict[str, None] = {}
         for name in item.migration.after:
             parent = self._stands_for.get(name, name)
@@ -264,18 +272,18 @@ class History:
         return f"{'the last ones are' if len(self) > 3 else 'there are'} {last}"
 
 
-def function_code(item: Loaded) -> Callable[[str], str]:
+def make_code_extractor(item: Loaded) -> Callable[[str], str]:
     """Return a function that returns the code of a function of a file, by its name, with what that
     refers to in the file.
     """
-    return functools.partial(code_of, _text_of(item))
+    return functools.partial(extract_function_code, _read_source(item))
 
 
-def _text_of(item: Loaded) -> str:
+def _read_source(item: Loaded) -> str:
     return item.path.read_text(encoding="utf-8") if item.path.exists() else ""
 
 
-def apply_all(item: Loaded, state: SchemaState) -> SchemaState:
+def apply_migration(item: Loaded, state: SchemaState) -> SchemaState:
     """Return the state after all operations of a migration.
 
     Raises `StateError` with the file and the number of the operation that does not fit.

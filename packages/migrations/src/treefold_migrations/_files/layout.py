@@ -12,7 +12,7 @@ import ast
 WIDTH = 88
 
 
-def laid_out(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) -> str:
+def format_expression(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) -> str:
     """Return an expression laid out.
 
     Args:
@@ -26,7 +26,7 @@ def laid_out(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) 
     return _Layout(source).format_node(ast.parse(source, mode="eval").body, indent, before, behind)
 
 
-def _has_plain_lines(value: str) -> bool:
+def _fits_triple_quotes(value: str) -> bool:
     """True for text of several lines that a triple-quoted string holds without any escape."""
     lines = value.split("\n")
     plain = all(line.isprintable() for line in lines) and "\\" not in value
@@ -57,7 +57,7 @@ class _Layout:
                 pairs = zip(node.keys, node.values, strict=True)
                 items = [(f"{self._slice_source(k)}: " if k else "**", value) for k, value in pairs]
                 return self._format_items("{", items, "}", indent)
-            case ast.Constant(value=str(value)) if _has_plain_lines(value):
+            case ast.Constant(value=str(value)) if _fits_triple_quotes(value):
                 return f'"""{value}"""'
             case _:
                 return text

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.history import History, Loaded, apply_all
+from treefold_migrations._files.history import History, Loaded, apply_migration
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._state.schema_state import SchemaState, same_states
+from treefold_migrations._state.schema_state import SchemaState, is_same_state
 
 
-def check_merge(history: History) -> list[Loaded]:
+def require_mergeable_heads(history: History) -> list[Loaded]:
     """Return the heads of a fork that can be merged.
 
     Raises `HistoryError` without a fork, and for branches that clash, with the operations.
@@ -32,7 +32,7 @@ def check_merge(history: History) -> list[Loaded]:
         theirs = [name for name in other if name not in one]
         _refuse_clashes(history, own, theirs)
     start = history.replay_migrations([name for name in names if name in shared])
-    _refuse_other_states(history, branches, start)
+    _refuse_order_dependence(history, branches, start)
     return heads
 
 
@@ -75,7 +75,7 @@ def _extract_table_name(name: str) -> str:
     return name.partition(".")[0].partition("#")[0]
 
 
-def _refuse_other_states(
+def _refuse_order_dependence(
     history: History, branches: Sequence[Sequence[str]], start: SchemaState
 ) -> None:
     found: list[SchemaState] = []
@@ -85,12 +85,12 @@ def _refuse_other_states(
         try:
             for name in itertools.chain.from_iterable(order):
                 if name not in done:
-                    state = apply_all(history[name], state)
+                    state = apply_migration(history[name], state)
                     done.add(name)
         except StateError as error:
             raise HistoryError(f"The branches cannot follow each other: {error}") from error
         found.append(state)
-    if not all(same_states(found[0], state) for state in found[1:]):
+    if not all(is_same_state(found[0], state) for state in found[1:]):
         raise HistoryError(
             "The branches lead to different schemas when they are applied in another order; "
             "rewrite one of them after the other"

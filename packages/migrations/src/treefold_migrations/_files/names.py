@@ -31,19 +31,19 @@ def check_name(name: str) -> str:
     return name
 
 
-def number_of(name: str) -> int:
+def parse_number(name: str) -> int:
     """Return the number that a name begins with."""
     return int(name.partition("_")[0])
 
 
-def next_name(known: Iterable[str], words: str) -> str:
+def build_next_name(known: Iterable[str], words: str) -> str:
     """Return the name of the next file; words are made plain."""
-    number = max(map(number_of, known), default=0) + 1
+    number = max(map(parse_number, known), default=0) + 1
     plain = _NOT_PLAIN.sub("_", words.lower()).strip("_")[:_LONGEST].strip("_")
     return check_name(f"{number:04d}_{plain or 'changes'}")
 
 
-def words_for(operations: Sequence[Operation], *, first: bool) -> str:
+def suggest_name_words(operations: Sequence[Operation], *, first: bool) -> str:
     """Return words for a file that holds these operations."""
     if first:
         return "initial"

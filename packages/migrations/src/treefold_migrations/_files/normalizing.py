@@ -32,13 +32,13 @@ def normalize_source(text: str) -> ast.Module:
     tree = ast.parse(text)
     if _PARTS.search(text) or any(isinstance(s, ast.AnnAssign) for s in tree.body):
         tree = _Strip().visit(tree)
-        tree.body = [s for s in tree.body if not _is_for_checkers(s)]
+        tree.body = [s for s in tree.body if not _is_type_checking_block(s)]
         keywords = {k.arg for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg}
         _Rename(keywords).visit(tree)
     return tree
 
 
-def without_elidable(text: str) -> ast.Module:
+def parse_without_elidable(text: str) -> ast.Module:
     """Return the syntax tree of a file whose operations have no `elidable`, else as it is."""
     return _Strip(frozenset({"elidable"}), annotations=False).visit(ast.parse(text))
 
@@ -55,7 +55,7 @@ class _Strip(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if _name_of(node.func) in _OPERATIONS:
+        if _extract_name(node.func) in _OPERATIONS:
             node.keywords = [k for k in node.keywords if k.arg not in self._keywords]
         return node
 
@@ -136,7 +136,9 @@ class _Rename(ast.NodeTransformer):
         given = node.args
         given.defaults = self._visit_all(given.defaults)
         given.kw_defaults = [d and self.visit(d) for d in given.kw_defaults]
-        self._scopes.append(self._number_names(_local_names(node, self._keywords)))
+        self._scopes.append(
+            self._assign_numbered_names(_find_renamable_locals(node, self._keywords))
+        )
         for argument in _list_arguments(given):
             argument.arg = self._find_new_name(argument.arg)
         if isinstance(node, ast.Lambda):
@@ -162,7 +164,7 @@ class _Rename(ast.NodeTransformer):
         first.iter = self.visit(first.iter)  # evaluated outside, before its names exist
         targets = [name for g in node.generators for name in _find_bound_names(g.target)]
         walrus = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
-        self._scopes.append({} if walrus else self._number_names(targets))
+        self._scopes.append({} if walrus else self._assign_numbered_names(targets))
         for place, generator in enumerate(node.generators):
             generator.target = self.visit(generator.target)
             if place:
@@ -178,7 +180,7 @@ class _Rename(ast.NodeTransformer):
     def _visit_all(self, nodes: Sequence[Any]) -> list[Any]:
         return [self.visit(node) for node in nodes]
 
-    def _number_names(self, names: Sequence[str]) -> dict[str, str]:
+    def _assign_numbered_names(self, names: Sequence[str]) -> dict[str, str]:
         made: dict[str, str] = {}
         for name in dict.fromkeys(names):
             made[name] = f"%{self._count}"
@@ -189,7 +191,7 @@ class _Rename(ast.NodeTransformer):
         return next((s[name] for s in reversed(self._scopes) if name in s), name)
 
 
-def _local_names(node: _Function, keywords: set[str]) -> list[str]:
+def _find_renamable_locals(node: _Function, keywords: set[str]) -> list[str]:
     """The names that a function binds, in their order; none where they cannot be followed."""
     parameters = [argument.arg for argument in _list_arguments(node.args)]
     body = cast("list[ast.AST]", node.body if isinstance(node.body, list) else [node.body])
@@ -233,16 +235,16 @@ def _list_arguments(given: ast.arguments) -> list[ast.arg]:
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *extra]
 
 
-def _name_of(function: ast.expr) -> str:
+def _extract_name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _is_for_checkers(statement: ast.stmt) -> bool:
+def _is_type_checking_block(statement: ast.stmt) -> bool:
     """True for `if TYPE_CHECKING:` without another branch."""
     if not isinstance(statement, ast.If) or statement.orelse:
         return False
     return isinstance(statement.test, (ast.Name, ast.Attribute)) and (
-        _name_of(statement.test) == "TYPE_CHECKING"
+        _extract_name(statement.test) == "TYPE_CHECKING"
     )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treefold_migrations._base.errors import HistoryError
-from treefold_migrations._files.databases import is_python
+from treefold_migrations._files.databases import runs_python
 from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._state.schema_state import SchemaState, same_states
+from treefold_migrations._state.schema_state import SchemaState, is_same_state
 
 Between = Callable[[SchemaState, SchemaState], list[Operation]]
 
@@ -42,18 +42,18 @@ def squash_until(history: History, name: str, between: Between) -> Squash:
     last = history[name]
     before = history.ancestors(last.name)
     replaced = [item for item in history.order() if item.name in before]
-    _refuse_partial(history, before, last.name)
-    kept = [operation for item in replaced for operation in _list_kept_operations(item)]
+    _refuse_inner_forks(history, before, last.name)
+    kept = [operation for item in replaced for operation in _list_non_elidable_operations(item)]
     first = next((n for n, operation in enumerate(kept) if _is_custom(operation)), len(kept))
     state = SchemaState()
     for operation in kept[:first]:
         state = operation.apply(state)
     operations = between(SchemaState(), state) + kept[first:]
-    _check_final_state(operations, history.state_at(last.name))
+    _check_final_state(operations, history.compute_state_after(last.name))
     return Squash(operations, {item.name: history.compute_digest(item.name) for item in replaced})
 
 
-def _refuse_partial(history: History, before: set[str], last: str) -> None:
+def _refuse_inner_forks(history: History, before: set[str], last: str) -> None:
     for item in history.order():
         if item.name not in before:
             for parent in history.parents(item.name):
@@ -64,12 +64,12 @@ def _refuse_partial(history: History, before: set[str], last: str) -> None:
                     )
 
 
-def _list_kept_operations(item: Loaded) -> list[Operation]:
+def _list_non_elidable_operations(item: Loaded) -> list[Operation]:
     found: list[Operation] = []
     for number, operation in enumerate(item.operations, 1):
         if isinstance(operation, (RunPython, RunSQL)) and operation.elidable:
             continue
-        if is_python(operation):
+        if runs_python(operation):
             raise HistoryError(
                 f"{item.name}, operation {number} ({operation.describe()}) cannot be squashed; set "
                 "elidable=True if a new database does not need it, or squash up to the file before"
@@ -86,5 +86,5 @@ def _check_final_state(operations: Sequence[Operation], wanted: SchemaState) -> 
     state = SchemaState()
     for operation in operations:
         state = operation.apply(state)
-    if not same_states(state, wanted):
+    if not is_same_state(state, wanted):
         raise HistoryError("The squashed operations lead to another schema; nothing was written")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
-from treefold_migrations._files.layout import laid_out
+from treefold_migrations._files.layout import format_expression
 from treefold_migrations._files.names import check_name
 from treefold_migrations._operations.base import Operation
 from treefold_orm.schema import Import, Imports, quoted
@@ -15,7 +15,7 @@ from treefold_orm.schema import Import, Imports, quoted
 _OURS = ("treefold_orm", "treefold_migrations")
 
 
-def migration_source(
+def render_migration_source(
     after: Sequence[str],
     operations: Sequence[Operation],
     *,
@@ -35,16 +35,18 @@ def migration_source(
         given["replaces"] = f"{{{', '.join(pairs)}}}"
     lines = ["migration = Migration("]
     for name, text in given.items():
-        lines.append(f"    {name}={laid_out(text, indent=4, before=len(name) + 1, behind=1)},")
+        lines.append(
+            f"    {name}={format_expression(text, indent=4, before=len(name) + 1, behind=1)},"
+        )
     if written:
         lines.append("    operations=[")
-        lines += [f"        {laid_out(text, indent=8, behind=1)}," for text in written]
+        lines += [f"        {format_expression(text, indent=8, behind=1)}," for text in written]
         lines.append("    ],")
     else:
         lines.append("    operations=[],")
     lines.append(")")
     return (
-        f"{_render_docstring(operations, title)}\n\n{import_lines(imports)}\n\n"
+        f"{_render_docstring(operations, title)}\n\n{render_imports(imports)}\n\n"
         + "\n".join(lines)
         + "\n"
     )
@@ -66,7 +68,7 @@ def _sanitize_line(line: str) -> str:
     return kept[:80].rstrip()
 
 
-def import_lines(imports: Iterable[Import]) -> str:
+def render_imports(imports: Iterable[Import]) -> str:
     """Return import statements, sorted as isort does, our own packages last."""
     modules: dict[str, list[str]] = {}
     for module, name in imports:
@@ -105,11 +107,11 @@ def write_migration(
     Raises `FileError` for a name that is none, or that a file has already.
     """
     path = Path(folder) / f"{check_name(name)}.py"
-    write_new(path, migration_source(after, operations, replaces=replaces, title=title))
+    write_new_file(path, render_migration_source(after, operations, replaces=replaces, title=title))
     return path
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new_file(path: Path, text: str) -> None:
     """Write a file where there is none, completely or not at all.
 
     Raises `FileError` for a file that is there.
@@ -121,14 +123,14 @@ def write_new(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _move_new(temporary, path)
+        _move_without_overwrite(temporary, path)
     except FileExistsError:
         raise FileError(f"{path} must not exist yet; choose another name") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _move_new(source: Path, target: Path) -> None:
+def _move_without_overwrite(source: Path, target: Path) -> None:
     """Move a file to a place where there is none; `FileExistsError` where there is one."""
     try:
         os.link(source, target)  # fails where the file exists, unlike a rename

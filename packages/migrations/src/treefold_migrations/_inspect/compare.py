@@ -94,7 +94,7 @@ class Comparison:
                 "write a migration with RunSQL that puts it right",
                 ", ".join(other.primary_key) or "none",
             )
-        yield from self._foreign_keys(wanted, live)
+        yield from self._compare_foreign_keys(wanted, live)
         for kind in ("unique", "check", "index", "exclusion", "search index"):
             yield from self._compare_parts(wanted, live, kind)
 
@@ -188,7 +188,7 @@ class Comparison:
             advice = "rebuild the table with a migration"
             yield Difference(table, kind, name, problem, advice, f"not {note}")
 
-    def _foreign_keys(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def _compare_foreign_keys(self, wanted: Found, live: Found) -> Iterator[Difference]:
         table = wanted.table.name
         there: dict[str, list[schema.ForeignKeyDef]] = {}
         for key in live.table.foreign_keys:
@@ -197,7 +197,7 @@ class Comparison:
             waiting = there.get(self._normalize_name(key.column), [])
             where = f"{table}.{key.column}"
             to = f"{key.target}.{key.target_column}"
-            same = [k for k in waiting if self._points_alike(key, k)]
+            same = [k for k in waiting if self._is_same_reference(key, k)]
             if not waiting:
                 problem = f"The foreign key from {where} to {to} is missing from the database"
                 advice = f"add it: ALTER TABLE {quote(table)} ADD CONSTRAINT {quote(key.name)} ..."
@@ -217,7 +217,7 @@ class Comparison:
                 yield Difference(
                     table, "foreign key", key.column, problem, advice, _describe_target(found)
                 )
-            elif not self._points_alike(key, found):
+            elif not self._is_same_reference(key, found):
                 problem = (
                     f"The foreign key from {where} has ON DELETE "
                     f"{found.on_delete.replace('_', ' ')}, and the migrations made "
@@ -247,7 +247,7 @@ class Comparison:
                 table, "foreign key", found.column, problem, advice, _describe_target(found)
             )
 
-    def _points_alike(self, one: schema.ForeignKeyDef, other: schema.ForeignKeyDef) -> bool:
+    def _is_same_reference(self, one: schema.ForeignKeyDef, other: schema.ForeignKeyDef) -> bool:
         # NO ACTION refuses the same as RESTRICT, at the end of the statement
         actions = [k.on_delete.replace("NO_ACTION", "RESTRICT") for k in (one, other)]
         pairs = [
@@ -258,9 +258,9 @@ class Comparison:
 
     def _compare_parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
         table = wanted.table.name
-        there = {self._build_part_key(part): part for part in parts_of(live.table, kind)}
+        there = {self._build_part_key(part): part for part in list_parts_of_kind(live.table, kind)}
         missing: list[Any] = []
-        for part in parts_of(wanted.table, kind):
+        for part in list_parts_of_kind(wanted.table, kind):
             found = there.pop(self._build_part_key(part), None)
             if found is None:
                 missing.append(part)
@@ -290,9 +290,9 @@ class Comparison:
                     table, "name", part.name, problem, "give it back its name", twin.name
                 )
         for part in there.values():
-            yield self._describe_extra_part(live, kind, part)
+            yield self._build_extra_difference(live, kind, part)
 
-    def _describe_extra_part(self, live: Found, kind: str, part: Any) -> Difference:
+    def _build_extra_difference(self, live: Found, kind: str, part: Any) -> Difference:
         table, shown = live.table.name, describe_part(part)
         problem = (
             f"The {kind} {part.name!r} of {table} is in the database, and no migration made it:"
@@ -333,7 +333,7 @@ class Comparison:
         return replace(part, name="")
 
 
-def parts_of(table: schema.TableDef, kind: str) -> Sequence[Any]:
+def list_parts_of_kind(table: schema.TableDef, kind: str) -> Sequence[Any]:
     """Return the parts of one kind."""
     kinds: dict[str, Sequence[Any]] = {
         "unique": table.uniques,

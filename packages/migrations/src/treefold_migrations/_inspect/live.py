@@ -14,26 +14,32 @@ from dataclasses import replace
 
 from treefold_migrations._inspect.compare import Comparison, Difference
 from treefold_migrations._inspect.found import Catalog, Found, InspectError
-from treefold_migrations._inspect.postgres import current_schema, print_expected, read_postgres
-from treefold_migrations._inspect.spelling import in_our_words
+from treefold_migrations._inspect.postgres import (
+    read_current_schema,
+    read_expected_tables,
+    read_postgres,
+)
+from treefold_migrations._inspect.spelling import restore_wanted_spelling
 from treefold_migrations._inspect.sql_text import canonicalize_sql
-from treefold_migrations._inspect.sqlite import expected_sqlite, read_sqlite
+from treefold_migrations._inspect.sqlite import build_expected_tables, read_sqlite
 from treefold_orm import DatabaseError
 from treefold_orm.schema import HeldConnection, Operation, Statement, TableDef
 
 Wanted = Mapping[str, TableDef]
 
 
-def _as_printed(text: str) -> str:
+def _return_unchanged(text: str) -> str:
     return text
 
 
 def make_comparison(engine: str) -> Comparison:
     """Return how definitions of an engine are compared."""
-    return Comparison(canonicalize_sql if engine == "sqlite" else _as_printed, engine)
+    return Comparison(canonicalize_sql if engine == "sqlite" else _return_unchanged, engine)
 
 
-def read_both(engine: str, wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
+def read_catalog_and_expected(
+    engine: str, wanted: Wanted
+) -> Operation[tuple[Catalog, dict[str, Found]]]:
     """Read a catalog, and the wanted tables as the same database would print them.
 
     The connection must be held, and outside of a transaction; none is left open, whatever happens:
@@ -43,7 +49,7 @@ def read_both(engine: str, wanted: Wanted) -> Operation[tuple[Catalog, dict[str,
     """
     if engine == "sqlite":
         catalog = yield from read_sqlite()
-        return catalog, expected_sqlite(wanted.values())
+        return catalog, build_expected_tables(wanted.values())
     yield Statement("script", "BEGIN ISOLATION LEVEL REPEATABLE READ")
     try:
         found = yield from _read_postgres(wanted)
@@ -56,14 +62,14 @@ def read_both(engine: str, wanted: Wanted) -> Operation[tuple[Catalog, dict[str,
 
 
 def _read_postgres(wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
-    schema = yield from current_schema()
+    schema = yield from read_current_schema()
     if schema is None:
         raise InspectError(
             "The search_path must begin with a schema that exists; create it, or correct "
             "search_path"
         )
     try:
-        printed = yield from print_expected(wanted.values())
+        printed = yield from read_expected_tables(wanted.values())
     except DatabaseError as error:
         raise InspectError(
             "The tables of the history cannot be created as temporary tables, which the "
@@ -124,15 +130,15 @@ async def acompare_database(
 def _compare_catalog(
     engine: str, wanted: Wanted, ignored: frozenset[str]
 ) -> Operation[list[Difference]]:
-    catalog, printed = yield from read_both(engine, wanted)
+    catalog, printed = yield from read_catalog_and_expected(engine, wanted)
     return list(make_comparison(engine).compare_tables(printed, catalog, ignored=ignored))
 
 
 def _read_tables(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
-    catalog, printed = yield from read_both(engine, wanted)
+    catalog, printed = yield from read_catalog_and_expected(engine, wanted)
     how = make_comparison(engine)
     return {
-        name: in_our_words(how, found, printed[name], wanted[name])
+        name: restore_wanted_spelling(how, found, printed[name], wanted[name])
         if name in printed
         else found.table
         for name, found in catalog.tables.items()

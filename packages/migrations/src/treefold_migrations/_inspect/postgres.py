@@ -1,8 +1,8 @@
 """The catalog of PostgreSQL: one query for each kind of part, for one schema.
 
 Everything that has a text (defaults, checks, terms of indexes) is printed by the server. What the
-ORM would create is printed by the server too: `print_expected` makes the tables in the session's
-temporary schema, inside of a transaction that its caller rolls back.
+ORM would create is printed by the server too: `read_expected_tables` makes the tables in the
+session's temporary schema, inside of a transaction that its caller rolls back.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def fetch_rows(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
     return [tuple(row) for row in rows]
 
 
-def current_schema() -> schema.Operation[int | None]:
+def read_current_schema() -> schema.Operation[int | None]:
     """Return the schema in which unqualified names are created; None where there is none."""
     rows = yield from fetch_rows(
         "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
@@ -162,7 +162,7 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
     return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
 
 
-def create_temporary(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
+def create_temporary_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
     """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
     yield from fetch_rows(
         "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
@@ -174,13 +174,13 @@ def create_temporary(tables: Iterable[schema.TableDef]) -> schema.Operation[None
             yield schema.Statement("script", sql)
 
 
-def print_expected(tables: Iterable[schema.TableDef]) -> schema.Operation[dict[str, Found]]:
+def read_expected_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[dict[str, Found]]:
     """Return tables with their expressions in the spelling of this server, without foreign keys.
 
     They are created in the temporary schema; the caller rolls the transaction back.
     """
     made = {table.name: table for table in tables}
-    yield from create_temporary(made.values())
+    yield from create_temporary_tables(made.values())
     rows = yield from fetch_rows("SELECT pg_my_temp_schema()::bigint")
     catalog = yield from read_postgres(rows[0][0])
     return {name: catalog.tables[name] for name in made}
@@ -203,17 +203,17 @@ def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
     if collation:
         notes.append(f"COLLATE {collation}")
     text = "" if filled or generated else default
-    column = schema.ColumnDef(name, type_of(kind), not required, filled, (), text)
+    column = schema.ColumnDef(name, normalize_type_name(kind), not required, filled, (), text)
     table = replace(found.table, columns=(*found.table.columns, column))
     return Found(table, _add_notes(found, "column", name, notes))
 
 
-def type_of(printed: str) -> str:
+def normalize_type_name(printed: str) -> str:
     """Return a type as the ORM writes it."""
     base, rest = printed, ""
     if printed.endswith("[]"):
         base, rest = printed[:-2], "[]"
-        return type_of(base) + rest
+        return normalize_type_name(base) + rest
     for long, short in _TYPES.items():
         if base == long:
             return short

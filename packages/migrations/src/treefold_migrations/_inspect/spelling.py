@@ -14,17 +14,19 @@ from treefold_migrations._inspect.found import Found
 from treefold_orm.schema import TableDef
 
 
-def in_our_words(how: Comparison, live: Found, printed: Found, wanted: TableDef) -> TableDef:
+def restore_wanted_spelling(
+    how: Comparison, live: Found, printed: Found, wanted: TableDef
+) -> TableDef:
     """Return a live table in which every part equal to a wanted one is written like that one."""
     table = live.table
-    columns, checks = _respell_columns(how, table, printed.table, wanted)
-    uniques = _respell_parts(how, table.uniques, printed.table.uniques, wanted.uniques)
+    columns, checks = _restore_column_spelling(how, table, printed.table, wanted)
+    uniques = _replace_equal_parts(how, table.uniques, printed.table.uniques, wanted.uniques)
     # On PostgreSQL a `SearchIndex` is found as an ordinary index, and recognised by its name.
-    plain = _respell_parts(
+    plain = _replace_equal_parts(
         how, table.indexes, printed.table.indexes, (*wanted.indexes, *wanted.searches)
     )
-    searches = _respell_parts(how, table.searches, printed.table.searches, wanted.searches)
-    keys = _respell_parts(how, table.foreign_keys, wanted.foreign_keys, wanted.foreign_keys)
+    searches = _replace_equal_parts(how, table.searches, printed.table.searches, wanted.searches)
+    keys = _replace_equal_parts(how, table.foreign_keys, wanted.foreign_keys, wanted.foreign_keys)
     return TableDef(
         table.name,
         columns,
@@ -32,18 +34,20 @@ def in_our_words(how: Comparison, live: Found, printed: Found, wanted: TableDef)
         _order_parts(keys, wanted.foreign_keys),
         _order_parts(uniques, wanted.uniques),
         _order_parts(
-            _respell_parts(how, checks, printed.table.checks, wanted.checks), wanted.checks
+            _replace_equal_parts(how, checks, printed.table.checks, wanted.checks), wanted.checks
         ),
         _order_parts([p for p in plain if p not in wanted.searches], wanted.indexes),
         _order_parts([*searches, *(p for p in plain if p in wanted.searches)], wanted.searches),
         _order_parts(
-            _respell_parts(how, table.exclusions, printed.table.exclusions, wanted.exclusions),
+            _replace_equal_parts(
+                how, table.exclusions, printed.table.exclusions, wanted.exclusions
+            ),
             wanted.exclusions,
         ),
     )
 
 
-def _respell_parts(how: Comparison, live: Any, printed: Any, wanted: Any) -> list[Any]:
+def _replace_equal_parts(how: Comparison, live: Any, printed: Any, wanted: Any) -> list[Any]:
     spelled = {part.name: part for part in wanted}
     known = {part.name: part for part in printed}
     return [
@@ -61,7 +65,9 @@ def _order_parts(parts: Iterable[Any], wanted: Iterable[Any]) -> tuple[Any, ...]
     return tuple(sorted(parts, key=lambda part: places.get(part, len(places))))
 
 
-def _respell_columns(how: Comparison, live: TableDef, printed: TableDef, wanted: TableDef) -> Any:
+def _restore_column_spelling(
+    how: Comparison, live: TableDef, printed: TableDef, wanted: TableDef
+) -> Any:
     known = {column.name: column for column in printed.columns}
     spelled = {column.name: column for column in wanted.columns}
     checks = {check.name: check for check in live.checks}

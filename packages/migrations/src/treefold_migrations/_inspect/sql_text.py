@@ -34,7 +34,7 @@ class Token:
     end: int
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokenize_sql(text: str) -> list[Token]:
     """Return the tokens of SQL, without spaces and comments."""
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
@@ -53,7 +53,7 @@ def _normalize_token(kind: str, text: str) -> str:
 
 def canonicalize_sql(text: str) -> str:
     """Return SQL in a form that spaces, letter case, quotes and outer parentheses do not change."""
-    tokens = tokens_of(text)
+    tokens = tokenize_sql(text)
     while (
         len(tokens) > 2
         and tokens[0].value == "("
@@ -83,7 +83,7 @@ class Reader:
 
     def __init__(self, text: str, tokens: Sequence[Token] | None = None) -> None:
         self.text = text
-        self.tokens = tokens_of(text) if tokens is None else list(tokens)
+        self.tokens = tokenize_sql(text) if tokens is None else list(tokens)
         self.place = 0
 
     @property

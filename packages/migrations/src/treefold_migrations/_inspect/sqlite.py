@@ -23,13 +23,13 @@ def read_sqlite() -> schema.Operation[Catalog]:
     """Read the catalog of the main database."""
     rows = yield schema.Statement("rows", f"{_MASTER} ESCAPE '|' ORDER BY name")
     found = [tuple(row) for row in rows]
-    catalog = catalog_of(found)
+    catalog = parse_catalog(found)
     for table in catalog.tables.values():
         yield from _check_against_pragmas(table)
     return catalog
 
 
-def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
+def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     """Return the catalog that rows of `sqlite_master` describe."""
     tables: dict[str, Found] = {}
     others: list[Other] = []
@@ -43,7 +43,7 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
             if not _is_virtual(sql):
                 tables[name] = TableReader(sql).read()
                 continue
-            search = read_search(sql)
+            search = parse_search_index(sql)
             if search is None:
                 others.append(Other("virtual table", name))
                 continue
@@ -69,7 +69,7 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     )
 
 
-def expected_sqlite(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
+def build_expected_tables(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
     """Return the catalog as `create_all` would fill it with these tables."""
     rows: list[tuple[Any, ...]] = []
     for table in tables:
@@ -80,10 +80,10 @@ def expected_sqlite(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
             _ = reader.accept_tokens("virtual") or reader.accept_tokens("unique")
             kind = reader.read_name().lower()
             rows.append((kind, reader.read_name(), table.name, sql))
-    return dict(catalog_of(rows).tables)
+    return dict(parse_catalog(rows).tables)
 
 
-def read_search(sql: str) -> schema.SearchDef | None:
+def parse_search_index(sql: str) -> schema.SearchDef | None:
     """Return the full text search of a virtual table; None for one of another kind.
 
     Weights are not kept by SQLite, and of configurations only whether words are stemmed.

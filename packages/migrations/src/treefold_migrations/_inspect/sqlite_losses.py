@@ -19,7 +19,7 @@ from treefold_migrations._base.errors import RunError
 from treefold_migrations._inspect.compare import MISSING, Comparison, Difference
 from treefold_migrations._inspect.found import Found
 from treefold_migrations._inspect.sql_text import canonicalize_sql
-from treefold_migrations._inspect.sqlite import catalog_of, expected_sqlite
+from treefold_migrations._inspect.sqlite import build_expected_tables, parse_catalog
 from treefold_orm.schema import Operation, Statement, TableDef, quote
 
 _LOST = frozenset(
@@ -44,20 +44,20 @@ class Known:
     dropping: str = ""
 
 
-def require_known(known: Known) -> Operation[None]:
+def refuse_unknown_parts(known: Known) -> Operation[None]:
     """Raise `RunError` where the live table has parts that the history does not know."""
     rows: list[Any] = yield Statement("rows", _READ)
     table = known.table
     near = {table.name.lower(), *(key.target.lower() for key in table.foreign_keys)}
-    catalog = catalog_of([tuple(row) for row in rows if row[2].lower() in near])
+    catalog = parse_catalog([tuple(row) for row in rows if row[2].lower() in near])
     live = next((f for n, f in catalog.tables.items() if n.lower() == table.name.lower()), None)
     if live is None:
         return  # the next statement says that the table is missing
-    wanted = expected_sqlite([table])[table.name]
+    wanted = build_expected_tables([table])[table.name]
     lost = [d for d in _find_losses(wanted, live) if d.key not in known.findings]
     how = f"Table {table.name!r} must be rebuilt for this change, which"
     if known.dropping:
-        lost = [d for d in lost if _goes_with_column(d, known.dropping)]
+        lost = [d for d in lost if _is_dropped_with_column(d, known.dropping)]
         how = f"Dropping {table.name}.{known.dropping}"
     if lost:
         raise RunError(
@@ -81,7 +81,7 @@ def _find_losses(wanted: Found, live: Found) -> Iterator[Difference]:
             yield difference
 
 
-def _goes_with_column(difference: Difference, column: str) -> bool:
+def _is_dropped_with_column(difference: Difference, column: str) -> bool:
     words = f"{difference.name} {difference.found}"
     return (
         difference.kind in {"check", "foreign key", "unique"}

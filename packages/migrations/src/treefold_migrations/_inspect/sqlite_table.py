@@ -46,7 +46,7 @@ class TableReader:
             if any(
                 inner.is_next(w) for w in ("constraint", "primary", "unique", "check", "foreign")
             ):
-                self._table_constraint(inner)
+                self._read_table_constraint(inner)
             else:
                 self._read_column(inner)
         options = " ".join(token.value for token in reader.tokens[reader.place :])
@@ -91,11 +91,11 @@ class TableReader:
             elif reader.accept_tokens("default"):
                 default = self._read_default(reader)
             else:
-                self._column_constraint(reader, name, constraint)
+                self._read_column_constraint(reader, name, constraint)
             constraint = ""
         self._columns.append(ColumnDef(name, kind, null, False, (), default))
 
-    def _column_constraint(self, reader: Reader, name: str, constraint: str) -> None:
+    def _read_column_constraint(self, reader: Reader, name: str, constraint: str) -> None:
         if reader.accept_tokens("primary", "key"):
             self._key = [name]
             self._inline_key = True
@@ -134,7 +134,7 @@ class TableReader:
         if reader.accept_tokens("on", "conflict"):
             self._add_note(kind, name, f"ON CONFLICT {reader.read_name().upper()}")
 
-    def _table_constraint(self, reader: Reader) -> None:
+    def _read_table_constraint(self, reader: Reader) -> None:
         name = reader.read_name() if reader.accept_tokens("constraint") else ""
         if reader.accept_tokens("primary", "key"):
             self._key = _read_names(reader, reader.read_group())

@@ -11,15 +11,15 @@ from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._lint.rules import Finding, make_finding
-from treefold_migrations._plan.between import Answers, FieldPair, Shapes, field_pairs
+from treefold_migrations._plan.between import Answers, FieldPair, Shapes, pair_fields
 from treefold_migrations._plan.changes import (
     TableChange,
     apply_renames,
-    columns_by_name,
     compare_parts,
-    mentions_column,
+    index_columns_by_name,
+    sql_mentions_column,
 )
-from treefold_migrations._plan.conversion import can_exceed_range, kind_of
+from treefold_migrations._plan.conversion import can_exceed_range, find_value_kind
 from treefold_migrations._plan.converting import find_conversion
 from treefold_migrations._plan.postgres_rewrites import is_volatile, rewrites_rows
 from treefold_orm.fields import AutoField, BigAutoField, DateTimeField, EnumField
@@ -50,7 +50,7 @@ class Subject:
     def is_postgres(self) -> bool:
         return self.dialect.name == "postgres"
 
-    def report_finding(self, rule: str, what: str) -> Finding:
+    def build_finding(self, rule: str, what: str) -> Finding:
         """A finding of this operation."""
         return make_finding(rule, what, self.index, locks=self.is_postgres)
 
@@ -59,7 +59,7 @@ def lint_change(subject: Subject) -> Iterator[Finding]:
     """Yield the findings for one operation."""
     for change in subject.changes:
         yield from _lint_table(subject, change)
-    for pair in field_pairs(subject.before, subject.after, subject.answers):
+    for pair in pair_fields(subject.before, subject.after, subject.answers):
         place = f"{pair.table}.{pair.name}"
         if pair.old is None and pair.new is not None:
             yield from _lint_field_hygiene(subject, pair, place)
@@ -76,18 +76,18 @@ def _lint_table(subject: Subject, change: TableChange) -> Iterator[Finding]:
     before, after = change.before, change.after
     if after is None:
         if before is not None:
-            yield subject.report_finding("drop-table", before.name)
+            yield subject.build_finding("drop-table", before.name)
         return
-    yield from _lint_names(subject, before, after)
+    yield from _lint_name_lengths(subject, before, after)
     if before is None:
         return
     fresh = bool({before.name, after.name} & subject.fresh)
     if before.name != after.name and not fresh:
-        yield subject.report_finding("rename-table", f"{before.name} (now {after.name})")
+        yield subject.build_finding("rename-table", f"{before.name} (now {after.name})")
     known = {exclusion.name for exclusion in before.exclusions}
     for exclusion in after.exclusions:
         if exclusion.name not in known and not fresh:
-            yield subject.report_finding("exclusion-constraint", exclusion.name)
+            yield subject.build_finding("exclusion-constraint", exclusion.name)
     if fresh:
         return
     yield from _lint_new_constraints(subject, change, before, after)
@@ -99,17 +99,17 @@ def _lint_table(subject: Subject, change: TableChange) -> Iterator[Finding]:
         place = f"{after.name}.{column.name}"
         if source is None:
             if column.identity:
-                yield subject.report_finding("identity-on-filled-table", place)
+                yield subject.build_finding("identity-on-filled-table", place)
             elif column.default and is_volatile(column.default):
-                yield subject.report_finding("volatile-default", place)
+                yield subject.build_finding("volatile-default", place)
         elif source.type != column.type and rewrites_rows(source.type, column.type):
-            yield subject.report_finding(
+            yield subject.build_finding(
                 "type-rewrites", f"{place} ({source.type} to {column.type})"
             )
         elif column.name in change.conversions and not change.conversions[column.name].keeps_values:
-            yield subject.report_finding("type-rewrites", f"{place} (values of {column.type})")
+            yield subject.build_finding("type-rewrites", f"{place} (values of {column.type})")
     if before.primary_key != tuple(change.sources.get(key, "") for key in after.primary_key):
-        yield subject.report_finding("primary-key-index", after.name)
+        yield subject.build_finding("primary-key-index", after.name)
 
 
 def _lint_new_constraints(
@@ -118,40 +118,42 @@ def _lint_new_constraints(
     """What the running release may write and the new table refuses, but for new columns alone."""
     renamed = {old: new for new, old in change.sources.items()}
     current = apply_renames(before, {before.name: after.name}, {before.name: renamed})
-    old, new = columns_by_name(current), columns_by_name(after)
+    old, new = index_columns_by_name(current), index_columns_by_name(after)
     own = {name for name in new if f"{after.name}.{name}" in subject.added}
     added = frozenset(new.keys() - change.sources.keys() | own)
     for name in change.sources.keys() - added:
         place = f"{after.name}.{name}"
         if old[name].null and not new[name].null:
-            yield subject.report_finding("new-not-null", place)
+            yield subject.build_finding("new-not-null", place)
         conversion = change.conversions.get(name)
         narrows = conversion is not None and bool(conversion.misfit or conversion.castable)
         if new[name].checks and not old[name].checks and not narrows:
-            yield subject.report_finding("new-check", place)
+            yield subject.build_finding("new-check", place)
     for check in compare_parts(current.checks, after.checks).added:
-        if not mentions_column(check.sql, added) or mentions_column(
+        if not sql_mentions_column(check.sql, added) or sql_mentions_column(
             check.sql, frozenset(new) - added
         ):
-            yield subject.report_finding("new-check", check.name)
+            yield subject.build_finding("new-check", check.name)
     for unique in compare_parts(current.uniques, after.uniques).added:
         free = [name for name in unique.columns if name in added and new[name].null]
         if not (free and unique.nulls_distinct):
-            yield subject.report_finding("new-unique", unique.name)
+            yield subject.build_finding("new-unique", unique.name)
     known = frozenset(key.column for key in current.foreign_keys)
     for key in compare_parts(current.foreign_keys, after.foreign_keys).added:
         if key.column not in added | known:
-            yield subject.report_finding("new-reference", f"{after.name}.{key.column}")
+            yield subject.build_finding("new-reference", f"{after.name}.{key.column}")
 
 
-def _lint_names(subject: Subject, before: TableDef | None, after: TableDef) -> Iterator[Finding]:
-    known = set[str]() if before is None else set(_wanted_names(before))
-    for name in _wanted_names(after):
+def _lint_name_lengths(
+    subject: Subject, before: TableDef | None, after: TableDef
+) -> Iterator[Finding]:
+    known = set[str]() if before is None else set(_list_untruncated_names(before))
+    for name in _list_untruncated_names(after):
         if name not in known and len(name.encode()) > 63:
-            yield subject.report_finding("long-identifier", name)
+            yield subject.build_finding("long-identifier", name)
 
 
-def _wanted_names(table: TableDef) -> Iterator[str]:
+def _list_untruncated_names(table: TableDef) -> Iterator[str]:
     # the ORM cuts names of its own with a hash; these are the full names
     for key in table.foreign_keys:
         yield f"fk_{table.name}_{key.column}"
@@ -164,17 +166,17 @@ def _wanted_names(table: TableDef) -> Iterator[str]:
 def _lint_field_hygiene(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
     field = pair.new
     if isinstance(field, DateTimeField) and field.storage:
-        yield subject.report_finding("timestamp-without-zone", place)
+        yield subject.build_finding("timestamp-without-zone", place)
     if isinstance(field, AutoField) and not isinstance(field, BigAutoField):
-        yield subject.report_finding("narrow-key", place)
+        yield subject.build_finding("narrow-key", place)
     if field is not None and is_foreign_key(field) and not (field.db_index or field.unique):
         shape = subject.after[pair.table]
-        leading = {_first_field(index) for index in (*shape.indexes, *shape.constraints)}
+        leading = {_find_first_field(index) for index in (*shape.indexes, *shape.constraints)}
         if pair.name not in leading:
-            yield subject.report_finding("missing-foreign-key-index", place)
+            yield subject.build_finding("missing-foreign-key-index", place)
 
 
-def _first_field(part: Any) -> str:
+def _find_first_field(part: Any) -> str:
     names: Any = getattr(part, "fields", ())
     first: Any = names[0] if names else ""
     return first.removeprefix("-") if isinstance(first, str) else ""
@@ -184,14 +186,14 @@ def _lint_added_field(subject: Subject, pair: FieldPair, place: str) -> Iterator
     field = pair.new
     if field is None or field.null or field.db_default is not MISSING or field.generated:
         return
-    yield subject.report_finding("required-without-default", place)
+    yield subject.build_finding("required-without-default", place)
 
 
 def _lint_dropped_field(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
-    yield subject.report_finding("drop-column", place)
+    yield subject.build_finding("drop-column", place)
     models = subject.code
     if models is not None and pair.table in models and pair.name in models[pair.table].fields:
-        yield subject.report_finding("drop-column-in-use", place)
+        yield subject.build_finding("drop-column-in-use", place)
 
 
 def _lint_altered_field(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
@@ -201,19 +203,19 @@ def _lint_altered_field(subject: Subject, pair: FieldPair, place: str) -> Iterat
     if pair.table in subject.fresh:
         return
     if pair.old_column != pair.new_column:
-        yield subject.report_finding("rename-column", f"{pair.table}.{pair.old_column}")
+        yield subject.build_finding("rename-column", f"{pair.table}.{pair.old_column}")
     if old.db_default is not MISSING and new.db_default is MISSING and not new.null:
-        yield subject.report_finding("drop-default-in-use", place)
+        yield subject.build_finding("drop-default-in-use", place)
     if is_foreign_key(old) or is_foreign_key(new):
         return
     if isinstance(old, EnumField) and isinstance(new, EnumField):
         gone = _list_enum_values(old) - _list_enum_values(new)
         if gone:
             listed = ", ".join(sorted(map(repr, gone)))
-            yield subject.report_finding("remove-enum-value", f"{place} ({listed})")
+            yield subject.build_finding("remove-enum-value", f"{place} ({listed})")
             return
     if _is_narrower_type(old, new, subject.dialect):
-        yield subject.report_finding("narrow-type", place)
+        yield subject.build_finding("narrow-type", place)
 
 
 def _list_enum_values(field: AnyField) -> set[Any]:
@@ -228,4 +230,4 @@ def _is_narrower_type(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
         return True
     if made is not None and (made.misfit or made.castable):
         return True
-    return kind_of(old) == kind_of(new) == "integer" and can_exceed_range(old, new)
+    return find_value_kind(old) == find_value_kind(new) == "integer" and can_exceed_range(old, new)

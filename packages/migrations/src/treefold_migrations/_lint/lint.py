@@ -14,13 +14,17 @@ from treefold_migrations._files.migration import Migration
 from treefold_migrations._lint.changes import Subject, lint_change
 from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_migrations._lint.sql import changes_data, changes_schema, lint_sql
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AddField, DropField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._operations.tables import CreateTable, DropTable
-from treefold_migrations._plan.operations import both_shapes, changes_of, fresh_after
+from treefold_migrations._plan.operations import (
+    build_shape_pair,
+    compute_operation_changes,
+    update_fresh_tables,
+)
 from treefold_migrations._plan.tracing import Trace
-from treefold_migrations._state.schema_state import SchemaState, column_of
+from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 from treefold_orm.schema import Dialect
 
 _WRITES = frozenset(
@@ -44,20 +48,20 @@ def lint(
     """
     made: list[Finding] = []
     fresh = added = frozenset[str]()
-    states = pairwise(states_through(migration.operations, before))
+    states = pairwise(compute_states(migration.operations, before))
     for place, (operation, both) in enumerate(zip(migration.operations, states, strict=True)):
         made += _lint_operation(
             operation, place, both, dialect, fresh=fresh, added=added, code=code
         )
-        fresh = fresh_after(operation, fresh)
+        fresh = update_fresh_tables(operation, fresh)
         if isinstance(operation, AddField):
-            column = column_of(operation.name, operation.field)
+            column = derive_column_name(operation.name, operation.field)
             added |= {f"{operation.table}.{column}"}
     made += _lint_combined_effect(migration.operations, before, dialect)
     return sorted(dict.fromkeys(made), key=lambda finding: finding.operation_index)
 
 
-def format_github(findings: Iterable[Finding], file: str) -> str:
+def format_github_annotations(findings: Iterable[Finding], file: str) -> str:
     """Return findings as commands that annotate a file in a review."""
     return "\n".join(
         "::warning "
@@ -105,7 +109,7 @@ def _lint_operation(
             yield make_finding("unbatched-backfill", operation.describe(), place)
         return
     if isinstance(operation, SeparateStateAndDatabase):
-        inner = pairwise(states_through(operation.database, states[0]))
+        inner = pairwise(compute_states(operation.database, states[0]))
         for part, both in zip(operation.database, inner, strict=True):
             yield from _lint_operation(
                 part, place, both, dialect, fresh=fresh, added=added, code=code
@@ -113,12 +117,12 @@ def _lint_operation(
         return
     trace = Trace(states[0], dialect)
     trace.add_operation(operation, states[1])
-    before, after = both_shapes(*states)
+    before, after = build_shape_pair(*states)
     try:
-        changes = tuple(changes_of([operation], states, dialect, fresh))
+        changes = tuple(compute_operation_changes([operation], states, dialect, fresh))
     except PlanError:
         changes = ()  # no conversion: planning stops there, and lint covers SQL that would run
-    models = both_shapes(code, code)[0] if code is not None else None
+    models = build_shape_pair(code, code)[0] if code is not None else None
     answers = trace.build_answers(fresh)
     subject = Subject(place, before, after, answers, changes, dialect, fresh, added, models)
     yield from lint_change(subject)
@@ -139,7 +143,7 @@ def writes_unbatched(function: Any) -> bool:
 def _lint_combined_effect(
     operations: Sequence[Operation], before: SchemaState, dialect: Dialect
 ) -> Iterator[Finding]:
-    yield from _lost_renames(operations, before)
+    yield from _lint_possible_renames(operations, before)
     schema = [o for o in operations if not isinstance(o, (RunSQL, RunPython, CreateTable))]
     if not schema and not any(_has_matching_sql(o, changes_schema, dialect) for o in operations):
         return
@@ -151,7 +155,9 @@ def _lint_combined_effect(
             yield make_finding("data-in-schema-transaction", operation.describe(), place)
 
 
-def _lost_renames(operations: Sequence[Operation], before: SchemaState) -> Iterator[Finding]:
+def _lint_possible_renames(
+    operations: Sequence[Operation], before: SchemaState
+) -> Iterator[Finding]:
     added = {(o.table, type(o.field)) for o in operations if isinstance(o, AddField)}
     created = [o for o in operations if isinstance(o, CreateTable)]
     for place, operation in enumerate(operations):

@@ -127,7 +127,7 @@ MIGRATION_MODULE = "treefold_migrations_file_"
 """How the names of modules begin that migration files are executed as."""
 
 
-def states_through(operations: Iterable[Operation], before: SchemaState) -> list[SchemaState]:
+def compute_states(operations: Iterable[Operation], before: SchemaState) -> list[SchemaState]:
     """Return the states before, between and after operations."""
     return list(accumulate(operations, lambda state, made: made.apply(state), initial=before))
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations import base
 from treefold_migrations._operations.tables import check_field
-from treefold_migrations._state.renaming import fields_used_by, rename_field
-from treefold_migrations._state.schema_state import AnyField, SchemaState, column_of
+from treefold_migrations._state.renaming import find_parts_using_field, rename_field
+from treefold_migrations._state.schema_state import AnyField, SchemaState, derive_column_name
 from treefold_orm import Expression, Now
 from treefold_orm.schema import MISSING, is_foreign_key, quoted
 
@@ -33,9 +33,9 @@ class AddField(base.Operation):
             raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
         base.check_names(self.table, table.model, [self.name])
         check_field(state, table, self.name, self.field)
-        column = column_of(self.name, self.field)
+        column = derive_column_name(self.name, self.field)
         for name, field in table.fields.items():
-            if column_of(name, field) == column:
+            if derive_column_name(name, field) == column:
                 raise StateError(
                     f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
                     f"{self.table}.{name}"
@@ -52,7 +52,7 @@ class AddField(base.Operation):
         return {f"{self.table}.{self.name}"}
 
     def relies_on(self) -> set[str]:
-        return target_of(self.field)
+        return collect_target_tables(self.field)
 
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         args = [quoted(self.table), quoted(self.name), writer.write_part(self.field)]
@@ -73,7 +73,7 @@ class DropField(base.Operation):
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
         table.field(self.name)
-        used = fields_used_by(table, self.name)
+        used = find_parts_using_field(table, self.name)
         used += ["the primary key"] if self.name in table.options.primary_key else []
         if used:
             raise StateError(
@@ -135,9 +135,9 @@ class AlterField(base.Operation):
         table = state.table(self.table)
         table.field(self.name)
         check_field(state, table, self.name, self.field)
-        column = column_of(self.name, self.field)
+        column = derive_column_name(self.name, self.field)
         for name, field in table.fields.items():
-            if name != self.name and column_of(name, field) == column:
+            if name != self.name and derive_column_name(name, field) == column:
                 raise StateError(
                     f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
                     f"{self.table}.{name}; change that one first, in a migration of its own"
@@ -154,7 +154,7 @@ class AlterField(base.Operation):
         return {f"{self.table}.{self.name}"}
 
     def relies_on(self) -> set[str]:
-        return target_of(self.field)
+        return collect_target_tables(self.field)
 
     def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         args = [quoted(self.table), quoted(self.name), writer.write_part(self.field)]
@@ -192,12 +192,12 @@ class RenameField(base.Operation):
         return {f"{self.table}.{self.old}", f"{self.table}.{self.new}"}
 
 
-def target_of(field: AnyField) -> set[str]:
+def collect_target_tables(field: AnyField) -> set[str]:
     """Return the table that a foreign key points to, as a set."""
     return {cast("str", field.to)} if is_foreign_key(field) else set()
 
 
-def is_computed(fill: Any) -> bool:
+def is_computed_fill(fill: Any) -> bool:
     """Return True for a fill that the database computes for each row; `Now` is one for all."""
     return isinstance(fill, Expression) and not isinstance(fill, Now)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations.base import Operation, OperationWriter
-from treefold_migrations._state.renaming import names_in
+from treefold_migrations._state.renaming import collect_field_names
 from treefold_migrations._state.schema_state import AnyIndex, SchemaState, TableState
 from treefold_orm.schema import Constraint, quoted, source_of
 
@@ -25,7 +25,7 @@ class AddConstraint(Operation):
         table = state.table(self.table)
         check_columns(table, self.constraint)
         name = table.constraint_name(self.constraint)
-        refuse_taken(table, name)
+        require_unused_name(table, name)
         constraints = (*table.options.constraints, self.constraint)
         return state.with_table(table.with_options(constraints=constraints))
 
@@ -40,7 +40,7 @@ class AddConstraint(Operation):
         return {f"{self.table}#{self.constraint.name or source_of(self.constraint)[0]}"}
 
     def relies_on(self) -> set[str]:
-        return {f"{self.table}.{name}" for name in names_in(self.constraint)}
+        return {f"{self.table}.{name}" for name in collect_field_names(self.constraint)}
 
     def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
         return [quoted(self.table), writer.write_part(self.constraint)], {}
@@ -79,7 +79,7 @@ class AddIndex(Operation):
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
         check_columns(table, self.index)
-        refuse_taken(table, table.index_name(self.index))
+        require_unused_name(table, table.index_name(self.index))
         return state.with_table(table.with_options(indexes=(*table.options.indexes, self.index)))
 
     def reverse(self, before: SchemaState) -> Operation:
@@ -92,7 +92,7 @@ class AddIndex(Operation):
         return {f"{self.table}#{self.index.name or source_of(self.index)[0]}"}
 
     def relies_on(self) -> set[str]:
-        return {f"{self.table}.{name}" for name in names_in(self.index)}
+        return {f"{self.table}.{name}" for name in collect_field_names(self.index)}
 
     def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
         return [quoted(self.table), writer.write_part(self.index)], {}
@@ -125,11 +125,11 @@ class DropIndex(Operation):
 
 def check_columns(table: TableState, part: Any) -> None:
     """Raise `StateError` for a constraint or index over a field that the table does not have."""
-    for name in names_in(part) - {"pk"}:
+    for name in collect_field_names(part) - {"pk"}:
         table.column(name)
 
 
-def refuse_taken(table: TableState, name: str) -> None:
+def require_unused_name(table: TableState, name: str) -> None:
     """Raise `StateError` for a name that another constraint or index of the table has."""
     options = table.options
     taken = [table.constraint_name(c) for c in options.constraints]

@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 
 from treefold_migrations._base.errors import RunError, StateError
 from treefold_migrations._files.history import Loaded
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
 from treefold_migrations._operations.custom import RunPython, RunSQL
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable, SetOptions
 from treefold_migrations._phases.parts import Parts, split_operation
 from treefold_migrations._phases.shared_fields import Refused
-from treefold_migrations._state.schema_state import SchemaState, same_parts
+from treefold_migrations._state.schema_state import SchemaState, is_same_declaration
 from treefold_orm.schema import MISSING, Dialect
 
 
-def parts_of(
+def split_file_operations(
     item: Loaded, before: SchemaState, letters: str, dialect: Dialect
 ) -> list[tuple[Operation, Parts]]:
     """Return the operations of a file, each with its parts, by the letters of the file.
@@ -38,7 +38,7 @@ def parts_of(
         dialect: The database's.
     """
     made: list[tuple[Operation, Parts]] = []
-    states = states_through(item.operations, before)
+    states = compute_states(item.operations, before)
     for place, operation in enumerate(item.operations):
         letter = letters[place : place + 1] or "c"
         if letter == "x":
@@ -65,19 +65,19 @@ class Rollout:
     waiting_fields: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     waiting_code: list[set[str] | None] = field(default_factory=list[set[str] | None])
 
-    def follow_file(self, item: Loaded, before: SchemaState, letters: str) -> None:
+    def record_expanded_file(self, item: Loaded, before: SchemaState, letters: str) -> None:
         """Take an expanded file into account, whose part for expand `state` has already."""
-        for operation, parts in parts_of(item, before, letters, self.dialect):
+        for operation, parts in split_file_operations(item, before, letters, self.dialect):
             self._record_operation(operation, parts)
 
-    def decide_file(self, item: Loaded, before: SchemaState) -> str:
+    def decide_file_letters(self, item: Loaded, before: SchemaState) -> str:
         """Return the letters of a file, and follow it.
 
         Raises:
             RunError: The running release bears none of the ways to run an operation in expand.
         """
         letters = ""
-        states = states_through(item.operations, before)
+        states = compute_states(item.operations, before)
         for operation, state in zip(item.operations, states, strict=False):
             decided = self._decide_operation(operation, state)
             if isinstance(decided, Refused):
@@ -96,7 +96,7 @@ class Rollout:
         self, operation: Operation, before: SchemaState
     ) -> tuple[str, Parts] | Refused:
         wait = "c", Parts((), (operation,))
-        if self._only_new(operation):
+        if self._changes_only_new_tables(operation):
             return "w", Parts((operation,))
         parts = split_operation(operation, before, self.dialect)
         match operation:
@@ -105,7 +105,7 @@ class Rollout:
                     return _TWICE
                 parts = Parts((operation,))
             case AlterField(table=table, name=name) if (table, name) in self.new_fields:
-                if _serves_old_inserts(operation, before):
+                if _allows_old_inserts(operation, before):
                     parts = Parts((operation,))
             case DropField(table=table, name=name) if (table, name) in self.new_fields:
                 return wait
@@ -113,12 +113,14 @@ class Rollout:
                 pass
         if isinstance(parts, Refused):
             return parts
-        if isinstance(operation, RunPython | RunSQL) and self._may_need_waiting(operation):
+        if isinstance(operation, RunPython | RunSQL) and self._may_depend_on_waiting_code(
+            operation
+        ):
             return wait
-        if self._changes_waiting(operation, parts, before):
+        if self._conflicts_with_waiting_field(operation, parts, before):
             return _TWICE
         try:
-            states_through(parts.expand, self.state)
+            compute_states(parts.expand, self.state)
         except StateError as error:
             if isinstance(operation, _NEEDED):
                 return Refused(f"a part of it must wait: {error}", _TWICE.way)
@@ -126,7 +128,7 @@ class Rollout:
         whole = parts.expand == (operation,) and not parts.contract
         return ("w" if whole else "x"), parts
 
-    def _only_new(self, operation: Operation) -> bool:
+    def _changes_only_new_tables(self, operation: Operation) -> bool:
         """True for a change of tables that the running release does not know."""
         touched = operation.touches()
         if not touched or isinstance(operation, CreateTable | RunPython | RunSQL):
@@ -134,23 +136,25 @@ class Rollout:
         tables = {name.partition("#")[0].partition(".")[0] for name in touched}
         if isinstance(operation, RenameTable):
             tables = {operation.old}
-        return tables <= self.new_tables and not self._waits_for(operation)
+        return tables <= self.new_tables and not self._touches_waiting_field(operation)
 
-    def _waits_for(self, operation: Operation) -> bool:
+    def _touches_waiting_field(self, operation: Operation) -> bool:
         named = {(table, name) for table, name in self.waiting_fields}
         touched = {tuple(name.split(".", 1)) for name in operation.touches() or () if "." in name}
         return bool(named & touched)
 
-    def _may_need_waiting(self, operation: RunPython | RunSQL) -> bool:
+    def _may_depend_on_waiting_code(self, operation: RunPython | RunSQL) -> bool:
         tables = operation.touches()
         return any(
             tables is None or waiting is None or bool(tables & waiting)
             for waiting in self.waiting_code
         )
 
-    def _changes_waiting(self, operation: Operation, parts: Parts, before: SchemaState) -> bool:
+    def _conflicts_with_waiting_field(
+        self, operation: Operation, parts: Parts, before: SchemaState
+    ) -> bool:
         """True where the expand part meets a field that is not yet as the history has it."""
-        if not (parts.expand and self._waits_for(operation)):
+        if not (parts.expand and self._touches_waiting_field(operation)):
             return False
         if not isinstance(operation, AlterField | DropField):
             return True
@@ -158,7 +162,7 @@ class Rollout:
         known = self.state.tables.get(table)
         if known is None or name not in known.fields:
             return True
-        return not same_parts(known.fields[name], before.table(table).field(name))
+        return not is_same_declaration(known.fields[name], before.table(table).field(name))
 
     def _record_operation(self, operation: Operation, parts: Parts) -> None:
         match operation:
@@ -180,7 +184,7 @@ class Rollout:
         self.waiting_fields |= {(part.table, part.name) for part in waiting}
 
 
-def _serves_old_inserts(operation: AlterField, before: SchemaState) -> bool:
+def _allows_old_inserts(operation: AlterField, before: SchemaState) -> bool:
     """True where the running release, which leaves the field out, can still insert rows."""
     old, new = before.table(operation.table).field(operation.name), operation.field
     return (new.null or new.db_default is not MISSING) and new.unique <= old.unique

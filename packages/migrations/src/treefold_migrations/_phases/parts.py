@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treefold_migrations._detect.fills import own_default
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._detect.fills import find_constant_default
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import (
     AddField,
     AlterField,
     DropField,
     RenameField,
-    is_computed,
+    is_computed_fill,
 )
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
 from treefold_migrations._operations.tables import DropTable, RenameTable, SetOptions
@@ -33,15 +33,15 @@ from treefold_migrations._phases.shared_fields import (
     LATER,
     NEW_FIELD,
     Refused,
-    shared_field,
+    build_shared_field,
     with_options,
 )
-from treefold_migrations._state.rendering import table_meta
+from treefold_migrations._state.rendering import build_table_meta
 from treefold_migrations._state.schema_state import (
     AnyField,
     SchemaState,
-    column_of,
-    same_parts,
+    derive_column_name,
+    is_same_declaration,
 )
 from treefold_orm import ORMError
 from treefold_orm.schema import MISSING, Dialect, reads_columns
@@ -99,15 +99,15 @@ def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) 
     if served or (fill is MISSING and field.null) or fill is None:
         return Parts((operation,))
     table, name = operation.table, operation.name
-    value = own_default(field) if fill is MISSING else fill
+    value = find_constant_default(field) if fill is MISSING else fill
     finish = AlterField(table, name, field, when="contract")
-    own = reads_columns(table_meta(operation.apply(before), table), value)
+    own = reads_columns(build_table_meta(operation.apply(before), table), value)
     held = MISSING if own or value is MISSING else _with_default(field, value)
     if held is MISSING:
         # neither release gives rows of the other one a value
         finish = replace(finish, fill=value)
         return Parts((AddField(table, name, with_options(field, null=True), value),), (finish,))
-    fill = value if is_computed(value) else MISSING
+    fill = value if is_computed_fill(value) else MISSING
     return Parts((AddField(table, name, held, fill),), (finish,))
 
 
@@ -123,7 +123,7 @@ def _split_drop(operation: DropField, before: SchemaState) -> Parts | Refused:
     field = table.field(operation.name)
     if field.null or field.db_default is not MISSING or not table.options.managed:
         return Parts((), (operation,))
-    value = own_default(field)
+    value = find_constant_default(field)
     held = MISSING if value is MISSING else _with_default(field, value)
     if held is MISSING:
         return Refused(
@@ -140,7 +140,7 @@ def _split_alteration(
     old, new = before.table(operation.table).field(operation.name), operation.field
     if not before.table(operation.table).options.managed:
         return Parts((operation,))
-    columns = column_of(operation.name, old), column_of(operation.name, new)
+    columns = derive_column_name(operation.name, old), derive_column_name(operation.name, new)
     if columns[0] != columns[1]:
         return Refused(
             f"the running release still uses the column {columns[0]!r}",
@@ -148,14 +148,14 @@ def _split_alteration(
         )
     if operation.using_on(dialect.name):
         return Refused("it converts values that the running release still reads", NEW_FIELD)
-    held = shared_field(old, new, dialect)
+    held = build_shared_field(old, new, dialect)
     if isinstance(held, Refused):
         return held
     last = replace(operation, when="contract")
     first = AlterField(operation.table, operation.name, held)
-    if same_parts(held, new):
+    if is_same_declaration(held, new):
         return Parts((replace(operation, when="expand"),))
-    return Parts(() if same_parts(held, old) else (first,), (last,))
+    return Parts(() if is_same_declaration(held, old) else (first,), (last,))
 
 
 def _split_rename(operation: RenameField, before: SchemaState) -> Parts | Refused:
@@ -174,7 +174,7 @@ def _split_separate(
     operation: Operation, inner: Sequence[Operation], before: SchemaState, dialect: Dialect
 ) -> Parts | Refused:
     late = early = False
-    for part, state in zip(inner, states_through(inner, before), strict=False):
+    for part, state in zip(inner, compute_states(inner, before), strict=False):
         parts = split_operation(part, state, dialect)
         if isinstance(parts, Refused):
             return parts

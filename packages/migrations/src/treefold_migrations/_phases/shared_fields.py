@@ -21,10 +21,10 @@ from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._detect.losses import is_stricter_field
-from treefold_migrations._plan.conversion import kind_of
+from treefold_migrations._plan.conversion import find_value_kind
 from treefold_migrations._plan.converting import find_conversion
 from treefold_migrations._plan.postgres_rewrites import rewrites_rows
-from treefold_migrations._state.schema_state import AnyField, same_parts
+from treefold_migrations._state.schema_state import AnyField, is_same_declaration
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import MISSING, Dialect, is_foreign_key
 
@@ -50,16 +50,16 @@ def with_options(field: AnyField, **options: Any) -> AnyField:
     return made
 
 
-def shared_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refused:
+def build_shared_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refused:
     """Return the field that rows of both releases fit."""
     if old.primary_key != new.primary_key:
         return Refused("the running release still uses the old key", LATER)
-    if old.primary_key and not same_parts(old, new):
-        return new if _same_column(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
-    base = _base_of(old, new, dialect)
+    if old.primary_key and not is_same_declaration(old, new):
+        return new if _is_same_column(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
+    base = _choose_base_field(old, new, dialect)
     if isinstance(base, Refused):
         return base
-    default = _default_of(old, new)
+    default = _choose_shared_default(old, new)
     if isinstance(default, Refused):
         return default
     wanted: dict[str, Any] = {
@@ -72,12 +72,12 @@ def shared_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | R
     return with_options(base, **changed) if changed else base
 
 
-def _base_of(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refused:
+def _choose_base_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refused:
     if is_foreign_key(old) and is_foreign_key(new):
         if (old.to, old.on_delete) != (new.to, new.on_delete):
             return Refused("the running release still relies on the old reference", LATER)
         return old if new.one_to_one and not old.one_to_one else new
-    if is_foreign_key(old) or is_foreign_key(new) or kind_of(old) != kind_of(new):
+    if is_foreign_key(old) or is_foreign_key(new) or find_value_kind(old) != find_value_kind(new):
         return Refused("the running release still reads and writes the old type", NEW_FIELD)
     if isinstance(old, EnumField) and isinstance(new, EnumField):
         gone = _list_enum_values(old) - _list_enum_values(new)
@@ -87,11 +87,11 @@ def _base_of(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refus
                 "keep the members in a release that writes them no more and changes their rows, "
                 "then apply the file with `migrate` before the release without them",
             )
-    if _same_column(old, new, dialect):
+    if _is_same_column(old, new, dialect):
         return new
     back = _keeps_stored_values(new, old, dialect)
     if _keeps_stored_values(old, new, dialect):
-        return new if _is_instant(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
+        return new if _is_instant_change(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
     return old if back else Refused("its values are stored in another form", NEW_FIELD)
 
 
@@ -107,12 +107,12 @@ def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool
     return made is None or (made.keeps_values and not (made.misfit or made.castable))
 
 
-def _is_instant(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
+def _is_instant_change(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     one, two = old.column_type(dialect.name), new.column_type(dialect.name)
     return dialect.name == "sqlite" or one == two or not rewrites_rows(one, two)
 
 
-def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
+def _is_same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     if is_foreign_key(old) or is_foreign_key(new):
         return type(old) is type(new)
     types = old.column_type(dialect.name), new.column_type(dialect.name)
@@ -124,13 +124,13 @@ def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
         return False
 
 
-def _default_of(old: AnyField, new: AnyField) -> Any:
+def _choose_shared_default(old: AnyField, new: AnyField) -> Any:
     if old.db_default is MISSING:
         return new.db_default
     if new.db_default is MISSING:
         return old.db_default
     given = with_options(new, db_default=old.db_default)
-    if same_parts(given, new) or not new.db_fills:
+    if is_same_declaration(given, new) or not new.db_fills:
         return old.db_default  # the new release sends its own value
     if not old.db_fills:
         return new.db_default  # the running release does

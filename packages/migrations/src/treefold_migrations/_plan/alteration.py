@@ -43,7 +43,7 @@ class Alteration:
         old, new = self.current, self.after
         return [
             self.compare_parts(old.exclusions, new.exclusions),
-            self.compare_parts(changes.column_checks(old), changes.column_checks(new)),
+            self.compare_parts(changes.collect_checks(old), changes.collect_checks(new)),
             self.compare_parts(old.uniques, new.uniques),
             self.compare_parts(old.indexes, new.indexes),
             self.compare_parts(old.searches, new.searches),
@@ -54,8 +54,8 @@ class Alteration:
             return part.column in self.retyped
         # an index over plain columns follows a change of their type, its expressions may not
         plain = getattr(part, "columns", ()) and not getattr(part, "where", "")
-        return not plain and changes.part_mentions(part, self.retyped)
+        return not plain and changes.part_mentions_column(part, self.retyped)
 
-    def goes_with_column(self, part: changes.Part) -> bool:
+    def is_dropped_with_column(self, part: changes.Part) -> bool:
         """True where dropping a column drops the part too."""
-        return changes.part_mentions(part, self.dropped)
+        return changes.part_mentions_column(part, self.dropped)

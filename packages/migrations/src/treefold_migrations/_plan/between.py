@@ -2,8 +2,8 @@
 
 Tables that point to a changed one change with it: their columns follow the key's type and name.
 
-Example, `changes_between` receives the tables before and after; `chapter` changes too, because its
-column has the type of the key it points to:
+Example, `compute_table_changes` receives the tables before and after; `chapter` changes too,
+because its column has the type of the key it points to:
 
     >>> AlterField("book", "id", fields.AutoField())
     PostgreSQL: ALTER TABLE "book" ALTER COLUMN "id" TYPE integer USING ...
@@ -69,7 +69,7 @@ class _Side:
         return {str(f.to) for f in self.shapes[name].fields.values() if schema.is_foreign_key(f)}
 
 
-def changes_between(
+def compute_table_changes(
     before: Shapes, after: Shapes, *, dialect: schema.Dialect, answers: Answers
 ) -> list[TableChange]:
     """Return the change of each table that changes."""
@@ -89,7 +89,7 @@ def changes_between(
             name
             for name in pairs.keys() - touched
             if new.find_target_tables(name) & (touched | gone)
-            or _points_to_moved(old, pairs[name], touched)
+            or _references_changed_table(old, pairs[name], touched)
         }
         if not reached:
             break
@@ -114,7 +114,7 @@ def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, s
     return made
 
 
-def _points_to_moved(old: _Side, source: str | None, touched: set[str]) -> bool:
+def _references_changed_table(old: _Side, source: str | None, touched: set[str]) -> bool:
     return source is not None and bool(old.find_target_tables(source) & touched)
 
 
@@ -175,7 +175,7 @@ class FieldPair:
     dropped_table: bool = False
 
 
-def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPair]:
+def pair_fields(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPair]:
     """Pair the fields of tables that differ."""
     pairs = _pair_tables(before, after, answers)
     made: list[FieldPair] = []
@@ -197,7 +197,7 @@ def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPa
                 made.append(FieldPair(table, name, None, field))
                 continue
             kept.add(origin)
-            columns = column_name(origin, given), column_name(name, field)
+            columns = derive_column_name(origin, given), derive_column_name(name, field)
             made.append(FieldPair(table, name, given, field, *columns))
         made += [
             FieldPair(table, name, field, None) for name, field in old.items() if name not in kept
@@ -210,6 +210,6 @@ def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPa
     return made
 
 
-def column_name(name: str, given: AnyField) -> str:
+def derive_column_name(name: str, given: AnyField) -> str:
     """The column of an unbound field."""
     return given.db_column or (f"{name}_id" if schema.is_foreign_key(given) else name)

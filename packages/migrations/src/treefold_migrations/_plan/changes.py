@@ -73,25 +73,25 @@ def is_constant(sql: str) -> bool:
     return _LITERAL.fullmatch(sql.strip()) is not None
 
 
-def renamed_sql(sql: str, names: Mapping[str, str]) -> str:
+def rename_columns_in_sql(sql: str, names: Mapping[str, str]) -> str:
     """Return SQL with its quoted columns renamed."""
     quoted = {quote(old): quote(new) for old, new in names.items() if old != new}
     return _TOKEN.sub(lambda found: quoted.get(found[0], found[0]), sql) if quoted else sql
 
 
-def mentions_column(sql: str, columns: frozenset[str]) -> bool:
+def sql_mentions_column(sql: str, columns: frozenset[str]) -> bool:
     """True if SQL names one of the columns."""
     quoted = {quote(column) for column in columns}
     return any(found[0] in quoted for found in _TOKEN.finditer(sql))
 
 
-def part_mentions(part: Part, columns: frozenset[str]) -> bool:
+def part_mentions_column(part: Part, columns: frozenset[str]) -> bool:
     """True if a constraint or index is over one of the columns."""
     match part:
         case ForeignKeyDef():
             return part.column in columns
         case CheckDef():
-            return mentions_column(part.sql, columns)
+            return sql_mentions_column(part.sql, columns)
         case SearchDef():
             return bool(columns & {part.key, *part.columns})
         case UniqueDef():
@@ -102,20 +102,20 @@ def part_mentions(part: Part, columns: frozenset[str]) -> bool:
                 return True
         case ExclusionDef():
             pass
-    return any(mentions_column(text, columns) for text in (*part.terms, part.where))
+    return any(sql_mentions_column(text, columns) for text in (*part.terms, part.where))
 
 
-def column_checks(table: TableDef) -> tuple[CheckDef, ...]:
+def collect_checks(table: TableDef) -> tuple[CheckDef, ...]:
     """The checks of a table, those of its columns among them."""
     own = tuple(
-        CheckDef(column.check_name, joined_checks(column.checks))
+        CheckDef(column.check_name, join_checks(column.checks))
         for column in table.columns
         if column.checks
     )
     return own + table.checks
 
 
-def joined_checks(checks: Sequence[str]) -> str:
+def join_checks(checks: Sequence[str]) -> str:
     """Join the conditions of one column, as its definition does."""
     return checks[0] if len(checks) == 1 else " AND ".join(f"({check})" for check in checks)
 
@@ -129,7 +129,7 @@ def apply_renames(
     own = columns.get(table.name, {})
 
     def rename_in_sql(sql: str) -> str:
-        return renamed_sql(sql, own)
+        return rename_columns_in_sql(sql, own)
 
     def rename_column(column: str) -> str:
         return own.get(column, column)
@@ -163,7 +163,8 @@ def apply_renames(
         ),
         primary_key=tuple(map(rename_column, table.primary_key)),
         foreign_keys=tuple(
-            rename_in_part(_follow_target(key, tables, columns)) for key in table.foreign_keys
+            rename_in_part(_rename_reference_target(key, tables, columns))
+            for key in table.foreign_keys
         ),
         uniques=tuple(map(rename_in_part, table.uniques)),
         checks=tuple(map(rename_in_part, table.checks)),
@@ -176,7 +177,7 @@ def apply_renames(
     )
 
 
-def _follow_target(
+def _rename_reference_target(
     key: ForeignKeyDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
 ) -> ForeignKeyDef:
     renamed = columns.get(key.target, {})
@@ -217,7 +218,7 @@ def compare_parts(
     return Difference(tuple(old), tuple(coming), tuple(renamed))
 
 
-def ordered_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[str, str]]:
+def order_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[str, str]]:
     """Order renames so that no name is taken when it is given; cycles go through names that begin
     with `taken`.
     """
@@ -237,6 +238,6 @@ def ordered_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[
     return made
 
 
-def columns_by_name(table: TableDef) -> dict[str, ColumnDef]:
+def index_columns_by_name(table: TableDef) -> dict[str, ColumnDef]:
     """The columns of a table by their name."""
     return {column.name: column for column in table.columns}

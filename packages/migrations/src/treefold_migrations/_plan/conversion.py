@@ -45,11 +45,11 @@ class Conversion:
         """True where stored values stay as they are."""
         return self.value == "{0}"
 
-    def value_of(self, column: str) -> str:
+    def render_value(self, column: str) -> str:
         """The value after, of a quoted column or an expression."""
         return self.value.replace("{0}", column)
 
-    def misfit_of(self, column: str) -> str:
+    def render_misfit_condition(self, column: str) -> str:
         """The condition for values that do not fit; NULL always does."""
         return f"{column} IS NOT NULL AND ({self.misfit.replace('{0}', column)})"
 
@@ -58,10 +58,10 @@ Rule = Conversion | Callable[[AnyField, AnyField], Conversion]
 """The conversion of a pair of types: the same for all fields, or a function of both."""
 
 
-def kind_of(field: AnyField) -> str:
+def find_value_kind(field: AnyField) -> str:
     """The kind of a field's values, as far as conversions tell kinds apart."""
     if isinstance(field, EnumField):
-        return kind_of(field.base)
+        return find_value_kind(field.base)
     if isinstance(field, IntegerField):
         return "integer"
     if field.internal == "datetime" and field.storage:
@@ -84,38 +84,38 @@ def text_to_text(old: AnyField, new: AnyField) -> Conversion:
     return Conversion("{0}", f"length({{0}}) > {limit}", f"text of more than {limit} characters")
 
 
-def too_many_digits(field: AnyField) -> str:
+def describe_too_many_digits(field: AnyField) -> str:
     """Words for a number that a decimal field does not take."""
     size, places, _ = read_decimal_options(field)
     return f"a number that needs more than {size} digits with {places} places"
 
 
-def integer_range(field: AnyField) -> tuple[int, int]:
+def find_integer_range(field: AnyField) -> tuple[int, int]:
     """The smallest and the largest integer of a field."""
     if isinstance(field, EnumField):
-        return integer_range(field.base)
+        return find_integer_range(field.base)
     number: IntegerField[Any] = cast("Any", field)
     return number.low, number.high
 
 
 def can_exceed_range(old: AnyField, new: AnyField) -> bool:
     """True where an integer of `old` may lie outside of `new`."""
-    low, high = integer_range(new)
-    first, last = integer_range(old)
+    low, high = find_integer_range(new)
+    first, last = find_integer_range(old)
     return first < low or last > high
 
 
 def find_shorter_limit(old: AnyField, new: AnyField) -> int | None:
     """The length that text of `old` may exceed in `new`, or None."""
-    limit = length_of(new)
-    before = length_of(old)
+    limit = find_max_length(new)
+    before = find_max_length(old)
     return limit if limit is not None and (before is None or before > limit) else None
 
 
-def length_of(field: AnyField) -> int | None:
+def find_max_length(field: AnyField) -> int | None:
     """The greatest length of a text field."""
     if isinstance(field, EnumField):
-        return length_of(field.base)
+        return find_max_length(field.base)
     return field.max_length if isinstance(field, TextField) else None
 
 

@@ -22,11 +22,11 @@ from treefold_migrations._plan.conversion import (
     Rule,
     build_or_condition,
     can_exceed_range,
-    integer_range,
-    kind_of,
+    describe_too_many_digits,
+    find_integer_range,
+    find_value_kind,
     read_decimal_options,
     text_to_text,
-    too_many_digits,
 )
 from treefold_orm.fields import ArrayField
 
@@ -35,29 +35,29 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 _UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
-def _column_type(field: AnyField) -> str:
+def _find_postgres_type(field: AnyField) -> str:
     return field.column_type("postgres")
 
 
 def _build_range_misfit(value: str, field: AnyField) -> str:
-    low, high = integer_range(field)
+    low, high = find_integer_range(field)
     return f"{value} NOT BETWEEN {low} AND {high}"
 
 
 def _integer_to_integer(old: AnyField, new: AnyField) -> Conversion:
     if not can_exceed_range(old, new):
         return Conversion()
-    low, high = integer_range(new)
+    low, high = find_integer_range(new)
     return Conversion("{0}", _build_range_misfit("{0}", new), f"an integer outside {low} to {high}")
 
 
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
-    return Conversion(f"{{0}}::integer::{_column_type(new)}")
+    return Conversion(f"{{0}}::integer::{_find_postgres_type(new)}")
 
 
 def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(
-        f"{{0}}::{_column_type(new)}",
+        f"{{0}}::{_find_postgres_type(new)}",
         "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
         f"ELSE {{0}} <> trunc({{0}}) OR {_build_range_misfit('{0}::numeric', new)} END",
         "a number that is not an integer of the field",
@@ -68,10 +68,12 @@ def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = read_decimal_options(new)
     misfit = f"abs({{0}}::numeric) >= {10 ** (size - places)}"
     what = f"more than {size - places} digits before the point"
-    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    return Conversion(
+        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
+    )
 
 
-def _load_decimal(field: AnyField) -> tuple[str, str]:
+def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
     _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
@@ -82,15 +84,15 @@ def _load_decimal(field: AnyField) -> tuple[str, str]:
     return value, f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> {value} ELSE TRUE END"
 
 
-def _store_decimal(value: str, storage: str) -> str:
+def _build_decimal_store_sql(value: str, storage: str) -> str:
     kept = {"": value, "real": f"({value})::double precision", "text": f"({value})::text"}
     return kept[storage]
 
 
 def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     misfit = f"{loaded} <> trunc({loaded}) OR {_build_range_misfit(loaded, new)}"
-    value = f"({loaded})::{_column_type(new)}"
+    value = f"({loaded})::{_find_postgres_type(new)}"
     return Conversion(
         value, build_or_condition(broken, misfit), "a number that is not an integer of the field"
     )
@@ -101,11 +103,11 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     narrow = places < old_places or size - places < before - old_places or bool(old_storage)
     misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
-    value = _store_decimal(f"({loaded})::numeric({size}, {places})", storage)
-    what = too_many_digits(new)
+    value = _build_decimal_store_sql(f"({loaded})::numeric({size}, {places})", storage)
+    what = describe_too_many_digits(new)
     if not narrow:
         return Conversion() if not storage else Conversion(value)
     return Conversion(value, build_or_condition(broken, misfit), what)
@@ -113,7 +115,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     misfit = f"abs({loaded}) * {10**places} >= {10**15}"
     value = f"({loaded})::double precision"
     return Conversion(value, build_or_condition(broken, misfit), "more than 15 digits")
@@ -125,12 +127,14 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"CASE WHEN {{0}} = 'NaN' OR abs({{0}}) >= 1e{size - places} THEN TRUE "
         f"ELSE {{0}}::numeric <> round({{0}}::numeric, {places}) END"
     )
-    what = too_many_digits(new)
-    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    what = describe_too_many_digits(new)
+    return Conversion(
+        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
+    )
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     return Conversion(f"({loaded})::text", broken, "text that is not a number" if broken else "")
 
 
@@ -138,7 +142,7 @@ def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     # 007 and +7 would come back as 7: such text is no number but a code
     misfit = _build_range_misfit("{0}::numeric", new)
     misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {misfit} ELSE TRUE END"
-    return Conversion(f"{{0}}::{_column_type(new)}", misfit, "text that is not an integer")
+    return Conversion(f"{{0}}::{_find_postgres_type(new)}", misfit, "text that is not an integer")
 
 
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
@@ -148,7 +152,9 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"OR abs({{0}}::numeric) >= {10 ** (size - places)} ELSE TRUE END"
     )
     what = f"text that is not a number of {size} digits with {places} places"
-    return Conversion(_store_decimal(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+    return Conversion(
+        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
+    )
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
@@ -167,16 +173,17 @@ def _array_to_array(old: AnyField, new: AnyField) -> Conversion:
         raise TypeError("arrays are ArrayFields")
     first: AnyField = old.base
     last: AnyField = new.base
-    if _column_type(first) == _column_type(last):
+    if _find_postgres_type(first) == _find_postgres_type(last):
         return Conversion()
-    pair = kind_of(first), kind_of(last)
+    pair = find_value_kind(first), find_value_kind(last)
     if pair in {("integer", "integer"), ("text", "text")}:
         rule = CONVERSIONS[pair]
         item = rule if isinstance(rule, Conversion) else rule(first, last)
         if not item.misfit:
-            return Conversion(f"{{0}}::{_column_type(new)}")
-        misfit = f"EXISTS (SELECT 1 FROM unnest({{0}}) AS item WHERE {item.misfit_of('item')})"
-        return Conversion(f"{{0}}::{_column_type(new)}", misfit, item.what)
+            return Conversion(f"{{0}}::{_find_postgres_type(new)}")
+        refused = item.render_misfit_condition("item")
+        misfit = f"EXISTS (SELECT 1 FROM unnest({{0}}) AS item WHERE {refused})"
+        return Conversion(f"{{0}}::{_find_postgres_type(new)}", misfit, item.what)
     raise PlanError(
         f"An array of {type(first).__name__} cannot become one of {type(last).__name__} without an "
         "expression for its values: give one with using="

@@ -17,9 +17,9 @@ from treefold_migrations._plan.conversion import (
     Conversion,
     Rule,
     build_or_condition,
+    describe_too_many_digits,
     read_decimal_options,
     text_to_text,
-    too_many_digits,
 )
 
 _MIDNIGHT = " 00:00:00.000000+00:00"
@@ -36,13 +36,13 @@ def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     room = f"more than {size - places} digits before the point"
     scaled = f"({{0}} * {10**places})"
     return Conversion(
-        _store_decimal(scaled, places, storage), _build_digits_misfit(size, places), room
+        _build_decimal_store_sql(scaled, places, storage), _build_digits_misfit(size, places), room
     )
 
 
 def _decimal_to_integer(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     unit = 10**places
     return Conversion(
         f"({loaded} / {unit})", build_or_condition(broken, f"{loaded} % {unit} <> 0"), "a fraction"
@@ -54,7 +54,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     shift = places - old_places
     limit = 10 ** (size - shift) if size >= shift else 1
     if shift >= 0:
@@ -67,11 +67,11 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
         misfit = build_or_condition(
             broken, f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}"
         )
-    what = too_many_digits(new) if misfit else ""
-    return Conversion(_store_decimal(value, places, storage), misfit, what)
+    what = describe_too_many_digits(new) if misfit else ""
+    return Conversion(_build_decimal_store_sql(value, places, storage), misfit, what)
 
 
-def _load_decimal(field: AnyField) -> tuple[str, str]:
+def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
     _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
@@ -90,7 +90,7 @@ def _load_decimal(field: AnyField) -> tuple[str, str]:
     )
 
 
-def _store_decimal(scaled: str, places: int, storage: str) -> str:
+def _build_decimal_store_sql(scaled: str, places: int, storage: str) -> str:
     if storage == "real":
         return f"(CAST({scaled} AS REAL) / {10.0**places!r})"
     return f"treefold_store_decimal({scaled}, {places})" if storage == "text" else scaled
@@ -98,7 +98,7 @@ def _store_decimal(scaled: str, places: int, storage: str) -> str:
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     return Conversion(
         f"(CAST({loaded} AS REAL) / {10.0**places!r})",
         build_or_condition(broken, f"abs({loaded}) >= {10**15}"),
@@ -113,13 +113,13 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"abs({{0}}) >= {10.0 ** (size - places)!r} OR "
         f"printf('%.15g', {{0}}) <> printf('%.15g', {value} / {10.0**places!r})"
     )
-    what = too_many_digits(new)
-    return Conversion(_store_decimal(value, places, storage), misfit, what)
+    what = describe_too_many_digits(new)
+    return Conversion(_build_decimal_store_sql(value, places, storage), misfit, what)
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _load_decimal(old)
+    loaded, broken = _build_decimal_load_sql(old)
     value = f"treefold_store_decimal({loaded}, {places})"
     return Conversion(value, broken, "text that is not a number" if broken else "")
 
@@ -134,7 +134,7 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"OR length({whole}) > {size - places} OR length({fraction}) > {places}"
     )
     what = f"text that is not a number of {size} digits with {places} places"
-    return Conversion(_store_decimal(loaded, places, storage), misfit, what)
+    return Conversion(_build_decimal_store_sql(loaded, places, storage), misfit, what)
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:

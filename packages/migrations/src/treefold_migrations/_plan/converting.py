@@ -18,8 +18,8 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     build_or_condition,
-    kind_of,
-    length_of,
+    find_max_length,
+    find_value_kind,
 )
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import Dialect, is_foreign_key, literal
@@ -46,11 +46,11 @@ def find_conversion(
         raise TypeError(f"{place}: resolve a foreign key to the key that it points to")
     if using:
         return Conversion(f"({using})")
-    pair = kind_of(old), kind_of(new)
+    pair = find_value_kind(old), find_value_kind(new)
     rule = TABLES[dialect.name].get(pair)
     if rule is not None:
         made = rule if isinstance(rule, Conversion) else rule(old, new)
-    elif pair[0] == pair[1] and _same_column(old, new, dialect):
+    elif pair[0] == pair[1] and _has_same_column_type(old, new, dialect):
         made = Conversion()
     else:
         raise PlanError(
@@ -58,16 +58,16 @@ def find_conversion(
             "expression for its values: give one with using=, or add a field and copy the values "
             "in a data migration"
         )
-    made = _removed_members(old, new, dialect, _limit_text_length(pair, new, made))
-    return None if made == Conversion() and _same_column(old, new, dialect) else made
+    made = _add_enum_misfit(old, new, dialect, _add_length_misfit(pair, new, made))
+    return None if made == Conversion() and _has_same_column_type(old, new, dialect) else made
 
 
-def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
+def _has_same_column_type(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     return old.column_type(dialect.name) == new.column_type(dialect.name)
 
 
-def _limit_text_length(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
-    limit = length_of(new)
+def _add_length_misfit(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
+    limit = find_max_length(new)
     if pair[1] != "text" or pair[0] == "text" or limit is None:
         return made
     misfit = f"length({made.value}) > {limit}"
@@ -79,7 +79,7 @@ def _add_misfit(made: Conversion, misfit: str, what: str) -> Conversion:
     return Conversion(made.value, both, f"{made.what}, or {what}" if made.what else what)
 
 
-def _removed_members(
+def _add_enum_misfit(
     old: AnyField, new: AnyField, dialect: Dialect, made: Conversion
 ) -> Conversion:
     if not isinstance(new, EnumField):

@@ -28,7 +28,7 @@ from treefold_orm.schema import (
 _SOURCE = '"treefold_rows"'
 
 
-def rows_that(table: TableDef, condition: str, source: str = "") -> str:
+def build_rows_query(table: TableDef, condition: str, source: str = "") -> str:
     """Query for the rows of a table that meet a condition; `source` replaces the table."""
     # as text: a driver keeps the statement, whose types must not change with the table
     keys = "".join(f", CAST({quote(key)} AS TEXT)" for key in table.primary_key)
@@ -39,7 +39,7 @@ def rows_that(table: TableDef, condition: str, source: str = "") -> str:
 
 
 def describe_example_row(table: TableDef) -> str:
-    """The part of a message that names one row, by the columns of `rows_that`."""
+    """The part of a message that names one row, by the columns of `build_rows_query`."""
     keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escape_key_names(table), 1))
     return f"for example {keys}"
 
@@ -61,54 +61,55 @@ def build_guard(table: TableDef, condition: str, problem: str, *, source: str = 
         "",
         table=table.name,
         summary=f"check rows of {table.name}",
-        verify=rows_that(table, condition, source),
+        verify=build_rows_query(table, condition, source),
         problem=message,
     )
 
 
-def _fill_command(place: str) -> str:
+def _describe_fill_command(place: str) -> str:
     return (
         "with fill= in the operation, or delete the file and run `treefold makemigrations --fill "
         f"{place}:VALUE`"
     )
 
 
-def no_rows(table: TableDef, column: str) -> Step:
+def build_no_rows_guard(table: TableDef, column: str) -> Step:
     """A step that stops where the table has rows, for a column they have no value for."""
     place = escape_braces(f"{table.name}.{column}")
     return Step(
         "",
         table=table.name,
         summary=f"check that {table.name} has no rows",
-        verify=rows_that(table, "TRUE"),
+        verify=build_rows_query(table, "TRUE"),
         problem=(
             f"{place} allows no NULL and has no default in the database, but "
             f"{escape_braces(table.name)} "
-            f"has {{0}} rows; give a value for them, {_fill_command(place)}, or make the field "
+            f"has {{0}} rows; give a value for them, {_describe_fill_command(place)}, or make"
+            " the field "
             "nullable"
         ),
     )
 
 
-def no_nulls(table: TableDef, column: str, source: str = "") -> Step:
+def build_no_nulls_guard(table: TableDef, column: str, source: str = "") -> Step:
     """A step that stops where a column that will allow no NULL has some."""
     place = escape_braces(f"{table.name}.{column}")
     return build_guard(
         table,
         f"{quote(column)} IS NULL",
         f"have NULL in {escape_braces(column)}, which will allow none; give them a value, "
-        f"{_fill_command(place)}",
+        f"{_describe_fill_command(place)}",
         source=source,
     )
 
 
-def breaks_check(table: TableDef, check: CheckDef, source: str = "") -> Step:
+def build_check_guard(table: TableDef, check: CheckDef, source: str = "") -> Step:
     """A step that stops where a row breaks a new check."""
     problem = f"break the check {escape_braces(check.name)}; change them first"
     return build_guard(table, f"NOT ({check.sql})", problem, source=source)
 
 
-def no_orphans(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
+def build_no_orphans_guard(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
     """A step that stops where a reference points to no row."""
     alias = source or quote(table.name)
     column = f"{_SOURCE if source else alias}.{quote(key.column)}"
@@ -122,7 +123,7 @@ def no_orphans(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
     )
 
 
-def no_duplicates(table: TableDef, unique: UniqueDef, source: str = "") -> Step | None:
+def build_no_duplicates_guard(table: TableDef, unique: UniqueDef, source: str = "") -> Step | None:
     """A step that stops where rows are equal in the columns of a new unique constraint, or None
     for a constraint over expressions.
     """
@@ -154,7 +155,7 @@ def build_values_subquery(
     return f"(SELECT {listed} FROM {quote(table.name)}) AS {_SOURCE}"
 
 
-def create_cast_test_sql(type_name: str) -> str:
+def build_cast_test_sql(type_name: str) -> str:
     """A statement that creates the function which tests whether text is a value of a type."""
     return (
         "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import (
     RunPython,
     RunSQL,
@@ -32,15 +32,15 @@ from treefold_migrations._operations.tables import (
     RenameTable,
     SetOptions,
 )
-from treefold_migrations._plan.between import Answers, Shapes, changes_between
+from treefold_migrations._plan.between import Answers, Shapes, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
-from treefold_migrations._plan.sql_locks import lock_of
+from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._plan.sqlite import plan_sqlite
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step
 from treefold_migrations._plan.tracing import Trace
-from treefold_migrations._state.rendering import shape_of
+from treefold_migrations._state.rendering import build_table_shape
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect, TableShape
 
@@ -79,12 +79,14 @@ def plan_operations(
         if isinstance(chosen[0], SEPARATE):
             steps = _plan_separate_operation(chosen[0], states[first], dialect, fresh)
         else:
-            agreed = frozenset(map(_agreed_table, operations[:last])) - {""}
-            changes = changes_of(chosen, states[first : last + 1], dialect, fresh, agreed=agreed)
+            agreed = frozenset(map(_find_table_with_agreed_loss, operations[:last])) - {""}
+            changes = compute_operation_changes(
+                chosen, states[first : last + 1], dialect, fresh, agreed=agreed
+            )
             steps = plan_changes(changes, dialect=dialect)
         made.append((first, steps))
         for operation in chosen:
-            fresh = fresh_after(operation, fresh)
+            fresh = update_fresh_tables(operation, fresh)
     return made
 
 
@@ -110,7 +112,7 @@ def group_operations(
     return list(pairwise([*starts, len(operations)]))
 
 
-def fresh_after(operation: Operation, fresh: frozenset[str]) -> frozenset[str]:
+def update_fresh_tables(operation: Operation, fresh: frozenset[str]) -> frozenset[str]:
     """Return the tables that a file has created, once it has run one more operation."""
     match operation:
         case CreateTable(name=name):
@@ -123,7 +125,7 @@ def fresh_after(operation: Operation, fresh: frozenset[str]) -> frozenset[str]:
             return fresh
 
 
-def changes_of(
+def compute_operation_changes(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     dialect: Dialect,
@@ -138,11 +140,11 @@ def changes_of(
     trace = Trace(states[0], dialect)
     for operation, after in zip(operations, states[1:], strict=True):
         trace.add_operation(operation, after)
-    before, after = both_shapes(states[0], states[-1])
+    before, after = build_shape_pair(states[0], states[-1])
     answers: Answers = trace.build_answers(fresh)
     return [
-        _with_unknown(change, states[-1], agreed)
-        for change in changes_between(before, after, dialect=dialect, answers=answers)
+        _with_unknown_parts(change, states[-1], agreed)
+        for change in compute_table_changes(before, after, dialect=dialect, answers=answers)
         if _has_managed_tables(change, states[0], states[-1])
     ]
 
@@ -151,13 +153,15 @@ _LOST = frozenset({"check", "column", "default", "foreign key", "primary key", "
 """Kinds of findings that are more than another spelling of the same."""
 
 
-def _agreed_table(operation: Operation) -> str:
+def _find_table_with_agreed_loss(operation: Operation) -> str:
     if isinstance(operation, SetOptions) and operation.as_found is not None:
         return "" if operation.as_found else operation.table
     return ""
 
 
-def _with_unknown(change: TableChange, state: SchemaState, agreed: frozenset[str]) -> TableChange:
+def _with_unknown_parts(
+    change: TableChange, state: SchemaState, agreed: frozenset[str]
+) -> TableChange:
     if change.before is None or change.after is None:
         return change
     table = state.tables[change.after.name]
@@ -173,13 +177,13 @@ def _with_unknown(change: TableChange, state: SchemaState, agreed: frozenset[str
 _KEPT = frozenset({"missing", "AUTOINCREMENT"})
 
 
-def both_shapes(before: SchemaState, after: SchemaState) -> tuple[Shapes, Shapes]:
+def build_shape_pair(before: SchemaState, after: SchemaState) -> tuple[Shapes, Shapes]:
     """Return the tables of two states; a table that both share is the same object in both."""
     made: dict[int, TableShape] = {}
 
     def build_shapes(state: SchemaState) -> Shapes:
         return {
-            name: made.setdefault(id(table), shape_of(table))
+            name: made.setdefault(id(table), build_table_shape(table))
             for name, table in state.tables.items()
         }
 
@@ -208,13 +212,13 @@ def _plan_separate_operation(
             Step(
                 sql,
                 transactional=operation.transactional,
-                lock=lock_of(sql) if postgres else "",
+                lock=find_strongest_lock(sql) if postgres else "",
                 summary=describe_sql(sql),
             )
             for sql in texts
         ]
     if not isinstance(operation, SeparateStateAndDatabase):
         return []
-    states = states_through(operation.database, before)
+    states = compute_states(operation.database, before)
     planned = plan_operations(operation.database, states, dialect, fresh=fresh)
     return [step for _, steps in planned for step in steps]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._inspect.sqlite_losses import require_known
+from treefold_migrations._inspect.sqlite_losses import refuse_unknown_parts
 from treefold_migrations._plan.guards import format_check_error
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import Operation, Statement
@@ -22,7 +22,7 @@ def perform_step(step: Step) -> Operation[None]:
             statement, where it ran, must be rolled back.
     """
     if step.known is not None:
-        yield from require_known(step.known)
+        yield from refuse_unknown_parts(step.known)
     if step.generates:
         rows: list[Any] = yield Statement("rows", step.sql)
         for row in rows:

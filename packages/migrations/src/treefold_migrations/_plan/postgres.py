@@ -26,12 +26,12 @@ from treefold_migrations._plan.changes import (
     Difference,
     TableChange,
     apply_renames,
-    columns_by_name,
     compare_parts,
+    index_columns_by_name,
 )
 from treefold_migrations._plan.postgres_parts import BRIEF, EXCLUSIVE
 from treefold_migrations._plan.statements import (
-    carry_out,
+    build_steps,
     create_indexes,
     create_searches,
     create_table,
@@ -55,10 +55,12 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     created = [c for c in changes if c.after and not c.before]
     first = _load_extension(changes, dialect) + _rename_tables_and_columns(changes, works)
     steps: list[Step] = []
-    targets = _retyped_targets(works)
+    targets = _collect_retyped_columns(works)
     keys = {w.after.name: _compare_foreign_keys(w, targets) for w in works}
     for work in works:
-        steps += postgres_parts.drop_all(work.current.name, work, keys[work.after.name].dropped)
+        steps += postgres_parts.drop_remaining_parts(
+            work.current.name, work, keys[work.after.name].dropped
+        )
     for work in works:
         steps += postgres_parts.drop_parts(work)
     steps += _drop_tables(changes)
@@ -67,7 +69,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     made, later = _create_tables(created, dialect)
     steps += made
     for work in works:
-        steps += postgres_columns.change_columns(work, dialect)
+        steps += postgres_columns.plan_column_changes(work, dialect)
     for work in works:
         steps += postgres_parts.add_parts(work, dialect)
     for work in works:
@@ -78,7 +80,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     guards = [
         guard
         for work in works
-        for guard in postgres_guards.guards_of(work, keys[work.after.name].added)
+        for guard in postgres_guards.build_table_guards(work, keys[work.after.name].added)
     ]
     return [*guards, *first, *steps, *later]
 
@@ -92,7 +94,7 @@ def _build_alteration(
     kept = {old: new for new, old in change.sources.items()}
     # a dropped column gives its name up only when it is dropped
     current = apply_renames(before, tables, columns)
-    new = columns_by_name(after)
+    new = index_columns_by_name(after)
     retyped = frozenset(
         c.name for c in current.columns if c.name in change.sources and c.type != new[c.name].type
     )
@@ -106,7 +108,7 @@ def _load_extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> 
     if not needed or present:
         return []
     load = schema.CreateExtension("btree_gist")
-    return carry_out(load, dialect, "", "load the extension btree_gist")
+    return build_steps(load, dialect, "", "load the extension btree_gist")
 
 
 def _rename_tables_and_columns(
@@ -115,11 +117,11 @@ def _rename_tables_and_columns(
     steps = rename_tables(changes, lock=EXCLUSIVE)
     for work in works:
         steps += rename_columns(work.after.name, work.change.sources, lock=EXCLUSIVE)
-        steps += postgres_names.rename_implicit(work.change)
+        steps += postgres_names.rename_implicit_objects(work.change)
     return steps
 
 
-def _retyped_targets(works: Sequence[Alteration]) -> set[tuple[str, str]]:
+def _collect_retyped_columns(works: Sequence[Alteration]) -> set[tuple[str, str]]:
     return {(work.after.name, column) for work in works for column in work.retyped}
 
 
@@ -171,6 +173,6 @@ def _create_tables(
         steps += _create_table(replace(table, foreign_keys=kept), dialect)
         for key in blocked:
             add = schema.AddForeignKey(table.name, key)
-            added = carry_out(add, dialect, table.name, f"add foreign key {key.name}")
+            added = build_steps(add, dialect, table.name, f"add foreign key {key.name}")
             later += [replace(step, lock=BRIEF) for step in added]
     return steps, later

@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._plan.changes import columns_by_name, is_constant
+from treefold_migrations._plan.changes import index_columns_by_name, is_constant
 from treefold_migrations._plan.conversion import Conversion
-from treefold_migrations._plan.guards import no_nulls, no_rows
+from treefold_migrations._plan.guards import build_no_nulls_guard, build_no_rows_guard
 from treefold_migrations._plan.postgres_guards import build_misfit_guard
 from treefold_migrations._plan.postgres_parts import EXCLUSIVE, add_validated_constraint
 from treefold_migrations._plan.postgres_rewrites import (
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 BATCH = 5000
 
 
-def change_columns(work: Alteration, dialect: Dialect) -> list[Step]:
+def plan_column_changes(work: Alteration, dialect: Dialect) -> list[Step]:
     """Bring the columns of a table to their state after."""
     table, steps = work.after, list[Step]()
     for column in work.current.columns:
         if column.name in work.dropped and column.name not in work.change.sources:
             sql = f"DROP COLUMN {quote(column.name)}"
             steps.append(_alter_table(table, sql, f"drop column {table.name}.{column.name}"))
-    new = columns_by_name(work.after)
+    new = index_columns_by_name(work.after)
     for column in work.current.columns:
         if column.name in work.change.sources:
-            steps += _change_column(work, column, new[column.name], dialect)
+            steps += _plan_column_change(work, column, new[column.name], dialect)
     for column in work.after.columns:
         if column.name not in work.change.sources:
             steps += _add_column(work, column, dialect)
@@ -68,7 +68,7 @@ def _alter_column(table: TableDef, column: ColumnDef, action: str, what: str) ->
     return _alter_table(table, sql, f"{what} {table.name}.{column.name}")
 
 
-def _change_column(
+def _plan_column_change(
     work: Alteration, old: ColumnDef, new: ColumnDef, dialect: Dialect
 ) -> list[Step]:
     table, steps = work.after, list[Step]()
@@ -86,7 +86,7 @@ def _change_column(
         if old.default:
             steps.append(_alter_column(table, new, "DROP DEFAULT", "drop the default of"))
             default = ""
-        steps.append(_change_column_type(work, old, new, conversion))
+        steps.append(_build_type_change(work, old, new, conversion))
     elif old.identity and not new.identity:
         steps.append(_alter_column(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
     if default != new.default:
@@ -110,15 +110,15 @@ def widens_type(old: str, new: str) -> bool:
     return new == "text" or (new.startswith("varchar(") and int(new[8:-1]) >= int(old[8:-1]))
 
 
-def _change_column_type(
+def _build_type_change(
     work: Alteration, old: ColumnDef, column: ColumnDef, conversion: Conversion | None
 ) -> Step:
     name, using, explain = quote(column.name), "", None
     if conversion is not None:
         explain = build_misfit_guard(work.current, name, conversion)
-        value = conversion.value_of(name)
+        value = conversion.render_value(name)
         if conversion.misfit:
-            misfit = conversion.misfit_of(name)
+            misfit = conversion.render_misfit_condition(name)
             value = f"CAST({name} AS {column.type})" if conversion.keeps_values else value
             failing = _build_failing_expression(name, column)
             value = f"CASE WHEN {misfit} THEN {failing} ELSE {value} END"
@@ -172,7 +172,9 @@ def _set_not_null(work: Alteration, column: ColumnDef) -> list[Step]:
     name = constraint_name("treefold_filled", table.name, column.name)
     clause = f"CONSTRAINT {quote(name)} CHECK ({quote(column.name)} IS NOT NULL)"
     return [
-        *add_validated_constraint(table, name, clause, explain=no_nulls(table, column.name)),
+        *add_validated_constraint(
+            table, name, clause, explain=build_no_nulls_guard(table, column.name)
+        ),
         required,
         _alter_table(table, f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}"),
     ]
@@ -224,4 +226,8 @@ def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[S
     if column.null or column.default:
         rewrites = column.default and is_volatile(column.default) and not fresh
         return [replace(build_add_step(bare), blocks=WRITES if rewrites else "")]
-    return [replace(build_add_step(bare), explain=None if fresh else no_rows(table, column.name))]
+    return [
+        replace(
+            build_add_step(bare), explain=None if fresh else build_no_rows_guard(table, column.name)
+        )
+    ]

@@ -16,24 +16,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._plan.changes import (
-    column_checks,
-    columns_by_name,
+    collect_checks,
+    index_columns_by_name,
     is_constant,
-    mentions_column,
+    sql_mentions_column,
 )
 from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import (
-    breaks_check,
+    build_cast_test_sql,
+    build_check_guard,
     build_guard,
+    build_no_duplicates_guard,
+    build_no_nulls_guard,
+    build_no_orphans_guard,
+    build_no_rows_guard,
     build_values_subquery,
-    create_cast_test_sql,
     escape_braces,
-    no_duplicates,
-    no_nulls,
-    no_orphans,
-    no_rows,
 )
-from treefold_migrations._plan.postgres_losses import losses_of
+from treefold_migrations._plan.postgres_losses import build_loss_guards
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import ColumnDef, ForeignKeyDef, TableDef, quote
 
@@ -41,14 +41,18 @@ if TYPE_CHECKING:
     from treefold_migrations._plan.alteration import Alteration
 
 
-def guards_of(work: Alteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
+def build_table_guards(work: Alteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
     """Return the guards of one table that changes; `keys` are its new references."""
     before = work.change.before
     if work.is_new_table or before is None:
         return []
     found = _Guards(work, before)
-    steps = (*losses_of(work, before), *found.of_columns(), *found.of_constraints(keys))
-    return [found.in_front(step) for step in steps]
+    steps = (
+        *build_loss_guards(work, before),
+        *found.build_column_guards(),
+        *found.build_constraint_guards(keys),
+    )
+    return [found.with_read_columns(step) for step in steps]
 
 
 def build_misfit_guard(table: TableDef, name: str, conversion: Conversion) -> Step | None:
@@ -61,12 +65,12 @@ def build_misfit_guard(table: TableDef, name: str, conversion: Conversion) -> St
         f"hold {conversion.what} in {escape_braces(name[1:-1])}, which its new type does not take; "
         "change them first, or give an expression with using="
     )
-    misfit = conversion.misfit_of(name)
+    misfit = conversion.render_misfit_condition(name)
     if not conversion.castable:
         return build_guard(table, misfit, problem)
     condition = f"CASE WHEN {misfit} THEN TRUE ELSE NOT pg_temp.treefold_casts({name}) END"
     return replace(
-        build_guard(table, condition, problem), sql=create_cast_test_sql(conversion.castable)
+        build_guard(table, condition, problem), sql=build_cast_test_sql(conversion.castable)
     )
 
 
@@ -77,15 +81,15 @@ class _Guards:
         self._work = work
         self._change = work.change
         self._before = before
-        self._old = columns_by_name(before)
+        self._old = index_columns_by_name(before)
 
-    def in_front(self, step: Step) -> Step:
+    def with_read_columns(self, step: Step) -> Step:
         """The guard with the columns that it reads."""
         table = self._before.name
         reads = {f"{table}.{name}" for name in self._old if quote(name) in step.verify}
         return replace(step, transactional=False, reads=step.reads | reads | {f"{table}."})
 
-    def of_columns(self) -> Iterable[Step]:
+    def build_column_guards(self) -> Iterable[Step]:
         for column in self._work.after.columns:
             source = self._old.get(self._change.sources.get(column.name, ""))
             fill = self._change.fills.get(column.name, "")
@@ -93,9 +97,9 @@ class _Guards:
             computed = fill and not is_constant(fill) and not column.null
             if source is None:
                 if required and not fill:
-                    yield no_rows(self._before, column.name)
+                    yield build_no_rows_guard(self._before, column.name)
                 elif computed:
-                    yield self._no_nulls_after(column.name)
+                    yield self._build_no_nulls_guard(column.name)
                 continue
             conversion = self._change.conversions.get(column.name)
             found = (
@@ -107,44 +111,44 @@ class _Guards:
                 yield found
             if source.null and not column.null:
                 if not fill:
-                    yield no_nulls(self._before, source.name)
+                    yield build_no_nulls_guard(self._before, source.name)
                 elif computed:
-                    yield self._no_nulls_after(column.name)
+                    yield self._build_no_nulls_guard(column.name)
 
-    def of_constraints(self, keys: Sequence[ForeignKeyDef]) -> Iterable[Step]:
+    def build_constraint_guards(self, keys: Sequence[ForeignKeyDef]) -> Iterable[Step]:
         old, new = self._work.current, self._work.after
         names = [column.name for column in new.columns]
-        for check in self._work.compare_parts(column_checks(old), column_checks(new)).added:
-            used = [name for name in names if mentions_column(check.sql, frozenset({name}))]
+        for check in self._work.compare_parts(collect_checks(old), collect_checks(new)).added:
+            used = [name for name in names if sql_mentions_column(check.sql, frozenset({name}))]
             if self._can_compute_columns(used):
-                table, source = self._as_after(used)
-                yield breaks_check(table, check, source)
+                table, source = self._build_guard_source(used)
+                yield build_check_guard(table, check, source)
         for unique in self._work.compare_parts(old.uniques, new.uniques).added:
-            where = [name for name in names if mentions_column(unique.where, frozenset({name}))]
+            where = [name for name in names if sql_mentions_column(unique.where, frozenset({name}))]
             used = list(dict.fromkeys([*unique.columns, *where]))
             if unique.columns and self._can_compute_columns(used):
-                table, source = self._as_after(used)
-                found = no_duplicates(table, unique, source)
+                table, source = self._build_guard_source(used)
+                found = build_no_duplicates_guard(table, unique, source)
                 yield from [found] if found else []
         for key in keys:
             if key in old.foreign_keys or not self._can_compute_columns([key.column]):
                 continue  # the reference that is dropped for a change of type held
-            table, source = self._as_after([key.column])
-            step = no_orphans(table, key, source)
+            table, source = self._build_guard_source([key.column])
+            step = build_no_orphans_guard(table, key, source)
             reads = {f"{key.target}.", f"{key.target}.{key.target_column}"}
             yield replace(step, reads=frozenset(reads))
 
-    def _no_nulls_after(self, column: str) -> Step:
-        table, source = self._as_after([column])
-        return no_nulls(table, column, source)
+    def _build_no_nulls_guard(self, column: str) -> Step:
+        table, source = self._build_guard_source([column])
+        return build_no_nulls_guard(table, column, source)
 
     def _can_compute_columns(self, columns: Sequence[str]) -> bool:
-        after = columns_by_name(self._work.after)
+        after = index_columns_by_name(self._work.after)
         return all(name in self._change.sources or not after[name].identity for name in columns)
 
-    def _as_after(self, columns: Sequence[str]) -> tuple[TableDef, str]:
+    def _build_guard_source(self, columns: Sequence[str]) -> tuple[TableDef, str]:
         """The table of a guard, and its rows with their values after, empty where they stay."""
-        after = columns_by_name(self._work.after)
+        after = index_columns_by_name(self._work.after)
         keys = tuple(
             key for key in self._work.after.primary_key if self._can_compute_columns([key])
         )
@@ -168,5 +172,5 @@ class _Guards:
         value = quote(source)
         conversion = self._change.conversions.get(column.name)
         if conversion is not None:
-            value = conversion.value_of(value)
+            value = conversion.render_value(value)
         return f"COALESCE({value}, {fill})" if fill and not column.null else value

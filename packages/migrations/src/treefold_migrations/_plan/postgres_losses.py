@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treefold_migrations._plan.changes import column_checks, columns_by_name
+from treefold_migrations._plan.changes import collect_checks, index_columns_by_name
 from treefold_migrations._plan.guards import escape_braces
-from treefold_migrations._plan.postgres_names import object_name
+from treefold_migrations._plan.postgres_names import derive_object_name
 from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import TableDef, constraint_name, quote
@@ -38,7 +38,7 @@ _PRINTED = (
 )
 
 
-def losses_of(work: Alteration, before: TableDef) -> Iterable[Step]:
+def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
     """Return guards over the catalog: each names what a statement would lose."""
     if work.change.agreed:
         return
@@ -47,22 +47,24 @@ def losses_of(work: Alteration, before: TableDef) -> Iterable[Step]:
     if dropped:
         own = {constraint_name("treefold_filled", before.name, name) for name in dropped}
         found = {name for _, name, _ in work.change.findings}
-        yield _parts_of(before, dropped, _collect_known_names(before) | found | own)
+        yield _build_dropped_parts_guard(
+            before, dropped, _collect_known_names(before) | found | own
+        )
     noted = {name for _, name, _ in work.change.findings}
     names = {old: new for new, old in work.change.sources.items()}
-    after = columns_by_name(work.after)
+    after = index_columns_by_name(work.after)
     for column in before.columns:
         new = after.get(names.get(column.name, ""))
         if new is not None and new.name in work.retyped and column.name not in noted:
-            types = printed_type(column.type), printed_type(new.type)
-            yield _as_made(before, column.name, types)
+            types = format_postgres_type(column.type), format_postgres_type(new.type)
+            yield _build_type_guard(before, column.name, types)
     for column in before.columns:
         new = after.get(names.get(column.name, ""))
         if new is not None and new.default and not (column.default or column.identity):
-            yield _no_default(before, column.name)
+            yield _build_default_guard(before, column.name)
 
 
-def printed_type(type_name: str) -> str:
+def format_postgres_type(type_name: str) -> str:
     """Return a type as PostgreSQL prints it."""
     for pattern, printed in _PRINTED:
         type_name = pattern.sub(printed, type_name)
@@ -76,12 +78,12 @@ def _collect_known_names(table: TableDef) -> set[str]:
         *table.indexes,
         *table.searches,
         *table.exclusions,
-        *column_checks(table),
+        *collect_checks(table),
     )
-    return {part.name for part in parts} | {object_name(table.name, "", "pkey")}
+    return {part.name for part in parts} | {derive_object_name(table.name, "", "pkey")}
 
 
-def _parts_of(table: TableDef, columns: list[str], known: set[str]) -> Step:
+def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[str]) -> Step:
     named = "coalesce(c.conname, i.indexrelid::regclass::text, s.stxname::text)"
     verify = (
         f"SELECT string_agg(DISTINCT {_KINDS} || ' ' || {named} || ' of ' || a.attname, ', ') "
@@ -93,48 +95,48 @@ def _parts_of(table: TableDef, columns: list[str], known: set[str]) -> Step:
         "LEFT JOIN pg_class AS r ON r.oid = i.indexrelid "
         "LEFT JOIN pg_statistic_ext AS s ON d.classid = 'pg_statistic_ext'::regclass "
         "AND s.oid = d.objid "
-        f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_table_oid_sql(table)} "
+        f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_build_table_oid_sql(table)} "
         f"AND a.attname IN ({', '.join(map(quote_literal, columns))}) "
         "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
         f"({', '.join(map(quote_literal, sorted(known)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
     step = _build_catalog_guard(
-        table, columns, verify, f"{escape_braces(table.name)}: {what}; {_way_out(table)}"
+        table, columns, verify, f"{escape_braces(table.name)}: {what}; {_describe_remedy(table)}"
     )
     return replace(step, reads=step.reads | {f"{table.name}.#"})
 
 
-def _as_made(table: TableDef, column: str, types: tuple[str, str]) -> Step:
+def _build_type_guard(table: TableDef, column: str, types: tuple[str, str]) -> Step:
     """Refuse a column whose type is neither that of the migrations nor already the new one."""
     collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
     shown = f"format_type(a.atttypid, a.atttypmod) || coalesce({collated}, '')"
     verify = (
         f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
-        f"WHERE a.attrelid = {_table_oid_sql(table)} AND a.attname = {quote_literal(column)} "
+        f"WHERE a.attrelid = {_build_table_oid_sql(table)} AND a.attname = {quote_literal(column)} "
         f"AND {shown} NOT IN ({', '.join(map(quote_literal, types))})"
     )
     place = escape_braces(f"{table.name}.{column}")
     problem = (
         f"{place} is {{0}} in the database, and the migrations made {escape_braces(types[0])}: "
     )
-    problem += f"its new type could change values; {_way_out(table)}"
+    problem += f"its new type could change values; {_describe_remedy(table)}"
     return _build_catalog_guard(table, [column], verify, problem)
 
 
-def _no_default(table: TableDef, column: str) -> Step:
+def _build_default_guard(table: TableDef, column: str) -> Step:
     verify = (
         "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute AS a "
-        f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_table_oid_sql(table)} "
+        f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_build_table_oid_sql(table)} "
         f"AND attname = {quote_literal(column)}"
     )
     place = escape_braces(f"{table.name}.{column}")
     problem = f"{place} has the default {{0}}, which no migration made, and is given another one"
-    return _build_catalog_guard(table, [column], verify, f"{problem}; {_way_out(table)}")
+    return _build_catalog_guard(table, [column], verify, f"{problem}; {_describe_remedy(table)}")
 
 
-def _table_oid_sql(table: TableDef) -> str:
+def _build_table_oid_sql(table: TableDef) -> str:
     return f"to_regclass({quote_literal(quote(table.name))})"
 
 
@@ -146,7 +148,7 @@ def _build_catalog_guard(
     return Step("", table=table.name, summary=summary, verify=verify, problem=problem, reads=reads)
 
 
-def _way_out(table: TableDef) -> str:
+def _describe_remedy(table: TableDef) -> str:
     return (
         "bring it into the model and record that migration with `migrate --fake`, change it with "
         f"RunSQL before, or agree to the loss with SetOptions({escape_braces(repr(table.name))}, "

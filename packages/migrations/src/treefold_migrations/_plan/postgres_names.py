@@ -20,7 +20,7 @@ from treefold_migrations._plan.step import Step
 from treefold_orm.schema import MAX_IDENTIFIER, TableDef, quote
 
 
-def object_name(table: str, column: str, label: str) -> str:
+def derive_object_name(table: str, column: str, label: str) -> str:
     """The name that PostgreSQL chooses: `table_column_label`, both cut where it is too long."""
     first, second = table.encode(), column.encode()
     room = MAX_IDENTIFIER - len(label) - 1 - (1 if column else 0)
@@ -34,7 +34,7 @@ def object_name(table: str, column: str, label: str) -> str:
     return "_".join(part for part in parts if part)
 
 
-def rename_implicit(change: TableChange) -> list[Step]:
+def rename_implicit_objects(change: TableChange) -> list[Step]:
     """The steps after a table or its columns were renamed."""
     before, after = change.before, change.after
     if before is None or after is None:
@@ -42,7 +42,7 @@ def rename_implicit(change: TableChange) -> list[Step]:
     moved = before.name != after.name
     steps: list[Step] = []
     if moved:
-        steps.append(_primary_key(after))
+        steps.append(_rename_primary_key(after))
     old = {column.name: column for column in before.columns}
     kept = [
         column
@@ -55,7 +55,7 @@ def rename_implicit(change: TableChange) -> list[Step]:
         if old[change.sources[column.name]].identity
     ]
     required = [c.name for c in kept if not old[change.sources[c.name]].null]
-    return steps + ([_not_null(after, required)] if required else [])
+    return steps + ([_rename_not_null_constraints(after, required)] if required else [])
 
 
 def _build_rename_step(sql: str, table: TableDef, what: str) -> Step:
@@ -68,8 +68,8 @@ def _build_rename_step(sql: str, table: TableDef, what: str) -> Step:
     )
 
 
-def _primary_key(table: TableDef) -> Step:
-    wanted = quote_literal(object_name(table.name, "", "pkey"))
+def _rename_primary_key(table: TableDef) -> Step:
+    wanted = quote_literal(derive_object_name(table.name, "", "pkey"))
     return _build_rename_step(
         f"SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, conname, "
         f"{wanted}) FROM pg_constraint WHERE conrelid = "
@@ -80,7 +80,7 @@ def _primary_key(table: TableDef) -> Step:
 
 
 def _rename_sequence(table: TableDef, column: str) -> Step:
-    wanted = quote_literal(object_name(table.name, column, "seq"))
+    wanted = quote_literal(derive_object_name(table.name, column, "seq"))
     return _build_rename_step(
         f"SELECT format('ALTER SEQUENCE %s RENAME TO %I', found.oid::regclass, {wanted}) "
         "FROM pg_class AS found WHERE found.oid = "
@@ -91,9 +91,10 @@ def _rename_sequence(table: TableDef, column: str) -> Step:
     )
 
 
-def _not_null(table: TableDef, columns: list[str]) -> Step:
+def _rename_not_null_constraints(table: TableDef, columns: list[str]) -> Step:
     wanted = ", ".join(
-        f"({quote_literal(column)}, {quote_literal(object_name(table.name, column, 'not_null'))})"
+        f"({quote_literal(column)},"
+        f" {quote_literal(derive_object_name(table.name, column, 'not_null'))})"
         for column in columns
     )
     rename = "format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, {}, {})"

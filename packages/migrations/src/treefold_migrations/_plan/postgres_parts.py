@@ -16,9 +16,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treefold_migrations._plan.changes import Part, column_checks, ordered_renames
-from treefold_migrations._plan.guards import breaks_check, no_duplicates, no_orphans
-from treefold_migrations._plan.postgres_names import object_name
+from treefold_migrations._plan.changes import Part, collect_checks, order_renames
+from treefold_migrations._plan.guards import (
+    build_check_guard,
+    build_no_duplicates_guard,
+    build_no_orphans_guard,
+)
+from treefold_migrations._plan.postgres_names import derive_object_name
 from treefold_migrations._plan.postgres_rewrites import INDEXES
 from treefold_migrations._plan.statements import alter_table, quote_literal
 from treefold_migrations._plan.step import Step
@@ -54,10 +58,12 @@ def drop_part(table: str, part: Part, *, fresh: bool) -> Step:
     return Step(sql, transactional=False, lock=SHARED, table=table, summary=summary)
 
 
-def drop_all(table: str, work: Alteration, parts: Iterable[Part]) -> list[Step]:
+def drop_remaining_parts(table: str, work: Alteration, parts: Iterable[Part]) -> list[Step]:
     """Drop parts, but for those that go with a dropped column."""
     return [
-        drop_part(table, p, fresh=work.is_new_table) for p in parts if not work.goes_with_column(p)
+        drop_part(table, p, fresh=work.is_new_table)
+        for p in parts
+        if not work.is_dropped_with_column(p)
     ]
 
 
@@ -66,7 +72,7 @@ def drop_parts(work: Alteration) -> list[Step]:
     old, new = work.current, work.after
     steps: list[Step] = []
     for found in work.compare_all_parts():
-        steps += drop_all(old.name, work, found.dropped)
+        steps += drop_remaining_parts(old.name, work, found.dropped)
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
         steps.append(_drop_primary_key(new))
     return steps
@@ -93,7 +99,7 @@ def rename_parts(
     for kind in work.compare_all_parts():
         found += kind.renamed
     indexes = {a.name for a, _ in found if is_plain_index(a)}
-    pairs = ordered_renames([(a.name, b.name) for a, b in found], "treefold_name_")
+    pairs = order_renames([(a.name, b.name) for a, b in found], "treefold_name_")
     steps: list[Step] = []
     for before, after in pairs:
         summary = f"rename {before} to {after}"
@@ -113,7 +119,7 @@ def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
         steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
-    for check in work.compare_parts(column_checks(old), column_checks(new)).added:
+    for check in work.compare_parts(collect_checks(old), collect_checks(new)).added:
         steps += add_check(new, check, fresh=fresh)
     for unique in work.compare_parts(old.uniques, new.uniques).added:
         steps += add_unique(new, unique, dialect, fresh=fresh)
@@ -124,21 +130,21 @@ def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
         steps.append(replace(made, blocks="" if fresh else INDEXES))
     for index in work.compare_parts(old.indexes, new.indexes).added:
         sql = schema.statements(schema.CreateIndex(new.name, index), dialect)[0]
-        steps.append(build_index(new.name, index.name, sql, fresh=fresh))
+        steps.append(create_index(new.name, index.name, sql, fresh=fresh))
     for search in work.compare_parts(old.searches, new.searches).added:
         sql = schema.statements(schema.CreateSearchIndex(search), dialect)[0]
-        steps.append(build_index(new.name, search.name, sql, fresh=fresh, kind="search"))
+        steps.append(create_index(new.name, search.name, sql, fresh=fresh, kind="search"))
     return steps
 
 
 def _add_primary_key(table: schema.TableDef) -> Step:
     columns = ", ".join(map(quote, table.primary_key))
-    name = quote(object_name(table.name, "", "pkey"))
+    name = quote(derive_object_name(table.name, "", "pkey"))
     clause = f"ADD CONSTRAINT {name} PRIMARY KEY ({columns})"
     return alter_table(table.name, clause, f"add the primary key of {table.name}", lock=EXCLUSIVE)
 
 
-def build_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "index") -> Step:
+def create_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "index") -> Step:
     """Create an index, beside reads and writes where the table has rows."""
     summary = f"create {kind} {name}"
     if fresh:
@@ -171,18 +177,20 @@ def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) ->
     clause = schema.constraint_clause(check)
     if fresh:
         return [alter_table(table.name, f"ADD {clause}", f"add constraint {check.name}")]
-    return add_validated_constraint(table, check.name, clause, explain=breaks_check(table, check))
+    return add_validated_constraint(
+        table, check.name, clause, explain=build_check_guard(table, check)
+    )
 
 
 def add_unique(
     table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, fresh: bool
 ) -> list[Step]:
     """Add a unique constraint, or a unique index."""
-    explain = None if fresh else no_duplicates(table, unique)
+    explain = None if fresh else build_no_duplicates_guard(table, unique)
     if unique.is_index:
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
-        return [replace(build_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
+        return [replace(create_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
     summary = f"add constraint {unique.name}"
     if fresh:
         return [alter_table(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
@@ -192,7 +200,9 @@ def add_unique(
     )
     name = quote(unique.name)
     when = f" DEFERRABLE INITIALLY {unique.deferrable.upper()}" if unique.deferrable else ""
-    built = build_index(table.name, unique.name, schema.statements(create, dialect)[0], fresh=False)
+    built = create_index(
+        table.name, unique.name, schema.statements(create, dialect)[0], fresh=False
+    )
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
     return [
         replace(built, explain=explain),
@@ -208,4 +218,6 @@ def add_foreign_key(
     if fresh:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
     clause = schema.constraint_clause(key)
-    return add_validated_constraint(table, key.name, clause, explain=no_orphans(table, key))
+    return add_validated_constraint(
+        table, key.name, clause, explain=build_no_orphans_guard(table, key)
+    )

@@ -24,8 +24,8 @@ from treefold_migrations._inspect.sqlite_losses import Known
 from treefold_migrations._plan import guards
 from treefold_migrations._plan.changes import (
     TableChange,
-    column_checks,
-    columns_by_name,
+    collect_checks,
+    index_columns_by_name,
     is_constant,
 )
 from treefold_migrations._plan.statements import quote_literal, strip_indexes
@@ -52,7 +52,7 @@ class Rebuild:
     rest: Sequence[Step]
 
 
-def not_enforced() -> Step:
+def build_unenforced_keys_guard() -> Step:
     """A step that stops where foreign keys are enforced, which would delete child rows."""
     return Step(
         "",
@@ -64,7 +64,7 @@ def not_enforced() -> Step:
     )
 
 
-def keys_hold(tables: Sequence[str]) -> Step:
+def build_foreign_key_guard(tables: Sequence[str]) -> Step:
     """A step that stops where a reference from or to these tables points to no row."""
     listed = ", ".join(quote_literal(name) for name in tables)
     return Step(
@@ -109,8 +109,8 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
             known=_build_known_parts(job),
             hidden=False,
         ),
-        build_step(_keep_triggers_and_indexes(job), f"{what}: keep triggers and indexes"),
-        build_step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
+        build_step(_build_trigger_backup_sql(job), f"{what}: keep triggers and indexes"),
+        build_step(_build_sequence_backup_sql(after), f"{what}: keep the sequence", generates=True),
         build_step(
             _choose_create_statement(create, after, dialect),
             f"{what}: create the new table",
@@ -143,7 +143,7 @@ def _build_known_parts(job: Rebuild) -> Known | None:
     return None if job.change.agreed else Known(job.current, job.change.findings)
 
 
-def _keep_triggers_and_indexes(job: Rebuild) -> str:
+def _build_trigger_backup_sql(job: Rebuild) -> str:
     name = quote_literal(job.after.name)
     own = ", ".join(quote_literal(index) for index in sorted(job.own_indexes)) or "''"
     # a view that names the table is read once, which fails if it lacks a column now
@@ -156,7 +156,7 @@ def _keep_triggers_and_indexes(job: Rebuild) -> str:
     )
 
 
-def _keep_sequence(table: schema.TableDef) -> str:
+def _build_sequence_backup_sql(table: schema.TableDef) -> str:
     insert = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
         "' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = "
@@ -187,7 +187,7 @@ def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.D
 
 
 def _build_column_values(job: Rebuild) -> dict[str, str]:
-    before = columns_by_name(job.current)
+    before = index_columns_by_name(job.current)
     return {
         column.name: _build_value_sql(job, column, before.get(job.sources.get(column.name, "")))
         for column in job.after.columns
@@ -204,63 +204,63 @@ def _build_value_sql(
     value = quote(source.name)
     conversion = job.change.conversions.get(column.name)
     if conversion is not None:
-        value = conversion.value_of(value)
+        value = conversion.render_value(value)
     return f"COALESCE({value}, {fill})" if fill and not column.null else value
 
 
 def _build_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     current, after = job.current, job.after
-    before, fills = columns_by_name(current), job.change.fills
+    before, fills = index_columns_by_name(current), job.change.fills
     steps: list[Step] = []
     for column in after.columns:
         source = before.get(job.sources.get(column.name, ""))
         required = not column.null and not column.identity and column.name not in fills
         if source is None:
             if required and not column.default:
-                steps.append(guards.no_rows(current, column.name))
+                steps.append(guards.build_no_rows_guard(current, column.name))
             continue
         if required and source.null:
-            steps.append(guards.no_nulls(current, source.name))
+            steps.append(guards.build_no_nulls_guard(current, source.name))
         conversion = job.change.conversions.get(column.name)
         if conversion is not None and conversion.misfit:
-            misfit = conversion.misfit_of(quote(source.name))
+            misfit = conversion.render_misfit_condition(quote(source.name))
             problem = (
                 f"hold {conversion.what} in {guards.escape_braces(column.name)}, which its new "
                 "type does not take; change them first, or give an expression with using="
             )
             steps.append(guards.build_guard(current, misfit, problem))
-    return steps + _constraint_guards(job, values)
+    return steps + _build_constraint_guards(job, values)
 
 
-def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
+def _build_constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     after, current = job.after, job.current
     keys = tuple(key for key in after.primary_key if key in values)
     table = replace(current, primary_key=keys)
     source = guards.build_values_subquery(current, values, list(values))
     converted = set(job.change.conversions) | set(job.change.fills)
-    known = {check.sql for check in column_checks(current)}
+    known = {check.sql for check in collect_checks(current)}
     fills = job.change.fills
     steps = [
-        guards.no_nulls(table, column.name, source)
+        guards.build_no_nulls_guard(table, column.name, source)
         for column in after.columns
         if column.name in fills and not column.null and not is_constant(fills[column.name])
     ]
     steps += [
-        guards.breaks_check(table, check, source)
-        for check in column_checks(after)
+        guards.build_check_guard(table, check, source)
+        for check in collect_checks(after)
         if check.sql not in known or any(quote(name) in check.sql for name in converted)
     ]
     for unique in after.uniques:
-        if _is_new(unique, current) and set(unique.columns) <= set(values):
-            found = guards.no_duplicates(table, unique, source)
+        if _is_new_unique(unique, current) and set(unique.columns) <= set(values):
+            found = guards.build_no_duplicates_guard(table, unique, source)
             steps += [found] if found else []
     old_keys = {(key.column, key.target, key.target_column) for key in current.foreign_keys}
     for key in after.foreign_keys:
         known_key = (job.sources.get(key.column, ""), key.target, key.target_column) in old_keys
         if not known_key and key.target != after.name:
-            steps.append(guards.no_orphans(table, key, source))
+            steps.append(guards.build_no_orphans_guard(table, key, source))
     return steps
 
 
-def _is_new(unique: schema.UniqueDef, table: schema.TableDef) -> bool:
+def _is_new_unique(unique: schema.UniqueDef, table: schema.TableDef) -> bool:
     return not any(replace(unique, name=old.name) == old for old in table.uniques)

@@ -30,7 +30,7 @@ _LOCKS = (
 _BODY = re.compile(rf"\b{_ALTERS} TABLE\b", re.IGNORECASE)
 
 
-def lock_of(sql: str) -> str:
+def find_strongest_lock(sql: str) -> str:
     """Return the strongest lock that others wait for, empty where there is none."""
     found = [_find_statement_lock(written, words) for written, words in split_statements(sql)]
     return next((lock for _, lock in _LOCKS if lock in found), "")

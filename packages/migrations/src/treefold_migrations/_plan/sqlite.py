@@ -30,16 +30,21 @@ from treefold_migrations._plan.changes import (
     Part,
     TableChange,
     apply_renames,
-    column_checks,
-    columns_by_name,
+    collect_checks,
     compare_parts,
+    index_columns_by_name,
     is_constant,
-    part_mentions,
+    part_mentions_column,
 )
-from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild_table
+from treefold_migrations._plan.rebuild import (
+    Rebuild,
+    build_foreign_key_guard,
+    build_unenforced_keys_guard,
+    rebuild_table,
+)
 from treefold_migrations._plan.statements import (
     alter_table,
-    carry_out,
+    build_steps,
     create_indexes,
     create_searches,
     create_table,
@@ -75,7 +80,7 @@ class Alteration:
 def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     """The steps that bring tables to their state after."""
     both = [(c, c.before, c.after) for c in changes if c.before and c.after]
-    native = not any(_name_is_reused(c) for c in changes)
+    native = not any(_reuses_dropped_name(c) for c in changes)
     tables = {before.name: after.name for _, before, after in both}
     columns: dict[str, Mapping[str, str]] = {
         before.name: {old: new for new, old in c.sources.items()} for c, before, _ in both
@@ -92,7 +97,7 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
         works.append(Alteration(change, current, after, sources))
     for work in works:
         # before names change: the triggers of a search say the names of its index, too
-        steps += _drop_moved_searches(work, dialect)
+        steps += _drop_changed_searches(work, dialect)
     steps += _rename_tables_and_columns(works, native=native)
     new = [c.after for c in changes if c.after and not c.before]
     for table in new:
@@ -102,7 +107,7 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
         if _needs_rebuild(work):
             _refuse_loss(work)
             rebuilt.append(work.after.name)
-            steps += rebuild_table(_rebuild_of(work, dialect), dialect)
+            steps += rebuild_table(_build_rebuild(work, dialect), dialect)
         else:
             steps += _alter_table(work, dialect)
     gone = [c.before for c in changes if c.before and not c.after]
@@ -115,7 +120,11 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     if not rebuilt and not gone:
         return steps
     touched = [*rebuilt, *(table.name for table in gone)]
-    return [not_enforced(), *(replace(s, foreign_keys_off=True) for s in steps), keys_hold(touched)]
+    return [
+        build_unenforced_keys_guard(),
+        *(replace(s, foreign_keys_off=True) for s in steps),
+        build_foreign_key_guard(touched),
+    ]
 
 
 def _refuse_loss(work: Alteration) -> None:
@@ -130,7 +139,7 @@ def _refuse_loss(work: Alteration) -> None:
     )
 
 
-def _name_is_reused(change: TableChange) -> bool:
+def _reuses_dropped_name(change: TableChange) -> bool:
     if not change.before or not change.after:
         return False
     kept = set(change.sources.values())
@@ -138,13 +147,13 @@ def _name_is_reused(change: TableChange) -> bool:
     return bool(dropped & {new for new, old in change.sources.items() if new != old})
 
 
-def _drop_moved_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
-    before, kept = work.change.before, searches_left_alone(work)
+def _drop_changed_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+    before, kept = work.change.before, find_unchanged_searches(work)
     searches = () if before is None else before.searches
     return [step for s in searches if s not in kept for step in _drop_search(s, dialect)]
 
 
-def searches_left_alone(work: Alteration) -> tuple[schema.SearchDef, ...]:
+def find_unchanged_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
@@ -154,14 +163,14 @@ def searches_left_alone(work: Alteration) -> tuple[schema.SearchDef, ...]:
         search
         for search in before.searches
         if search in work.after.searches
-        and not part_mentions(search, frozenset(converted))
+        and not part_mentions_column(search, frozenset(converted))
         and all(work.change.sources.get(c) == c for c in (search.key, *search.columns))
     )
 
 
 def _drop_search(search: schema.SearchDef, dialect: schema.Dialect) -> list[Step]:
     drop = schema.DropSearchIndex(search, if_present=True)
-    return carry_out(drop, dialect, search.table, f"drop search {search.name}")
+    return build_steps(drop, dialect, search.table, f"drop search {search.name}")
 
 
 def _rename_tables_and_columns(works: Sequence[Alteration], *, native: bool) -> list[Step]:
@@ -175,7 +184,7 @@ def _needs_rebuild(work: Alteration) -> bool:
     old, new = work.current, work.after
     if old.primary_key != new.primary_key or any(a != b for a, b in work.sources.items()):
         return True
-    before, after = columns_by_name(old), columns_by_name(new)
+    before, after = index_columns_by_name(old), index_columns_by_name(new)
     for name in work.sources:
         one, two = before[name], after[name]
         if name in work.change.conversions or any(
@@ -183,20 +192,20 @@ def _needs_rebuild(work: Alteration) -> bool:
             for part in ("type", "default", "identity", "null")
         ):
             return True
-    if compare_parts(_unique_constraints(old), _unique_constraints(new)):
+    if compare_parts(_list_unique_constraints(old), _list_unique_constraints(new)):
         return True
     return (
-        any(not _can_add(work, column) for column in work.added_columns)
-        or any(not _can_drop(work, column) for column in work.dropped_columns)
+        any(not _can_add_column(work, column) for column in work.added_columns)
+        or any(not _can_drop_column(work, column) for column in work.dropped_columns)
         or _constraints_need_rebuild(work)
     )
 
 
-def _unique_constraints(table: schema.TableDef) -> list[schema.UniqueDef]:
+def _list_unique_constraints(table: schema.TableDef) -> list[schema.UniqueDef]:
     return [unique for unique in table.uniques if not unique.is_index]
 
 
-def _can_add(work: Alteration, column: schema.ColumnDef) -> bool:
+def _can_add_column(work: Alteration, column: schema.ColumnDef) -> bool:
     if column.identity or column.name in work.after.primary_key or column.name in work.change.fills:
         return False
     own = [key for key in work.after.foreign_keys if key.column == column.name]
@@ -207,12 +216,12 @@ def _can_add(work: Alteration, column: schema.ColumnDef) -> bool:
     return column.null
 
 
-def _can_drop(work: Alteration, column: schema.ColumnDef) -> bool:
+def _can_drop_column(work: Alteration, column: schema.ColumnDef) -> bool:
     if column.name in work.current.primary_key:
         return False
     name = frozenset({column.name})
-    fixed: list[Part] = [*work.current.foreign_keys, *_unique_constraints(work.current)]
-    return not any(part_mentions(part, name) for part in (*fixed, *work.current.checks))
+    fixed: list[Part] = [*work.current.foreign_keys, *_list_unique_constraints(work.current)]
+    return not any(part_mentions_column(part, name) for part in (*fixed, *work.current.checks))
 
 
 def _constraints_need_rebuild(work: Alteration) -> bool:
@@ -220,12 +229,12 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     gone = frozenset(column.name for column in work.dropped_columns)
     come = frozenset(column.name for column in work.added_columns)
     keys = compare_parts(old.foreign_keys, new.foreign_keys)
-    checks = compare_parts(column_checks(old), column_checks(new))
+    checks = compare_parts(collect_checks(old), collect_checks(new))
     own_checks = {column.check_name for column in work.added_columns if column.checks}
     return (
         bool(keys.renamed or checks.renamed or keys.dropped)
         or any(key.column not in come for key in keys.added)
-        or any(not part_mentions(check, gone) for check in checks.dropped)
+        or any(not part_mentions_column(check, gone) for check in checks.dropped)
         or any(check.name not in own_checks for check in checks.added)
     )
 
@@ -234,11 +243,11 @@ def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     old, new = work.current, work.after
     steps = _drop_indexes(work)
 
-    def alter_it(clause: str, summary: str) -> None:
+    def add_alter_step(clause: str, summary: str) -> None:
         steps.append(alter_table(new.name, clause, summary))
 
     for column in work.dropped_columns:
-        alter_it(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
+        add_alter_step(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
         if not (work.change.agreed or work.change.fresh):
             known = Known(replace(old, name=new.name), work.change.findings, column.name)
             steps[-1] = replace(steps[-1], known=known)
@@ -246,7 +255,7 @@ def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
         clause = schema.column_clause(column, replace(new, primary_key=()), dialect)
         key = next((k for k in new.foreign_keys if k.column == column.name), None)
         reference = f" {_build_reference_clause(key)}" if key else ""
-        alter_it(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
+        add_alter_step(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
     return steps + add_indexes(work, dialect)
 
 
@@ -275,23 +284,23 @@ def add_indexes(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Create the indexes and searches that are not there yet."""
     old = schema.indexes_of(work.current)
     wanted = [create for create in schema.indexes_of(work.after) if create not in old]
-    return create_indexes(work.after.name, wanted, dialect) + new_searches(work, dialect)
+    return create_indexes(work.after.name, wanted, dialect) + create_missing_searches(work, dialect)
 
 
-def new_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def create_missing_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Create the searches that were not kept."""
-    kept = searches_left_alone(work)
+    kept = find_unchanged_searches(work)
     wanted = [search for search in work.after.searches if search not in kept]
     return create_searches(work.after.name, wanted, dialect)
 
 
-def _rebuild_of(work: Alteration, dialect: schema.Dialect) -> Rebuild:
+def _build_rebuild(work: Alteration, dialect: schema.Dialect) -> Rebuild:
     old, creates = schema.indexes_of(work.current), schema.indexes_of(work.after)
     own = frozenset(create.index.name for create in old)
     kept = [create for create in creates if create in old]
     new = [create for create in creates if create not in old]
     again = [replace(step, hidden=True) for step in create_indexes(work.after.name, kept, dialect)]
-    rest = create_indexes(work.after.name, new, dialect) + new_searches(work, dialect)
+    rest = create_indexes(work.after.name, new, dialect) + create_missing_searches(work, dialect)
     return Rebuild(work.change, work.current, work.after, work.sources, own, again, rest)
 
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._inspect.sql_text import tokens_of
+from treefold_migrations._inspect.sql_text import tokenize_sql
 
 
 def split_script(sql: str) -> list[str]:
@@ -24,7 +24,7 @@ def split_script(sql: str) -> list[str]:
     if len(found) < 2:
         return [sql] if found else []
     for statement in found:
-        word = tokens_of(statement)[0].value
+        word = tokenize_sql(statement)[0].value
         if word in _TRANSACTIONS:
             raise PlanError(
                 f"RunSQL cannot hold {word.upper()} among other statements, got "
@@ -43,7 +43,7 @@ def _shorten_sql(sql: str) -> str:
 
 def _split_statements(sql: str) -> Iterator[str]:
     start = begun = 0
-    tokens = tokens_of(sql)
+    tokens = tokenize_sql(sql)
     for place, token in enumerate(tokens):
         if token.kind != "sign" or token.value != ";":
             continue

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from treefold_migrations._plan.changes import TableChange, ordered_renames
+from treefold_migrations._plan.changes import TableChange, order_renames
 from treefold_migrations._plan.step import Step
 from treefold_orm import schema
 from treefold_orm.schema import quote
@@ -30,7 +30,7 @@ def alter_table(table: str, clause: str, summary: str, *, lock: str = "") -> Ste
     return Step(sql, lock=lock, table=table, summary=summary)
 
 
-def carry_out(
+def build_steps(
     operation: schema.SchemaOperation, dialect: schema.Dialect, table: str, summary: str
 ) -> list[Step]:
     """The statements of an operation of the ORM."""
@@ -48,7 +48,7 @@ def strip_indexes(table: schema.TableDef) -> schema.TableDef:
 def create_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     """Create a table without its indexes and searches."""
     create = schema.CreateTable(strip_indexes(table))
-    return carry_out(create, dialect, table.name, f"create table {table.name}")
+    return build_steps(create, dialect, table.name, f"create table {table.name}")
 
 
 def create_indexes(
@@ -58,7 +58,7 @@ def create_indexes(
     return [
         step
         for create in creates
-        for step in carry_out(create, dialect, table, f"create index {create.index.name}")
+        for step in build_steps(create, dialect, table, f"create index {create.index.name}")
     ]
 
 
@@ -69,7 +69,7 @@ def create_searches(
     return [
         step
         for search in searches
-        for step in carry_out(
+        for step in build_steps(
             schema.CreateSearchIndex(search), dialect, table, f"create search {search.name}"
         )
     ]
@@ -80,7 +80,7 @@ def rename_tables(changes: Sequence[TableChange], *, lock: str = "") -> list[Ste
     pairs = [(c.before.name, c.after.name) for c in changes if c.before and c.after]
     return [
         alter_table(old, f"RENAME TO {quote(new)}", f"rename table {old} to {new}", lock=lock)
-        for old, new in ordered_renames(pairs, "treefold_table_")
+        for old, new in order_renames(pairs, "treefold_table_")
     ]
 
 
@@ -94,5 +94,5 @@ def rename_columns(table: str, sources: Mapping[str, str], *, lock: str = "") ->
             f"rename column {table}.{old} to {new}",
             lock=lock,
         )
-        for old, new in ordered_renames(pairs, "treefold_column_")
+        for old, new in order_renames(pairs, "treefold_column_")
     ]

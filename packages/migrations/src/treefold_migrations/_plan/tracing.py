@@ -23,11 +23,11 @@ from treefold_migrations._operations.columns import (
     AlterField,
     DropField,
     RenameField,
-    is_computed,
+    is_computed_fill,
 )
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
 from treefold_migrations._plan.between import Answers, Place
-from treefold_migrations._state.rendering import fill_sql
+from treefold_migrations._state.rendering import render_fill_sql
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import MISSING, Dialect
 
@@ -51,7 +51,7 @@ class Trace:
         match operation:
             case CreateTable(name=name) | RenameTable(new=name):
                 return name not in self._first.tables
-            case AddField(fill=fill) | AlterField(fill=fill) if is_computed(fill):
+            case AddField(fill=fill) | AlterField(fill=fill) if is_computed_fill(fill):
                 return False  # it reads columns as the operations before have made them
             case AlterField(table=table, name=name):
                 place = table, name
@@ -96,7 +96,7 @@ class Trace:
 
     def _record_fill(self, place: Place, value: Any, after: SchemaState) -> None:
         if value is not MISSING and value is not None:
-            self._fills[place] = fill_sql(after, *place, value, self._dialect)
+            self._fills[place] = render_fill_sql(after, *place, value, self._dialect)
 
     def build_answers(self, fresh: frozenset[str]) -> Answers:
         """Knowledge of the planner besides the states."""

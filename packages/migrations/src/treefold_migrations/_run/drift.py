@@ -12,9 +12,9 @@ from treefold_migrations._files.history import History
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.live import acompare_database, compare_database
 from treefold_migrations._run import schedule
-from treefold_migrations._run.expanded import schema_now
-from treefold_migrations._run.half_done import half_done
-from treefold_migrations._run.half_done_runs import ended_operations
+from treefold_migrations._run.expanded import compute_current_schema
+from treefold_migrations._run.half_done import list_half_done
+from treefold_migrations._run.half_done_runs import list_completed_operations
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Runner
@@ -23,16 +23,16 @@ from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect, database_for
 
 
-def state_of(history: History, applied: Applied, dialect: Dialect) -> SchemaState:
+def compute_expected_state(history: History, applied: Applied, dialect: Dialect) -> SchemaState:
     """Return the state after the applied migrations, the parts of expanded ones that run in expand,
     and the complete operations of one that is half applied.
 
     Raises `HistoryError` for files that do not fit the records.
     """
     schedule.check_history(history, applied)
-    state = schema_now(history, applied, dialect)
-    for entry in half_done(applied):
-        for operation in ended_operations(history, applied, entry, Target(dialect)):
+    state = compute_current_schema(history, applied, dialect)
+    for entry in list_half_done(applied):
+        for operation in list_completed_operations(history, applied, entry, Target(dialect)):
             state = operation.apply(state)
     return state
 
@@ -50,7 +50,7 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     cannot be read.
     """
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
-    state = state_of(runner.history, runner.applied(), dialect)
+    state = compute_expected_state(runner.history, runner.applied(), dialect)
     wanted = render_state(state, dialect)
     found = compare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
     return filter_unexpected(state, found)
@@ -59,7 +59,7 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
 async def adrift(history: History, alias: str = "default") -> list[Difference]:
     """`drift` for async code."""
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
-    state = state_of(runner.history, await runner.aapplied(), dialect)
+    state = compute_expected_state(runner.history, await runner.aapplied(), dialect)
     wanted = render_state(state, dialect)
     found = await acompare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
     return filter_unexpected(state, found)

@@ -28,7 +28,7 @@ from treefold_migrations._run.effects import (
 from treefold_migrations._run.events import Listener
 from treefold_migrations._run.frozen import FrozenModels
 from treefold_migrations._run.lock import Lock
-from treefold_migrations._run.open_file import OpenFile, stands_at
+from treefold_migrations._run.open_file import OpenFile, determine_progress
 from treefold_migrations._run.records import Records
 from treefold_migrations._run.remains import build_removal_step
 from treefold_migrations._run.timeouts import Limits, Timeouts
@@ -37,8 +37,8 @@ from treefold_migrations._run.units import (
     PythonUnit,
     SqlUnit,
     Unit,
-    group_at,
-    places_of_step,
+    find_step_places,
+    find_transaction_group,
 )
 from treefold_migrations._run.work import Work
 from treefold_orm import (
@@ -87,7 +87,7 @@ def can_run_again(unit: Unit) -> bool:
     return isinstance(unit, PythonUnit) or unit.again
 
 
-def _as_transaction(flow: Flow[None]) -> Flow[None]:
+def _run_in_transaction(flow: Flow[None]) -> Flow[None]:
     yield Atomic(flow)
 
 
@@ -105,23 +105,23 @@ class _Execution:
         if self._file.is_complete(applied):
             return False
         known = applied.progress.get(run.name)
-        self._file.progress = stands_at(run, known)
+        self._file.progress = determine_progress(run, known)
         begins = known is None or known.is_expanded
         phase = f" ({run.phase})" if run.phase else ""
         self._file.report_event("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip_step()
         if self._file.progress.done >= run.unit_count:
-            yield Atomic(self._with_fence(self._record_end()))
+            yield Atomic(self._run_with_lock_check(self._record_completion()))
         while self._file.progress.done < len(run.units):
-            group = group_at(run.units, self._file.progress.done)
+            group = find_transaction_group(run.units, self._file.progress.done)
             self._file.place, self._file.has_ended = self._file.progress.done, False
             try:
                 yield from self._run_guards_in_front(group[0])
                 if group[0].transactional:
                     yield from self._run_group(group)
                 else:
-                    yield from self._run_alone(group[0])
+                    yield from self._run_outside_transaction(group[0])
             except (MigrationError, ORMError):
                 with suppress(ORMError):  # a lost connection leaves the row as it is
                     yield from self._record_failure()
@@ -137,8 +137,8 @@ class _Execution:
             if step.table:
                 self._file.report_event("look", step.summary)
         try:
-            yield from self._try_until_free(
-                lambda _: _as_transaction(self._run_guards(unit.guards))
+            yield from self._retry_while_locked(
+                lambda _: _run_in_transaction(self._run_guards(unit.guards))
             )
         except RunError as error:
             if isinstance(error.__cause__, ORMError):
@@ -161,11 +161,13 @@ class _Execution:
             )
         self._file.progress = replace(
             progress,
-            skipped=(*progress.skipped, *places_of_step(self._run.units, place)),
+            skipped=(*progress.skipped, *find_step_places(self._run.units, place)),
             failed=-1,
             started=progress.started and place != progress.done,
         )
-        yield Atomic(self._with_fence(self._engine.records.save_progress(self._file.progress)))
+        yield Atomic(
+            self._run_with_lock_check(self._engine.records.save_progress(self._file.progress))
+        )
 
     def _record_failure(self) -> Flow[None]:
         """Note in the journal that a step failed, unless what failed came after its commit."""
@@ -194,15 +196,15 @@ class _Execution:
         if unenforced:  # a pragma of SQLite that has no effect inside a transaction
             yield from run_script("PRAGMA foreign_keys = OFF")
         try:
-            yield from self._try_until_free(
-                lambda _: _as_transaction(self._perform_group(group, unenforced=unenforced))
+            yield from self._retry_while_locked(
+                lambda _: _run_in_transaction(self._perform_group(group, unenforced=unenforced))
             )
-            self._file.progress = self._file.progress_after(len(group))
+            self._file.progress = self._file.compute_progress_after(len(group))
         finally:
             if unenforced:
                 yield from run_script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
 
-    def _try_until_free(
+    def _retry_while_locked(
         self, make: Callable[[int], Flow[None]], *, alone: Unit | None = None
     ) -> Flow[None]:
         limits = self._engine.limits
@@ -216,20 +218,20 @@ class _Execution:
                     )
                     yield Pause(limits.pause(attempt))
                     continue
-                raise self._file.give_up_waiting(error) from error
+                raise self._file.build_lock_timeout_error(error) from error
             except StatementTimeout as error:
-                raise self._file.give_up_step(error) from error
+                raise self._file.build_step_timeout_error(error) from error
             except ORMError as error:
                 lost = isinstance(error, ConnectionFailed)
                 if not (alone is None or lost or self._file.has_ended or can_run_again(alone)):
                     self._file.progress = replace(self._file.progress, started=False)
                 if not lost:
-                    yield from self._remove_remains(alone)
-                    yield from self._raise_reason(error)
+                    yield from self._remove_failed_index(alone)
+                    yield from self._raise_guard_error(error)
                 raise self._file.build_step_error(f"failed: {error}") from error
             return
 
-    def _remove_remains(self, alone: Unit | None) -> Flow[None]:
+    def _remove_failed_index(self, alone: Unit | None) -> Flow[None]:
         """Remove an index whose build failed, which a corrected file may not build again."""
         remains = (
             build_removal_step(alone.step, failed=True) if isinstance(alone, SqlUnit) else None
@@ -238,7 +240,7 @@ class _Execution:
             with suppress(ORMError):  # the next run removes it, or drift names it
                 yield from perform_step(remains)
 
-    def _run_guards_inside(self, unit: Unit) -> Flow[None]:
+    def _run_guards_in_transaction(self, unit: Unit) -> Flow[None]:
         """Run guards inside of a transaction, which has taken no lock that others wait for."""
         for step in unit.guards:
             try:
@@ -246,7 +248,7 @@ class _Execution:
             except RunError as error:
                 raise self._file.build_guard_error(error) from error
 
-    def _raise_reason(self, error: ORMError) -> Flow[None]:
+    def _raise_guard_error(self, error: ORMError) -> Flow[None]:
         """Raise the error of the guard whose rows a statement refused, where they are there."""
         unit = self._file.current_unit
         explain = unit.step.explain if isinstance(unit, SqlUnit) else None
@@ -270,16 +272,16 @@ class _Execution:
                     self._file.report_event("step", f"{unit.summary} (done by hand)")
                 continue
             if place > self._file.progress.done:  # those of the first one ran in front
-                yield from self._run_guards_inside(unit)
+                yield from self._run_guards_in_transaction(unit)
             yield from timeouts.set_limits(unit.step if isinstance(unit, SqlUnit) else None)
             yield from self._perform_unit(unit)
         if unenforced:
             yield from self._check_references()
         done = self._file.progress.done + len(group)
         if done == run.unit_count:
-            yield from self._record_end()
+            yield from self._record_completion()
         else:
-            yield from engine.records.save_progress(self._file.progress_after(len(group)))
+            yield from engine.records.save_progress(self._file.compute_progress_after(len(group)))
         yield from engine.lock.ensure_held()
 
     def _check_references(self) -> Flow[None]:
@@ -293,11 +295,11 @@ class _Execution:
                 "delete rows into a file of their own"
             )
 
-    def _record_end(self) -> Flow[None]:
+    def _record_completion(self) -> Flow[None]:
         records, run = self._engine.records, self._run
         if run.phase == "expand":
             yield from records.save_progress(
-                self._file.progress_after(run.unit_count - self._file.progress.done)
+                self._file.compute_progress_after(run.unit_count - self._file.progress.done)
             )
             return
         if run.direction == "forwards":
@@ -312,7 +314,7 @@ class _Execution:
 
     # -- steps outside of a transaction -----------------------------------------------------------
 
-    def _run_alone(self, unit: Unit) -> Flow[None]:
+    def _run_outside_transaction(self, unit: Unit) -> Flow[None]:
         records = self._engine.records
         self._file.place = self._file.progress.done
         skipped = self._file.place in self._file.progress.skipped
@@ -322,25 +324,32 @@ class _Execution:
             skipped = yield from self._resume_step(unit)
         else:
             begun = replace(self._file.progress, started=True)
-            yield Atomic(self._with_fence(records.save_progress(begun)))
+            yield Atomic(self._run_with_lock_check(records.save_progress(begun)))
             self._file.progress = begun
         if not skipped:
             engine = self._engine
             session = engine.is_postgres and not engine.held.pooled
             timeouts = Timeouts(engine.limits, active=session, local=False)
-            yield from self._try_until_free(
-                lambda attempt: self._perform_outside(unit, timeouts, attempt), alone=unit
+            yield from self._retry_while_locked(
+                lambda attempt: self._attempt_outside_transaction(unit, timeouts, attempt),
+                alone=unit,
             )
-        done = self._file.progress_after(1)
+        done = self._file.compute_progress_after(1)
         last = done.done == self._run.unit_count
-        yield Atomic(self._with_fence(self._record_end() if last else records.save_progress(done)))
+        yield Atomic(
+            self._run_with_lock_check(
+                self._record_completion() if last else records.save_progress(done)
+            )
+        )
         self._file.progress = done
 
-    def _with_fence(self, flow: Flow[object]) -> Flow[None]:
+    def _run_with_lock_check(self, flow: Flow[object]) -> Flow[None]:
         yield from self._engine.lock.ensure_held()
         yield from flow
 
-    def _perform_outside(self, unit: Unit, timeouts: Timeouts, attempt: int) -> Flow[None]:
+    def _attempt_outside_transaction(
+        self, unit: Unit, timeouts: Timeouts, attempt: int
+    ) -> Flow[None]:
         step = unit.step if isinstance(unit, SqlUnit) else None
         if attempt and step is not None and step.before_retry:
             yield from run_script(step.before_retry)
@@ -359,7 +368,7 @@ class _Execution:
                 yield from perform_step(remains)
             if failed:  # from here on it may be cut off, behind its end
                 resumed = replace(self._file.progress, failed=-1)
-                yield Atomic(self._with_fence(self._engine.records.save_progress(resumed)))
+                yield Atomic(self._run_with_lock_check(self._engine.records.save_progress(resumed)))
                 self._file.progress = resumed
             return False
         if self._engine.interrupted == "stop":
@@ -403,7 +412,7 @@ class _Execution:
             self._file.report_event("rows", text or unit.summary, rows_=done, total=total)
 
         atomic = unit.transactional
-        keep = None if atomic else self._keep_position
+        keep = None if atomic else self._save_batch_position
         work = Work(held, keep=keep, position=self._file.progress.position, tell=report_rows)
         try:
             yield Call(unit.function, (models, work))
@@ -412,7 +421,7 @@ class _Execution:
         except Exception as error:
             raise self._file.build_step_error(f"raised {type(error).__name__}: {error}") from error
 
-    def _keep_position(self, position: str, rows: int) -> Flow[Callable[[], None]]:
+    def _save_batch_position(self, position: str, rows: int) -> Flow[Callable[[], None]]:
         """Write the end of a batch into the journal, in the transaction of the batch."""
         before = self._file.progress
         moved = replace(
@@ -421,7 +430,7 @@ class _Execution:
             batches=before.batches + (1 if rows else 0),
             rows=before.rows + rows,
         )
-        yield from self._with_fence(self._engine.records.save_progress(moved))
+        yield from self._run_with_lock_check(self._engine.records.save_progress(moved))
 
         def update_progress() -> None:
             self._file.progress = moved

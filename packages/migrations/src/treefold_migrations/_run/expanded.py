@@ -15,9 +15,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from treefold_migrations._files.history import History
-from treefold_migrations._operations.base import Operation, states_through
-from treefold_migrations._phases.deciding import Rollout, parts_of
-from treefold_migrations._run.record_names import applied_names
+from treefold_migrations._operations.base import Operation, compute_states
+from treefold_migrations._phases.deciding import Rollout, split_file_operations
+from treefold_migrations._run.record_names import collect_applied_names
 from treefold_migrations._run.records import Applied, Progress
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
@@ -36,7 +36,7 @@ class Work:
         return self.states[-1]
 
 
-def expanded_row(entry: Progress | None) -> Progress | None:
+def find_expanded_row(entry: Progress | None) -> Progress | None:
     """Return the row of a file whose expand parts are all in the database, else None."""
     if entry is None:
         return None
@@ -45,16 +45,16 @@ def expanded_row(entry: Progress | None) -> Progress | None:
     return entry if entry.is_expanded else entry.base
 
 
-def expanded_names(history: History, applied: Applied, *, leave_out: str = "") -> list[str]:
+def list_expanded_names(history: History, applied: Applied, *, leave_out: str = "") -> list[str]:
     """Return the files whose expand parts are in the database, in the order of the history."""
     return [
         item.name
         for item in history.order()
-        if item.name != leave_out and expanded_row(applied.progress.get(item.name)) is not None
+        if item.name != leave_out and find_expanded_row(applied.progress.get(item.name)) is not None
     ]
 
 
-def schema_now(
+def compute_current_schema(
     history: History, applied: Applied, dialect: Dialect, *, leave_out: str = ""
 ) -> SchemaState:
     """Return the schema after all applied files and the expand parts of the expanded ones.
@@ -67,22 +67,22 @@ def schema_now(
         dialect: The database's.
         leave_out: A file whose expand parts do not count.
     """
-    done = applied_names(history, applied)
+    done = collect_applied_names(history, applied)
     state = history.replay_migrations([item.name for item in history.order() if item.name in done])
-    for name in expanded_names(history, applied, leave_out=leave_out):
-        for operation in expand_part(history, applied, name, dialect):
+    for name in list_expanded_names(history, applied, leave_out=leave_out):
+        for operation in list_expand_operations(history, applied, name, dialect):
             state = operation.apply(state)
     return state
 
 
-def expand_part(
+def list_expand_operations(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that run in expand of a file that has begun to."""
     return _split_by_phase(history, name, _find_letters(applied, name), dialect)[0]
 
 
-def contract_part(
+def list_contract_operations(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that an expanded file has left; of any other file, all."""
@@ -102,35 +102,37 @@ def _split_by_phase(
     item = history.find(name)
     if not letters:
         return (), tuple(item.operations)
-    found = parts_of(item, history.state_before(item.name), letters, dialect)
+    found = split_file_operations(item, history.compute_state_before(item.name), letters, dialect)
     early = tuple(part for _, parts in found for part in parts.expand)
     late = tuple(part for _, parts in found for part in parts.contract)
     return early, late
 
 
-def begun_work(history: History, applied: Applied, entry: Progress, dialect: Dialect) -> Work:
+def build_begun_work(history: History, applied: Applied, entry: Progress, dialect: Dialect) -> Work:
     """Return the operations that the steps of a journal's row belong to, forwards."""
     origin = entry.origin if entry.direction == "backwards" and entry.origin else entry
     item = history.find(entry.name)
     early, late = _split_by_phase(history, item.name, origin.parts, dialect)
     if origin.phase == "expand":
-        state = schema_now(history, applied, dialect, leave_out=item.name)
+        state = compute_current_schema(history, applied, dialect, leave_out=item.name)
         return _build_work(early, state)
-    return _build_work(late, schema_now(history, applied, dialect))
+    return _build_work(late, compute_current_schema(history, applied, dialect))
 
 
-def work_from(state: SchemaState, operations: Collection[Operation]) -> Work:
+def build_work_from_state(state: SchemaState, operations: Collection[Operation]) -> Work:
     """Return operations with the states that they lead through."""
     return _build_work(tuple(operations), state)
 
 
 def _build_work(operations: tuple[Operation, ...], state: SchemaState) -> Work:
-    return Work(operations, tuple(states_through(operations, state)))
+    return Work(operations, tuple(compute_states(operations, state)))
 
 
-def rollout_now(history: History, applied: Applied, dialect: Dialect) -> Rollout:
+def build_current_rollout(history: History, applied: Applied, dialect: Dialect) -> Rollout:
     """Return what the expanded files have done so far."""
-    rollout = Rollout(schema_now(history, applied, dialect), dialect)
-    for name in expanded_names(history, applied):
-        rollout.follow_file(history[name], history.state_before(name), _find_letters(applied, name))
+    rollout = Rollout(compute_current_schema(history, applied, dialect), dialect)
+    for name in list_expanded_names(history, applied):
+        rollout.record_expanded_file(
+            history[name], history.compute_state_before(name), _find_letters(applied, name)
+        )
     return rollout

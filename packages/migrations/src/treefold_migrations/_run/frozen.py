@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treefold_migrations._state.rendering import shape_of
+from treefold_migrations._state.rendering import build_table_shape
 from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm import Model
 from treefold_orm.schema import models_of
@@ -34,9 +34,11 @@ class FrozenModels:
 
     def _build_models(self) -> dict[str, type[Model]]:
         if self._made is None:
-            shapes = {name: shape_of(table) for name, table in self._state.tables.items()}
+            shapes = {name: build_table_shape(table) for name, table in self._state.tables.items()}
             for table in self._elsewhere:
-                shapes[table.name] = replace(shape_of(table), database=table.options.database)
+                shapes[table.name] = replace(
+                    build_table_shape(table), database=table.options.database
+                )
             self._made = models_of(shapes, self._using)
         return self._made
 

@@ -17,10 +17,10 @@ from dataclasses import replace
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.units import SqlUnit, Unit
-from treefold_migrations._state.schema_state import SchemaState, column_of
+from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 
 
-def place_guards(
+def assign_guards(
     units: Iterable[Unit], operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> list[Unit]:
     """Return units with the guards among them given to the units that they run before.
@@ -35,7 +35,7 @@ def place_guards(
     for unit in units:
         if isinstance(unit, SqlUnit) and unit.step.reads:
             place = len(made)
-            while place and _may_pass(unit, made[place - 1], operations, states):
+            while place and _can_move_before(unit, made[place - 1], operations, states):
                 place -= 1
             guards.setdefault(place, []).append(unit.step)
         else:
@@ -45,7 +45,7 @@ def place_guards(
     return [replace(unit, guards=tuple(guards.get(n, ()))) for n, unit in enumerate(made)]
 
 
-def _may_pass(
+def _can_move_before(
     guard: SqlUnit, unit: Unit, operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> bool:
     if guard.operation == unit.operation:
@@ -54,14 +54,14 @@ def _may_pass(
     if operation.phase != operations[guard.operation].phase:
         return False
     both = states[unit.operation], states[unit.operation + 1]
-    changed = _changed_columns(operation, both)
+    changed = _find_changed_columns(operation, both)
     return changed is not None and not any(
         name in guard.step.reads if "." in name else f"{name}." in guard.step.reads
         for name in changed
     )
 
 
-def _changed_columns(
+def _find_changed_columns(
     operation: Operation, states: tuple[SchemaState, SchemaState]
 ) -> set[str] | None:
     touched = operation.touches()
@@ -74,7 +74,7 @@ def _changed_columns(
             found.add(f"{table.partition('#')[0]}.#")
             continue
         columns = [
-            column_of(field, state.table(table).fields[field])
+            derive_column_name(field, state.table(table).fields[field])
             for state in states
             if field and table in state and field in state.table(table).fields
         ]

@@ -25,7 +25,7 @@ from treefold_migrations._run.units import FileRun
 # -- words ----------------------------------------------------------------------------------------
 
 
-def half_done(applied: Applied) -> list[Progress]:
+def list_half_done(applied: Applied) -> list[Progress]:
     """Return the journal rows of files that have no record, are not expanded, and are not rolled
     back from a record.
     """
@@ -33,14 +33,14 @@ def half_done(applied: Applied) -> list[Progress]:
     return [e for e in entries if e.undo >= 0 or (e.direction == "forwards" and not e.is_expanded)]
 
 
-def describe_standing(entry: Progress) -> str:
+def describe_progress(entry: Progress) -> str:
     """Return where a file stands: "half applied (1 of 3 steps)", or "expanded"."""
     if entry.is_expanded:
         return "expanded"
     way = "expanded" if entry.phase == "expand" else "applied"
     way = way if entry.direction == "forwards" else "rolled back"
     done, steps = _count_complete_steps(entry), len(entry.shown) or entry.steps
-    batches = f", and {batches_of(entry)} of step {done + 1}" if entry.batches else ""
+    batches = f", and {describe_batches(entry)} of step {done + 1}" if entry.batches else ""
     return f"half {way} ({done} of {steps} steps{batches})"
 
 
@@ -54,7 +54,7 @@ def describe_committed(entry: Progress, *, python: bool) -> str:
         steps = "step 1 is" if done == 1 else f"steps 1 to {done} are"
         parts.append(f"{steps} committed")
     if entry.batches:
-        parts.append(f"of step {done + 1}, {batches_of(entry)} are committed")
+        parts.append(f"of step {done + 1}, {describe_batches(entry)} are committed")
     elif entry.started and python:
         parts.append(f"what step {done + 1} wrote outside of a transaction is committed")
     elif entry.started:
@@ -67,7 +67,7 @@ def _count_complete_steps(entry: Progress) -> int:
     return bisect_left(entry.shown, entry.done) if entry.shown else entry.done
 
 
-def batches_of(entry: Progress) -> str:
+def describe_batches(entry: Progress) -> str:
     """Return what is committed of a step in batches: "2 batches with 1000 rows"."""
     rows = "row" if entry.rows == 1 else "rows"
     return (
@@ -75,7 +75,7 @@ def batches_of(entry: Progress) -> str:
     )
 
 
-def ways_out(entry: Progress) -> str:
+def describe_resolving_commands(entry: Progress) -> str:
     """Return the commands that end the state of a file."""
     if entry.is_expanded:
         return (
@@ -101,18 +101,18 @@ def require_same_steps(run: FileRun, entry: Progress) -> None:
     Raises:
         RunError: The number of the step.
     """
-    place = _changed_step(run, entry)
+    place = _find_changed_step(run, entry)
     if place is not None:
         raise RunError(
-            f"Migration {run.name!r} is {describe_standing(entry)}, and its step "
-            f"{run.number_at(place)}, "
+            f"Migration {run.name!r} is {describe_progress(entry)}, and its step "
+            f"{run.find_step_number(place)}, "
             "which is complete, was changed since, or is planned in another way by this version: "
             "restore that part of the file; the steps behind the complete ones may be changed. To "
             f"change it, restore the file and run `migrate --resolve {run.name} abandon` first"
         )
 
 
-def _changed_step(run: FileRun, entry: Progress) -> int | None:
+def _find_changed_step(run: FileRun, entry: Progress) -> int | None:
     if len(entry.ended) < entry.done:  # begun by a version that kept no digests
         return None if entry.plan == run.plan else 0
     for place, digest in enumerate(entry.ended):
@@ -122,18 +122,19 @@ def _changed_step(run: FileRun, entry: Progress) -> int | None:
     return None
 
 
-def entry_of(history: History, applied: Applied, text: str) -> Progress:
+def require_half_done_entry(history: History, applied: Applied, text: str) -> Progress:
     """Return the journal row of a half done file; raises `RunError` for any other file."""
     found = [e for name, e in applied.progress.items() if name == text or name.startswith(text)]
     if len(found) == 1 and not found[0].is_expanded:
         return found[0]
     if found and found[0].is_expanded:
         raise RunError(
-            f"Migration {found[0].name!r} is expanded, and not half done: {ways_out(found[0])}"
+            f"Migration {found[0].name!r} is expanded, and not half done:"
+            f" {describe_resolving_commands(found[0])}"
         )
     name = history.find(text).name
     state = "applied" if name in applied.records else "not applied"
-    half = ", ".join(repr(e.name) for e in half_done(applied)) or "no file"
+    half = ", ".join(repr(e.name) for e in list_half_done(applied)) or "no file"
     raise RunError(
         f"Migration {name!r} is {state}, and not half done; half done is {half}. Correct the file "
         "and run `migrate`"

@@ -12,30 +12,30 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History, Loaded, function_code
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._files.history import History, Loaded, make_code_extractor
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AlterField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.expanded import Work, begun_work
+from treefold_migrations._run.expanded import Work, build_begun_work
 from treefold_migrations._run.half_done import (
-    batches_of,
-    describe_standing,
-    entry_of,
+    describe_batches,
+    describe_progress,
+    describe_resolving_commands,
+    require_half_done_entry,
     require_same_steps,
-    ways_out,
 )
 from treefold_migrations._run.planning import (
     Target,
-    reverses_of,
-    units_as_far,
-    units_backwards,
-    units_between,
+    build_reverse_operations,
+    plan_backward_units,
+    plan_guarded_units,
+    plan_possible_reverse_units,
 )
 from treefold_migrations._run.records import Applied, Progress
 from treefold_migrations._run.remains import build_removal_step
 from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
+from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 
@@ -45,20 +45,20 @@ def plan_resume(history: History, applied: Applied, text: str, target: Target) -
     Raises:
         RunError: The file is not half done.
     """
-    entry = entry_of(history, applied, text)
+    entry = require_half_done_entry(history, applied, text)
     if entry.undo >= 0:
-        return [plan_undo(history, applied, entry, target, RollbackFills.of_journal(entry))]
+        return [plan_undo(history, applied, entry, target, RollbackFills.from_journal(entry))]
     item = history.find(entry.name)
-    hash_, code = history.compute_digest(item.name), function_code(item)
+    hash_, code = history.compute_digest(item.name), make_code_extractor(item)
     if entry.direction == "forwards":
-        work = begun_work(history, applied, entry, target.dialect)
-        return [forward_run(history, item, work, target, entry.phase, entry.parts)]
-    states = states_through(item.operations, history.state_before(item.name))
+        work = build_begun_work(history, applied, entry, target.dialect)
+        return [build_forward_run(history, item, work, target, entry.phase, entry.parts)]
+    states = compute_states(item.operations, history.compute_state_before(item.name))
     kept = list[str]()
-    fills = RollbackFills.of_journal(entry)
-    back = units_backwards(item, states, target, fills, kept if entry.forced else None)
+    fills = RollbackFills.from_journal(entry)
+    back = plan_backward_units(item, states, target, fills, kept if entry.forced else None)
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
-    made = file_run(item.name, hash_, "backwards", back, recorded=names, code=code)
+    made = build_file_run(item.name, hash_, "backwards", back, recorded=names, code=code)
     return [replace(made, kept=tuple(kept))]
 
 
@@ -71,13 +71,16 @@ def plan_abandon(
     Raises:
         RunError: The file is not half applied, or its complete steps were changed.
     """
-    entry = entry_of(history, applied, text)
+    entry = require_half_done_entry(history, applied, text)
     if entry.direction == "backwards" and entry.undo < 0:
-        raise RunError(f"Migration {entry.name!r} is {describe_standing(entry)}; {ways_out(entry)}")
+        raise RunError(
+            f"Migration {entry.name!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
+        )
     return [plan_undo(history, applied, entry, target, fills, force=True)]
 
 
-def forward_run(
+def build_forward_run(
     history: History,
     item: Loaded,
     work: Work,
@@ -86,9 +89,9 @@ def forward_run(
     parts: str = "",
 ) -> FileRun:
     """Return the run of the operations of a file, or of those of one phase."""
-    units = units_between(work.operations, work.states, target)
-    hash_, code = history.compute_digest(item.name), function_code(item)
-    made = file_run(item.name, hash_, "forwards", units, code=code)
+    units = plan_guarded_units(work.operations, work.states, target)
+    hash_, code = history.compute_digest(item.name), make_code_extractor(item)
+    made = build_file_run(item.name, hash_, "forwards", units, code=code)
     return replace(made, phase=phase, parts=parts)
 
 
@@ -118,52 +121,56 @@ def plan_undo(
     origin = entry.origin or entry
     force = force or entry.forced
     item = history.find(entry.name)
-    work = begun_work(history, applied, entry, target.dialect)
-    forwards = forward_run(history, item, work, target)
+    work = build_begun_work(history, applied, entry, target.dialect)
+    forwards = build_forward_run(history, item, work, target)
     kept, before = list[str](), frozenset(fills.used)
     back, count = list[Unit](), len(work.operations)
     touched = count
     if not origin.is_expanded:
         require_same_steps(forwards, origin)
-        back, count, touched = _begun_operation(item, work, forwards, origin, target, fills, kept)
+        back, count, touched = _plan_begun_operation_undo(
+            item, work, forwards, origin, target, fills, kept
+        )
     if kept and not force:
         raise RunError(
-            f"Migration {item.name!r} is {describe_standing(entry)}, and cannot be taken back as "
-            f"a whole: {'; '.join(kept)}. {ways_out(origin)}"
+            f"Migration {item.name!r} is {describe_progress(entry)}, and cannot be taken back as "
+            f"a whole: {'; '.join(kept)}. {describe_resolving_commands(origin)}"
         )
     if force:
-        back += units_as_far(item, work.operations[:count], work.states, target, fills, kept)
+        back += plan_possible_reverse_units(
+            item, work.operations[:count], work.states, target, fills, kept
+        )
     else:
-        reverses = reverses_of(item, work.operations[:count], work.states, fills)
-        back += units_between(reverses, work.states[count::-1], target)
-    made = file_run(
+        reverses = build_reverse_operations(item, work.operations[:count], work.states, fills)
+        back += plan_guarded_units(reverses, work.states[count::-1], target)
+    made = build_file_run(
         item.name,
         history.compute_digest(item.name),
         "backwards",
         back,
         recorded=(),
         undo=touched,
-        code=function_code(item),
+        code=make_code_extractor(item),
     )
-    given = fills.used_since(before)
+    given = fills.list_flags_used_since(before)
     return replace(made, origin=origin, kept=tuple(kept), base=origin.base, fills=given)
 
 
-def ended_operations(
+def list_completed_operations(
     history: History, applied: Applied, entry: Progress, target: Target
 ) -> Sequence[Operation]:
     """Return the operations of a half applied file whose steps are all complete."""
     origin = entry.origin or entry
-    work = begun_work(history, applied, entry, target.dialect)
-    units = units_between(work.operations, work.states, target)
-    return work.operations[: _complete_operations(units, origin, len(work.operations))]
+    work = build_begun_work(history, applied, entry, target.dialect)
+    units = plan_guarded_units(work.operations, work.states, target)
+    return work.operations[: _count_completed_operations(units, origin, len(work.operations))]
 
 
-def _complete_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
+def _count_completed_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
     return units[entry.done].operation if entry.done < len(units) else whole
 
 
-def _begun_operation(
+def _plan_begun_operation_undo(
     item: Loaded,
     work: Work,
     forwards: FileRun,
@@ -176,7 +183,7 @@ def _begun_operation(
     of those that have done anything.
     """
     states, units = work.states, forwards.units
-    count = _complete_operations(units, entry, len(work.operations))
+    count = _count_completed_operations(units, entry, len(work.operations))
     if entry.done >= len(units):
         return [], count, count
     begun, operation = units[entry.done], work.operations[count]
@@ -185,7 +192,11 @@ def _begun_operation(
     if not (ended or entry.started):
         return [], count, count
     if isinstance(operation, RunPython):
-        return _python_back(operation, begun, entry, states[count], target, kept), count, count + 1
+        return (
+            _plan_python_undo(operation, begun, entry, states[count], target, kept),
+            count,
+            count + 1,
+        )
     if isinstance(operation, (RunSQL, SeparateStateAndDatabase)):
         kept.append(f"what has run of {operation.describe()!r} stays")
         return [], count, count + 1
@@ -198,7 +209,7 @@ def _begun_operation(
     reverse = fills.fill_operation(item.name, reverse, states[count + 1])
     refused = begun if entry.failed == entry.done else None
     both = states[count : count + 2]
-    back = list(_parts_back(reverse, both, done, target, count, refused=refused))
+    back = list(_plan_partial_undo(reverse, both, done, target, count, refused=refused))
     return back, count, count + 1 if ended else count
 
 
@@ -207,7 +218,7 @@ def _has_filled(unit: Unit, entry: Progress, begun: Unit) -> bool:
     return fills and (unit is not begun or entry.batches > 0)
 
 
-def _python_back(
+def _plan_python_undo(
     operation: RunPython,
     begun: Unit,
     entry: Progress,
@@ -216,7 +227,7 @@ def _python_back(
     kept: list[str],
 ) -> list[Unit]:
     if operation.backward is None:
-        amount = batches_of(entry) if entry.batches else "what it has written"
+        amount = describe_batches(entry) if entry.batches else "what it has written"
         kept.append(f"{amount} of {operation.describe()!r} stay as they are")
         return []
     together = operation.transactional or target.single
@@ -225,7 +236,7 @@ def _python_back(
     return [replace(made, elsewhere=tuple(operation.elsewhere))]
 
 
-def _parts_back(
+def _plan_partial_undo(
     reverse: Operation,
     states: Sequence[SchemaState],
     done: Sequence[Unit],
@@ -237,7 +248,7 @@ def _parts_back(
     """The reverse of an operation of which some steps ran, with conditions for the other parts;
     `refused` is the step that the server did not take.
     """
-    units = units_between([reverse], states[::-1], target)
+    units = plan_guarded_units([reverse], states[::-1], target)
     made = "".join(u.step.sql for u in units if isinstance(u, SqlUnit) and _ADDS.search(u.step.sql))
     for unit in units:
         if isinstance(unit, SqlUnit):

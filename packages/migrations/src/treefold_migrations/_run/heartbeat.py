@@ -22,7 +22,7 @@ class Heartbeat:
         self._alias = held.alias
         self._stop = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, name="treefold-migrations-heartbeat", daemon=True
+            target=self._renew_lease_periodically, name="treefold-migrations-heartbeat", daemon=True
         )
 
     def __enter__(self) -> Self:
@@ -33,7 +33,7 @@ class Heartbeat:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
 
-    def _run(self) -> None:
+    def _renew_lease_periodically(self) -> None:
         lock = self._lock
         while lock is not None and not self._stop.wait(BEAT):
             # the next beat tries again; where none succeeds, the runner finds its lock lost

@@ -54,7 +54,7 @@ class Lock(Protocol):
         ...
 
 
-def lock_for(held: HeldConnection, records: Records, owner: Owner) -> Lock:
+def make_lock(held: HeldConnection, records: Records, owner: Owner) -> Lock:
     """Return the kind of lock that a database has."""
     if held.dialect.name == "postgres" and not held.pooled:
         return AdvisoryLock(records, owner)
@@ -188,12 +188,14 @@ class RowLock:
 
     def renew_lease(self) -> Flow[bool]:
         """Record a sign of life of the owner; return False if the lock is lost."""
-        renewed = yield from self._on_own_row("UPDATE treefold_migrations_journal SET at = @now")
+        renewed = yield from self._execute_on_own_row(
+            "UPDATE treefold_migrations_journal SET at = @now"
+        )
         return renewed == 1
 
-    def _on_own_row(self, sql: str) -> Operation[int]:
+    def _execute_on_own_row(self, sql: str) -> Operation[int]:
         own = self._records.adapt_sql(f"{sql} WHERE name = $1 AND state = $2")
         return run_statement(own, LOCK, self._mine)
 
     def release(self) -> Flow[None]:
-        yield from self._on_own_row("DELETE FROM treefold_migrations_journal")
+        yield from self._execute_on_own_row("DELETE FROM treefold_migrations_journal")

@@ -22,8 +22,8 @@ from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateSt
 from treefold_migrations._plan.guards import escape_braces
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.expanded import Work
-from treefold_migrations._state.rendering import fill_sql, render_table
-from treefold_migrations._state.schema_state import SchemaState, column_of
+from treefold_migrations._state.rendering import render_fill_sql, render_table
+from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 from treefold_orm.schema import MISSING, Dialect, literal, quote
 
 
@@ -39,12 +39,12 @@ def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     touched = _find_needed_tables(operations, states[0])
     wanted = [pair for name in touched for pair in _list_columns(states[0], name)]
     if wanted:
-        steps.append(_columns_there(wanted, dialect))
+        steps.append(_build_columns_lookup(wanted, dialect))
     for place, operation in enumerate(operations):
         if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
             break  # which may make the rows that are missing
         if isinstance(operation, AddField) and operation.table in states[0]:
-            steps += _default_there(operation, states[0], states[place + 1], dialect)
+            steps += _build_default_row_lookup(operation, states[0], states[place + 1], dialect)
     return steps
 
 
@@ -99,10 +99,10 @@ def _find_needed_tables(operations: Sequence[Operation], before: SchemaState) ->
 
 def _list_columns(state: SchemaState, table: str) -> list[tuple[str, str]]:
     fields = state.table(table).fields.items()
-    return [(table, column_of(name, field)) for name, field in fields]
+    return [(table, derive_column_name(name, field)) for name, field in fields]
 
 
-def _columns_there(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
+def _build_columns_lookup(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
     values = ", ".join(f"({literal(t, dialect)}, {literal(c, dialect)})" for t, c in wanted)
     if dialect.name == "postgres":
         rows = f"(VALUES {values}) AS wanted (t, c)"
@@ -124,18 +124,18 @@ def _columns_there(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
     )
 
 
-def _default_there(
+def _build_default_row_lookup(
     operation: AddField, before: SchemaState, after: SchemaState, dialect: Dialect
 ) -> Iterator[Step]:
     """The check that the row exists which the rows there will refer to."""
-    column = column_of(operation.name, operation.field)
+    column = derive_column_name(operation.name, operation.field)
     table = render_table(after, operation.table, dialect)
     keys = [key for key in table.foreign_keys if key.column == column]
     if not keys or keys[0].target not in before:
         return
     value = next(c.default for c in table.columns if c.name == column)
     if operation.fill is not MISSING:
-        value = fill_sql(after, operation.table, operation.name, operation.fill, dialect)
+        value = render_fill_sql(after, operation.table, operation.name, operation.fill, dialect)
     if not value or value == "NULL":
         return
     key = keys[0]

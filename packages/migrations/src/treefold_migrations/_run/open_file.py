@@ -1,6 +1,6 @@
 """OpenFile: where one file stands while it runs, and the messages that say so.
 
-| State | `progress` | `describe_kept` |
+| State | `progress` | `describe_file_state` |
 |---|---|---|
 | nothing has run | `done=0` | nothing of this file was applied |
 | two of five steps are committed | `done=2` | steps 1 to 2 are committed, and the ways out |
@@ -18,9 +18,9 @@ from treefold_migrations._base.errors import LockTimeout, RunError
 from treefold_migrations._run.events import Event, Kind, Listener
 from treefold_migrations._run.half_done import (
     describe_committed,
-    describe_standing,
+    describe_progress,
+    describe_resolving_commands,
     require_same_steps,
-    ways_out,
 )
 from treefold_migrations._run.records import Applied, Progress, advance_progress
 from treefold_migrations._run.timeouts import Limits
@@ -28,7 +28,7 @@ from treefold_migrations._run.units import FileRun, PythonUnit, Unit
 from treefold_orm import ORMError
 
 
-def stands_at(run: FileRun, known: Progress | None) -> Progress:
+def determine_progress(run: FileRun, known: Progress | None) -> Progress:
     """Return where a file stands, by its journal row.
 
     Raises:
@@ -52,7 +52,10 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
             fills=run.fills,
         )
     if (known.direction, known.phase) != (run.direction, run.phase):
-        raise RunError(f"Migration {run.name!r} is {describe_standing(known)}; {ways_out(known)}")
+        raise RunError(
+            f"Migration {run.name!r} is {describe_progress(known)};"
+            f" {describe_resolving_commands(known)}"
+        )
     require_same_steps(run, known)
     return replace(known, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown)
 
@@ -64,7 +67,7 @@ class OpenFile:
 
     def __init__(self, run: FileRun, limits: Limits, listener: Listener) -> None:
         self.run = run
-        self.progress = stands_at(run, None)
+        self.progress = determine_progress(run, None)
         self.place = 0
         self.has_ended = False
         self._limits = limits
@@ -81,7 +84,7 @@ class OpenFile:
         there = all(name in applied.records for name in run.recorded)
         return there == (run.direction == "forwards")
 
-    def progress_after(self, steps: int) -> Progress:
+    def compute_progress_after(self, steps: int) -> Progress:
         """Return the progress after some more steps."""
         digests = self.run.digests[: self.progress.done + steps]
         return advance_progress(self.progress, ended=digests)
@@ -94,11 +97,11 @@ class OpenFile:
     def describe_step(self) -> str:
         """Return the step that runs: "Migration '0002', step 2 of 5: add column book.year"."""
         run = self.run
-        step = f"step {run.number_at(self.place)} of {len(run.shown)}"
+        step = f"step {run.find_step_number(self.place)} of {len(run.shown)}"
         named = f": {self.current_unit.summary}" if self.current_unit is not None else ""
         return f"Migration {run.name!r}, {step}{named}"
 
-    def describe_kept(self) -> str:
+    def describe_file_state(self) -> str:
         """Return what is committed of the file, and the commands that end this state."""
         progress = self.progress
         begun = self.run.units[progress.done] if progress.done < len(self.run.units) else None
@@ -106,33 +109,35 @@ class OpenFile:
         text = describe_committed(progress, python=python)
         if not text:
             return "nothing of this file was applied"
-        return f"{text}. {ways_out(progress)}"
+        return f"{text}. {describe_resolving_commands(progress)}"
 
     def build_step_error(self, text: str) -> RunError:
         """Return the error of the step that runs, with what is committed and the ways out."""
-        return RunError(f"{self.describe_step()} {text}; {self.describe_kept()}")
+        return RunError(f"{self.describe_step()} {text}; {self.describe_file_state()}")
 
     def build_guard_error(self, error: RunError) -> RunError:
         """Return the error for rows that a guard in front of a step refuses."""
         progress, run = self.progress, self.run
         begun = progress.done or progress.started or progress.batches
-        place = f"go on with step {run.number_at(self.place)}" if begun else "begin"
-        return RunError(f"Migration {run.name!r} cannot {place}: {error}; {self.describe_kept()}")
+        place = f"go on with step {run.find_step_number(self.place)}" if begun else "begin"
+        return RunError(
+            f"Migration {run.name!r} cannot {place}: {error}; {self.describe_file_state()}"
+        )
 
-    def give_up_waiting(self, error: ORMError) -> LockTimeout:
+    def build_lock_timeout_error(self, error: ORMError) -> LockTimeout:
         """Return the error for a table that stayed locked in every attempt."""
         tries = self._limits.attempts
         return LockTimeout(
-            f"{self.describe_step()}: {error}, in {tries} attempts; {self.describe_kept()}. "
+            f"{self.describe_step()}: {error}, in {tries} attempts; {self.describe_file_state()}. "
             "Look for long transactions, and run again, or with a longer --lock-timeout SECONDS"
         )
 
-    def give_up_step(self, error: ORMError) -> RunError:
+    def build_step_timeout_error(self, error: ORMError) -> RunError:
         """Return the error for a step that held a lock for too long."""
         seconds = self._limits.statement
         return RunError(
             f"{self.describe_step()} held its lock for {seconds:g} s and was stopped: {error}; "
-            f"{self.describe_kept()}. Run it at a quiet time with a longer limit: "
+            f"{self.describe_file_state()}. Run it at a quiet time with a longer limit: "
             "--statement-timeout SECONDS, 0 for none"
         )
 
@@ -144,7 +149,7 @@ class OpenFile:
                 kind,
                 text,
                 run.name,
-                run.number_at(self.place),
+                run.find_step_number(self.place),
                 len(run.shown),
                 rows=rows_,
                 total=total,

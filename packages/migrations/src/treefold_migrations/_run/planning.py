@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import Loaded
-from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._plan.operations import fresh_after, plan_operations
-from treefold_migrations._run.guard_order import place_guards
+from treefold_migrations._plan.operations import plan_operations, update_fresh_tables
+from treefold_migrations._run.guard_order import assign_guards
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState
@@ -25,7 +25,7 @@ class Target:
     single: bool = False
 
 
-def units_backwards(
+def plan_backward_units(
     item: Loaded,
     states: Sequence[SchemaState],
     target: Target,
@@ -33,15 +33,15 @@ def units_backwards(
     kept: list[str] | None = None,
 ) -> list[Unit]:
     """Return the units that take a file back. With a list they leave what cannot be taken back, and
-    name it there; else it raises as `reverses_of`.
+    name it there; else it raises as `build_reverse_operations`.
     """
     if kept is not None:
-        return units_as_far(item, item.operations, states, target, fills, kept)
-    reverses = reverses_of(item, item.operations, states, fills)
-    return units_between(reverses, states[::-1], target)
+        return plan_possible_reverse_units(item, item.operations, states, target, fills, kept)
+    reverses = build_reverse_operations(item, item.operations, states, fills)
+    return plan_guarded_units(reverses, states[::-1], target)
 
 
-def units_as_far(
+def plan_possible_reverse_units(
     item: Loaded,
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
@@ -58,25 +58,25 @@ def units_as_far(
             kept.append(f"what {operation.describe()!r} has done stays")
             if isinstance(operation, (RunPython, RunSQL)):
                 continue
-            reverse = _reversible_parts(operation, states[place])
+            reverse = _build_partial_reverse(operation, states[place])
         reverses.append(fills.fill_operation(item.name, reverse, states[place + 1]))
         between.append(states[place])
-    return units_between(reverses, between, target)
+    return plan_guarded_units(reverses, between, target)
 
 
-def _reversible_parts(operation: Operation, before: SchemaState) -> Operation:
+def _build_partial_reverse(operation: Operation, before: SchemaState) -> Operation:
     """The reverse of the parts of an operation that have one."""
     if not isinstance(operation, SeparateStateAndDatabase):
         return SeparateStateAndDatabase()
     halves: list[list[Operation]] = []
     for parts in (operation.database, operation.state):
-        states = states_through(parts, before)
+        states = compute_states(parts, before)
         made = [part.reverse(state) for part, state in zip(parts, states, strict=False)]
         halves.append([reverse for reverse in reversed(made) if reverse is not None])
     return SeparateStateAndDatabase(*halves)
 
 
-def reverses_of(
+def build_reverse_operations(
     item: Loaded,
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
@@ -101,7 +101,7 @@ def reverses_of(
     return reverses
 
 
-def units_between(
+def plan_guarded_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     target: Target,
@@ -109,7 +109,7 @@ def units_between(
     """Return the units of operations between their states, each with the guards to run before it;
     those of SQL are planned together.
     """
-    return place_guards(_plan_units(operations, states, target), operations, states)
+    return assign_guards(_plan_units(operations, states, target), operations, states)
 
 
 def _plan_units(
@@ -127,7 +127,7 @@ def _plan_units(
             made = PythonUnit(operation.forward, states[place], place, together, summary)
             yield replace(made, elsewhere=tuple(operation.elsewhere))
         elif isinstance(operation, SeparateStateAndDatabase):
-            inner = states_through(operation.database, states[place])
+            inner = compute_states(operation.database, states[place])
             for unit in _plan_units(operation.database, inner, target, fresh):
                 yield replace(unit, operation=place)
         else:
@@ -135,7 +135,7 @@ def _plan_units(
                 end += 1
             yield from _plan_sql_units(operations, states, target, place, end, fresh)
         for done in operations[place:end]:
-            fresh = fresh_after(done, fresh)
+            fresh = update_fresh_tables(done, fresh)
         place = end
 
 

@@ -14,7 +14,7 @@ may be corrected after it failed on another one, although this one has its recor
 
 from __future__ import annotations
 
-from treefold_migrations._files.hashing import is_old
+from treefold_migrations._files.hashing import is_legacy_hash
 from treefold_migrations._files.history import History
 from treefold_migrations._run.records import Applied
 
@@ -22,20 +22,22 @@ from treefold_migrations._run.records import Applied
 def matches_recorded_hash(history: History, applied: Applied, name: str) -> bool:
     """Return True if the recorded hash of a file, which is there, is that of its code."""
     recorded = applied.records[name].hash
-    if recorded == history.compute_digest(name) or has_no_part(history, name):
+    if recorded == history.compute_digest(name) or is_for_other_databases(history, name):
         return True
-    parents = [_recorded_hash(history, applied, parent) for parent in history.parents(name)]
-    return recorded in history.digests_after(name, parents)
+    parents = [_find_recorded_hash(history, applied, parent) for parent in history.parents(name)]
+    return recorded in history.compute_accepted_digests(name, parents)
 
 
-def fits_replaced(record_hash: str, replaced_hash: str) -> bool:
+def matches_replaced_hash(record_hash: str, replaced_hash: str) -> bool:
     """Return True if a record fits the hash that a squashed file replaces; hashes of two versions
     cannot be compared, and their names have to do.
     """
-    return record_hash == replaced_hash or is_old(record_hash) != is_old(replaced_hash)
+    return record_hash == replaced_hash or is_legacy_hash(record_hash) != is_legacy_hash(
+        replaced_hash
+    )
 
 
-def has_no_part(history: History, name: str) -> bool:
+def is_for_other_databases(history: History, name: str) -> bool:
     """Return True for a file whose operations are all those of other databases."""
     item = history[name]
     return bool(item.migration.operations) and not item.operations
@@ -43,7 +45,7 @@ def has_no_part(history: History, name: str) -> bool:
 
 def find_outdated_hashes(history: History, applied: Applied) -> dict[str, str]:
     """Return the records that fit with another hash than that of today, each with the latter."""
-    found = {n: r.hash for n, r in applied.records.items() if is_old(r.hash)}
+    found = {n: r.hash for n, r in applied.records.items() if is_legacy_hash(r.hash)}
     if history.database:  # where a file without a part was corrected, those behind it follow
         found |= {
             name: record.hash
@@ -55,13 +57,13 @@ def find_outdated_hashes(history: History, applied: Applied) -> dict[str, str]:
     for name in found:
         if name in history and matches_recorded_hash(history, applied, name):
             made[name] = history.compute_digest(name)
-        elif name in replaced and not is_old(replaced[name]):
+        elif name in replaced and not is_legacy_hash(replaced[name]):
             made[name] = replaced[name]
     return made
 
 
-def _recorded_hash(history: History, applied: Applied, name: str) -> str:
+def _find_recorded_hash(history: History, applied: Applied, name: str) -> str:
     item = history[name]
     last = list(item.replaces)[-1] if item.replaces else name
     record = applied.records.get(last)
-    return history.digest_for_children(name) if record is None else record.hash
+    return history.compute_digest_for_children(name) if record is None else record.hash

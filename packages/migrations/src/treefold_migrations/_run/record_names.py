@@ -7,7 +7,7 @@ from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._run.records import Applied
 
 
-def applied_names(history: History, applied: Applied) -> set[str]:
+def collect_applied_names(history: History, applied: Applied) -> set[str]:
     """Return the files that are applied; a squashed one is, where all that it replaces are.
 
     Raises:
@@ -28,14 +28,14 @@ def applied_names(history: History, applied: Applied) -> set[str]:
     return made
 
 
-def recorded_as(item: Loaded, applied: Applied) -> list[str]:
+def list_record_names(item: Loaded, applied: Applied) -> list[str]:
     """Return the records of an applied file."""
     if item.name in applied.records or not item.replaces:
         return [item.name]
     return list(item.replaces)
 
 
-def pending_names(history: History, applied: Applied) -> list[str]:
+def list_pending_names(history: History, applied: Applied) -> list[str]:
     """Return the files that are not applied, in their order."""
-    done = applied_names(history, applied)
+    done = collect_applied_names(history, applied)
     return [item.name for item in history.order() if item.name not in done]

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
-from treefold_migrations._detect.answers import fill_texts
+from treefold_migrations._detect.answers import parse_fill_flags
 from treefold_migrations._detect.fill_templates import BY_ROW
-from treefold_migrations._detect.fills import needs_fill, own_default, parse_fill
+from treefold_migrations._detect.fills import find_constant_default, needs_fill, parse_fill
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
@@ -60,16 +60,16 @@ class RollbackFills:
     missing: list[Unfilled] = field(default_factory=list[Unfilled])
 
     @classmethod
-    def of_flags(cls, flags: Iterable[str]) -> RollbackFills:
+    def from_flags(cls, flags: Iterable[str]) -> RollbackFills:
         """Return the values that flags give; raises `MigrationError` for one in another form."""
-        return cls(fill_texts(flags))
+        return cls(parse_fill_flags(flags))
 
     @classmethod
-    def of_journal(cls, entry: Progress) -> RollbackFills:
+    def from_journal(cls, entry: Progress) -> RollbackFills:
         """Return the values that a file was given whose rollback has begun."""
-        return cls(kept=fill_texts(entry.fills))
+        return cls(kept=parse_fill_flags(entry.fills))
 
-    def used_since(self, before: frozenset[str]) -> tuple[str, ...]:
+    def list_flags_used_since(self, before: frozenset[str]) -> tuple[str, ...]:
         """Return the flags of the values that were used, but for the fields in `before`."""
         texts = {**self.kept, **self.texts}
         return tuple(f"{subject}:{texts[subject]}" for subject in sorted(self.used - before))
@@ -130,7 +130,7 @@ class RollbackFills:
             return parse_fill(end, table, name, texts[subject])
         if not needs_fill(made):
             return made.db_default if column else MISSING
-        known = own_default(made)
+        known = find_constant_default(made)
         if known is MISSING:
             self.missing.append(Unfilled(migration, table, name, column, made.unique))
         return known

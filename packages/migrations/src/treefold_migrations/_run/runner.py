@@ -12,20 +12,20 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from treefold_migrations._base.errors import DataLossRefused
-from treefold_migrations._files.databases import on_database
+from treefold_migrations._files.databases import restrict_to_database
 from treefold_migrations._files.history import History
 from treefold_migrations._run import schedule
 from treefold_migrations._run.effects import Atomic, Flow, aexecute_flow, execute_flow, fetch_rows
 from treefold_migrations._run.events import Event, Listener, ignore_event
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
-from treefold_migrations._run.expanded import expanded_names, schema_now
+from treefold_migrations._run.expanded import compute_current_schema, list_expanded_names
 from treefold_migrations._run.half_done_runs import plan_abandon, plan_resume
 from treefold_migrations._run.heartbeat import Heartbeat
-from treefold_migrations._run.lock import WAIT, Lock, acquire_lock, lock_for
+from treefold_migrations._run.lock import WAIT, Lock, acquire_lock, make_lock
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
 from treefold_migrations._run.record_hashes import find_outdated_hashes
-from treefold_migrations._run.record_names import pending_names
+from treefold_migrations._run.record_names import list_pending_names
 from treefold_migrations._run.records import Applied, Records
 from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
 from treefold_migrations._run.schedule import Phase
@@ -74,7 +74,7 @@ class Runner:
         interrupted: Interrupted = "stop",
     ) -> None:
         self.database = database
-        self.history = on_database(history, database)
+        self.history = restrict_to_database(history, database)
         self._listener = listener
         self._limits = limits or Limits()
         self._wait = wait
@@ -84,11 +84,11 @@ class Runner:
 
     def applied(self) -> Applied:
         """Return the records of the database."""
-        return run(self.database, self._read(), "await aapplied()")
+        return run(self.database, self._read_records(), "await aapplied()")
 
     async def aapplied(self) -> Applied:
         """`applied` for async code."""
-        return await arun(self.database, self._read())
+        return await arun(self.database, self._read_records())
 
     def pending(self) -> list[str]:
         """Return the files that are not applied, in their order; half done ones are among them.
@@ -102,12 +102,12 @@ class Runner:
         """`pending` for async code."""
         return self._list_pending(await self.aapplied())
 
-    def _read(self) -> Operation[Applied]:
+    def _read_records(self) -> Operation[Applied]:
         return Records(database_for(self.database).dialect).read()
 
     def _list_pending(self, applied: Applied) -> list[str]:
         schedule.check_history(self.history, applied)
-        return pending_names(self.history, applied)
+        return list_pending_names(self.history, applied)
 
     def missing(self) -> list[str]:
         """Return the files whose tables and columns a release with these files lacks: those that
@@ -118,8 +118,8 @@ class Runner:
         """
         applied = self.applied()
         schedule.check_release(self.history, applied)
-        ready = set(expanded_names(self.history, applied))
-        return [name for name in pending_names(self.history, applied) if name not in ready]
+        ready = set(list_expanded_names(self.history, applied))
+        return [name for name in list_pending_names(self.history, applied) if name not in ready]
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Runner:
             RunError: The file is not half done, its complete steps were changed, or a step failed.
             DataLossRefused: Something would be lost.
         """
-        return self._run_flow(self._resolve, name, choice, plan, allow_destructive)
+        return self._run_flow(self._resolve_file, name, choice, plan, allow_destructive)
 
     async def aresolve(
         self,
@@ -246,7 +246,7 @@ class Runner:
         allow_destructive: bool = False,
     ) -> list[FileRun]:
         """`resolve` for async code."""
-        return await self._arun_flow(self._resolve, name, choice, plan, allow_destructive)
+        return await self._arun_flow(self._resolve_file, name, choice, plan, allow_destructive)
 
     def _run_flow(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         with HeldConnection(self.database) as held:
@@ -263,13 +263,13 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         if fake:
             choose = partial(schedule.plan_fake_migrate, self.history, upto=target)
-            return (yield from self._run(held, choose, fake=True, plan=plan))
+            return (yield from self._run_chosen_files(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
         choose = partial(
             schedule.plan_forwards, self.history, target=place, upto=target, phase=phase
         )
         idle = partial(schedule.has_nothing_to_run, self.history, upto=target, phase=phase)
-        return (yield from self._run(held, choose, fake=False, plan=plan, idle=idle))
+        return (yield from self._run_chosen_files(held, choose, fake=False, plan=plan, idle=idle))
 
     def _roll_back_files(
         self,
@@ -283,11 +283,11 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         if fake:
             forget = partial(schedule.plan_fake_rollback, self.history, steps=steps, to=target)
-            return (yield from self._run(held, forget, fake=True, plan=plan))
+            return (yield from self._run_chosen_files(held, forget, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
 
         def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
-            fills = fills or RollbackFills.of_flags(fill)
+            fills = fills or RollbackFills.from_flags(fill)
             return schedule.plan_backwards(
                 self.history,
                 applied,
@@ -299,14 +299,17 @@ class Runner:
             )
 
         if not plan:
-            applied, fills = (yield from Records(held.dialect).read()), RollbackFills.of_flags(fill)
+            applied, fills = (
+                (yield from Records(held.dialect).read()),
+                RollbackFills.from_flags(fill),
+            )
             runs = choose_runs(applied, fills)
             if not allow_destructive:
                 yield from self._refuse_loss(held, applied, runs)
             yield from self._require_filled(held, applied, fills)
-        return (yield from self._run(held, choose_runs, fake=False, plan=plan))
+        return (yield from self._run_chosen_files(held, choose_runs, fake=False, plan=plan))
 
-    def _resolve(
+    def _resolve_file(
         self,
         held: HeldConnection,
         name: str,
@@ -317,19 +320,25 @@ class Runner:
         place = Target(held.dialect, held.single)
         if choice != "abandon":
             choose = partial(plan_resume, self.history, text=name, target=place)
-            return (yield from self._run(held, choose, fake=False, plan=plan, resolution=choice))
+            return (
+                yield from self._run_chosen_files(
+                    held, choose, fake=False, plan=plan, resolution=choice
+                )
+            )
 
-        def choose_back(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+        def choose_abandon_runs(
+            applied: Applied, fills: RollbackFills | None = None
+        ) -> list[FileRun]:
             return plan_abandon(self.history, applied, name, place, fills or RollbackFills())
 
         if not plan:
             applied, fills = (yield from Records(held.dialect).read()), RollbackFills()
-            runs = choose_back(applied, fills)
+            runs = choose_abandon_runs(applied, fills)
             if not allow_destructive:
-                _refuse_rest(runs)
+                _refuse_partial_abandon(runs)
                 yield from self._refuse_loss(held, applied, runs)
             yield from self._require_filled(held, applied, fills)
-        return (yield from self._run(held, choose_back, fake=False, plan=plan))
+        return (yield from self._run_chosen_files(held, choose_abandon_runs, fake=False, plan=plan))
 
     def _refuse_loss(
         self, held: HeldConnection, applied: Applied, runs: list[FileRun]
@@ -350,11 +359,11 @@ class Runner:
         self, held: HeldConnection, applied: Applied, fills: RollbackFills
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
-        live = schema_now(self.history, applied, held.dialect)
+        live = compute_current_schema(self.history, applied, held.dialect)
         missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
         yield from require_filled(missing, live)
 
-    def _run(
+    def _run_chosen_files(
         self,
         held: HeldConnection,
         choose: Choose,
@@ -367,10 +376,10 @@ class Runner:
         records = Records(held.dialect)
         applied = yield from records.read()
         if plan:
-            return (yield from _with_sizes(choose(applied)))
+            return (yield from _add_table_sizes(choose(applied)))
         if idle(applied):
             return []
-        lock = lock_for(held, records, Owner.from_current_process())
+        lock = make_lock(held, records, Owner.from_current_process())
         yield from acquire_lock(lock, wait=self._wait, notice=self._report_waiting)
         try:
             with Heartbeat(lock, held):
@@ -410,7 +419,7 @@ class Runner:
         self._listener(Event("wait", text))
 
 
-def _with_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
+def _add_table_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
     steps = [unit.step for made in runs for unit in made.units if isinstance(unit, SqlUnit)]
     sizes: dict[str, int] = {}
     for table in sorted({step.table for step in steps if step.blocks}):
@@ -422,7 +431,7 @@ def _with_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
     return [replace(made, sizes=sizes) for made in runs]
 
 
-def _refuse_rest(runs: list[FileRun]) -> None:
+def _refuse_partial_abandon(runs: list[FileRun]) -> None:
     for made in runs:
         if made.kept:
             raise DataLossRefused(

@@ -12,34 +12,47 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import HistoryError, RunError, StateError
-from treefold_migrations._files.history import History, Loaded, apply_all, function_code
-from treefold_migrations._operations.base import states_through
+from treefold_migrations._files.history import History, Loaded, apply_migration, make_code_extractor
+from treefold_migrations._operations.base import compute_states
 from treefold_migrations._run.expanded import (
     Work,
-    begun_work,
-    contract_part,
-    expand_part,
-    expanded_names,
-    expanded_row,
-    rollout_now,
-    schema_now,
-    work_from,
+    build_begun_work,
+    build_current_rollout,
+    build_work_from_state,
+    compute_current_schema,
+    find_expanded_row,
+    list_contract_operations,
+    list_expand_operations,
+    list_expanded_names,
 )
-from treefold_migrations._run.half_done import describe_standing, half_done, ways_out
-from treefold_migrations._run.half_done_runs import forward_run, plan_undo
+from treefold_migrations._run.half_done import (
+    describe_progress,
+    describe_resolving_commands,
+    list_half_done,
+)
+from treefold_migrations._run.half_done_runs import build_forward_run, plan_undo
 from treefold_migrations._run.lookups import build_lookups, require_imports
-from treefold_migrations._run.planning import Target, units_backwards, units_between
+from treefold_migrations._run.planning import Target, plan_backward_units, plan_guarded_units
 from treefold_migrations._run.record_hashes import (
     find_outdated_hashes,
-    fits_replaced,
-    has_no_part,
+    is_for_other_databases,
     matches_recorded_hash,
+    matches_replaced_hash,
 )
-from treefold_migrations._run.record_names import applied_names, pending_names, recorded_as
+from treefold_migrations._run.record_names import (
+    collect_applied_names,
+    list_pending_names,
+    list_record_names,
+)
 from treefold_migrations._run.records import Applied, Progress, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, PythonUnit, file_run, is_split
-from treefold_migrations._state.schema_state import SchemaState, same_states
+from treefold_migrations._run.units import (
+    FileRun,
+    PythonUnit,
+    build_file_run,
+    needs_several_transactions,
+)
+from treefold_migrations._state.schema_state import SchemaState, is_same_state
 from treefold_orm.schema import Dialect
 
 Phase = Literal["expand", "contract"]
@@ -54,7 +67,7 @@ def check_history(history: History, applied: Applied) -> None:
     """
     _check_records(history, applied)
     for name in applied.progress:
-        entry = expanded_row(applied.progress[name])
+        entry = find_expanded_row(applied.progress[name])
         if entry is None:
             continue
         if name not in history:
@@ -62,7 +75,7 @@ def check_history(history: History, applied: Applied) -> None:
                 f"Migration {name!r} is expanded and its file is missing or squashed: get the file "
                 "from the branch that has it, and apply or roll it back there first"
             )
-        if entry.hash != history.compute_digest(name) and not has_no_part(history, name):
+        if entry.hash != history.compute_digest(name) and not is_for_other_databases(history, name):
             raise HistoryError(
                 f"Migration {name!r} was changed after it was expanded, or a file before it was: "
                 "restore the files, and `rollback` first what is to be changed"
@@ -88,7 +101,7 @@ def _check_records(history: History, applied: Applied) -> None:
                 f"branch that has it, or remove its record with `rollback TARGET {fake}`"
             )
         same = (
-            fits_replaced(record.hash, replaced[name])
+            matches_replaced_hash(record.hash, replaced[name])
             if name in replaced
             else matches_recorded_hash(history, applied, name)
         )
@@ -102,12 +115,12 @@ def _check_records(history: History, applied: Applied) -> None:
     for name, entry in applied.progress.items():
         if name not in history.files and not entry.is_expanded:
             raise HistoryError(
-                f"Migration {name!r} is {describe_standing(entry)} and its file is missing: get "
+                f"Migration {name!r} is {describe_progress(entry)} and its file is missing: get "
                 "the file "
                 f"from the branch that has it, or remove its record with `rollback {fake}`, which "
                 "leaves what it has done"
             )
-    done = applied_names(history, applied)
+    done = collect_applied_names(history, applied)
     for item in history.order():
         missing = [parent for parent in history.parents(item.name) if parent not in done]
         if item.name in done and missing:
@@ -143,19 +156,21 @@ def plan_forwards(
     if phase == "expand":
         return _plan_expansions(history, applied, target, names)
     made: list[FileRun] = []
-    for entry in half_done(applied):
+    for entry in list_half_done(applied):
         if entry.phase == "expand" and entry.name in wanted:
-            made += _half_expanded(history, applied, target, entry)
-            applied = _with_row(applied, replace(entry, done=entry.steps))
-    state = schema_now(history, applied, target.dialect)
+            made += _plan_half_expanded_run(history, applied, target, entry)
+            applied = _with_journal_row(applied, replace(entry, done=entry.steps))
+    state = compute_current_schema(history, applied, target.dialect)
     for name in names:
-        entry = expanded_row(applied.progress.get(name))
-        left = contract_part(history, applied, name, target.dialect)
-        work = work_from(state, left)
+        entry = find_expanded_row(applied.progress.get(name))
+        left = list_contract_operations(history, applied, name, target.dialect)
+        work = build_work_from_state(state, left)
         if entry is None:
-            made.append(_checked_run(history, applied, name, work, target))
+            made.append(_build_run_with_lookups(history, applied, name, work, target))
         else:
-            run = _checked_run(history, applied, name, work, target, "contract", entry.parts)
+            run = _build_run_with_lookups(
+                history, applied, name, work, target, "contract", entry.parts
+            )
             made.append(replace(run, base=entry))
         state = work.after
     return made
@@ -165,56 +180,62 @@ def _plan_expansions(
     history: History, applied: Applied, target: Target, names: Sequence[str]
 ) -> list[FileRun]:
     made: list[FileRun] = []
-    for entry in half_done(applied):
+    for entry in list_half_done(applied):
         if entry.phase != "expand":
             raise RunError(
-                f"Migration {entry.name!r} is {describe_standing(entry)}, so that no file can "
-                f"expand; {ways_out(entry)}"
+                f"Migration {entry.name!r} is {describe_progress(entry)}, so that no file can "
+                f"expand; {describe_resolving_commands(entry)}"
             )
-        made += _half_expanded(history, applied, target, entry)
-        applied = _with_row(applied, replace(entry, done=entry.steps))
-    rollout = rollout_now(history, applied, target.dialect)
+        made += _plan_half_expanded_run(history, applied, target, entry)
+        applied = _with_journal_row(applied, replace(entry, done=entry.steps))
+    rollout = build_current_rollout(history, applied, target.dialect)
     for name in names:
         if name in applied.progress:
             continue
-        item, before, state = history[name], history.state_before(name), rollout.state
-        parts = rollout.decide_file(item, before)
+        item, before, state = history[name], history.compute_state_before(name), rollout.state
+        parts = rollout.decide_file_letters(item, before)
         row = Progress(
             name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
         )
-        applied = _with_row(applied, row)
-        work = work_from(state, expand_part(history, applied, name, target.dialect))
-        made.append(_checked_run(history, applied, name, work, target, "expand", parts))
-    _require_end(history, applied, rollout.state, target)
+        applied = _with_journal_row(applied, row)
+        work = build_work_from_state(
+            state, list_expand_operations(history, applied, name, target.dialect)
+        )
+        made.append(_build_run_with_lookups(history, applied, name, work, target, "expand", parts))
+    _require_reachable_schema(history, applied, rollout.state, target)
     return made
 
 
-def _half_expanded(
+def _plan_half_expanded_run(
     history: History, applied: Applied, target: Target, entry: Progress
 ) -> list[FileRun]:
-    work = begun_work(history, applied, entry, target.dialect)
-    return [_checked_run(history, applied, entry.name, work, target, "expand", entry.parts)]
+    work = build_begun_work(history, applied, entry, target.dialect)
+    return [
+        _build_run_with_lookups(history, applied, entry.name, work, target, "expand", entry.parts)
+    ]
 
 
-def _with_row(applied: Applied, row: Progress | None, name: str = "") -> Applied:
+def _with_journal_row(applied: Applied, row: Progress | None, name: str = "") -> Applied:
     """The records with another row of the journal, or without that of a file."""
     rest = {n: entry for n, entry in applied.progress.items() if n != name}
     return replace(applied, progress=rest if row is None else {**rest, row.name: row})
 
 
-def _require_end(history: History, applied: Applied, state: SchemaState, target: Target) -> None:
+def _require_reachable_schema(
+    history: History, applied: Applied, state: SchemaState, target: Target
+) -> None:
     """Refuse to expand files whose contract parts would not lead to the schema of the history."""
     wanted = history.replay_migrations([item.name for item in history.order()])
     try:
-        for name in pending_names(history, applied):
+        for name in list_pending_names(history, applied):
             if name in applied.progress:
-                for operation in contract_part(history, applied, name, target.dialect):
+                for operation in list_contract_operations(history, applied, name, target.dialect):
                     state = operation.apply(state)
             else:
-                state = apply_all(history[name], state)
+                state = apply_migration(history[name], state)
     except StateError as error:
         raise RunError(f"The pending files cannot run in expand: {error}; {_AT_ONCE}") from error
-    if not same_states(state, wanted):
+    if not is_same_state(state, wanted):
         raise RunError(f"The pending files cannot run in expand as they are; {_AT_ONCE}")
 
 
@@ -223,7 +244,7 @@ _AT_ONCE = (
 )
 
 
-def _checked_run(
+def _build_run_with_lookups(
     history: History,
     applied: Applied,
     name: str,
@@ -234,8 +255,8 @@ def _checked_run(
 ) -> FileRun:
     """The run of a file with the lookups before its first step."""
     item = history[name]
-    chosen = forward_run(history, item, work, target, phase, parts)
-    if not is_split(chosen.units):
+    chosen = build_forward_run(history, item, work, target, phase, parts)
+    if not needs_several_transactions(chosen.units):
         return chosen
     functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
     require_imports(item, functions)
@@ -250,11 +271,11 @@ def has_nothing_to_run(
     """Return True where `migrate` has nothing to do; raises as `plan_forwards`."""
     wanted = _select_pending(history, applied, upto)
     if phase == "expand":
-        wanted -= set(expanded_names(history, applied))
+        wanted -= set(list_expanded_names(history, applied))
     return not wanted and not find_outdated_hashes(history, applied)
 
 
-def _forward_target(history: History, upto: str) -> set[str]:
+def _collect_names_until(history: History, upto: str) -> set[str]:
     if upto == "zero":
         raise HistoryError(
             "migrate goes forwards only, got the target 'zero'; take all files back with `treefold "
@@ -266,15 +287,15 @@ def _forward_target(history: History, upto: str) -> set[str]:
 def list_applied_after(history: History, applied: Applied, upto: str) -> list[str]:
     """Return the applied files that come after a target of `migrate`, in their order."""
     kept = history.ancestors(history.find(upto).name)
-    done = applied_names(history, applied)
+    done = collect_applied_names(history, applied)
     return [item.name for item in history.order() if item.name in done - kept]
 
 
 def _select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
-    kept = None if upto is None else _forward_target(history, upto)
+    kept = None if upto is None else _collect_names_until(history, upto)
     check_release(history, applied)
     _refuse_half_rolled_back(applied)
-    wanted = set(pending_names(history, applied))
+    wanted = set(list_pending_names(history, applied))
     if wanted:
         check_history(history, applied)
     if kept is not None:
@@ -311,10 +332,10 @@ def plan_backwards(
     check_history(history, applied)
     fills = fills or RollbackFills()
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
-    fills.kept = {k: v for e in begun for k, v in RollbackFills.of_journal(e).kept.items()}
+    fills.kept = {k: v for e in begun for k, v in RollbackFills.from_journal(e).kept.items()}
     kept = None if to is None else _find_kept_names(history, to)
-    undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept, force=force)
-    done = applied_names(history, applied)
+    undone_ = _plan_undo_runs(history, applied, target, fills, steps=steps, kept=kept, force=force)
+    done = collect_applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
     if kept is None:
@@ -331,25 +352,28 @@ def plan_backwards(
         chosen = [name for name in reversed(order) if name not in kept]
     if half and half[0] not in chosen:
         entry = applied.progress[half[0]]
-        raise RunError(f"Migration {half[0]!r} is {describe_standing(entry)}; {ways_out(entry)}")
+        raise RunError(
+            f"Migration {half[0]!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
+        )
     made: dict[str, FileRun] = {}
     for item, states in _replay_files(history, set(chosen)):
         before, rest = frozenset(fills.used), list[str]()
         forced = force or any(e.forced and e.name == item.name for e in begun)
-        run = file_run(
+        run = build_file_run(
             item.name,
             history.compute_digest(item.name),
             "backwards",
-            units_backwards(item, states, target, fills, rest if forced else None),
-            recorded=recorded_as(item, applied),
-            code=function_code(item),
+            plan_backward_units(item, states, target, fills, rest if forced else None),
+            recorded=list_record_names(item, applied),
+            code=make_code_extractor(item),
         )
-        made[item.name] = replace(run, fills=fills.used_since(before), kept=tuple(rest))
+        made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
     fills.refuse_unused()
     return undone_ + [made[name] for name in chosen]
 
 
-def _undone_files(
+def _plan_undo_runs(
     history: History,
     applied: Applied,
     target: Target,
@@ -364,15 +388,15 @@ def _undone_files(
     A file that was expanded when its contract began is expanded again, which is one step.
     """
     made: list[FileRun] = []
-    for entry in half_done(applied):
+    for entry in list_half_done(applied):
         made.append(plan_undo(history, applied, entry, target, fills, force=force))
-        applied = _with_row(applied, made[-1].base, entry.name)
-    for name in reversed(expanded_names(history, applied)):
+        applied = _with_journal_row(applied, made[-1].base, entry.name)
+    for name in reversed(list_expanded_names(history, applied)):
         if (len(made) >= steps) if kept is None else (name in kept):
             continue
         entry = applied.progress[name]
         made.append(plan_undo(history, applied, entry, target, fills, force=force))
-        applied = _with_row(applied, None, name)
+        applied = _with_journal_row(applied, None, name)
     return made
 
 
@@ -388,13 +412,13 @@ def plan_single_file(history: History, text: str, target: Target, *, backwards: 
         RunError: An operation cannot be reversed.
     """
     item = history.find(text)
-    states = states_through(item.operations, history.state_before(item.name))
+    states = compute_states(item.operations, history.compute_state_before(item.name))
     hash_ = history.compute_digest(item.name)
     if backwards:
-        units = units_backwards(item, states, target, RollbackFills())
-        return file_run(item.name, hash_, "backwards", units)
-    units = units_between(item.operations, states, target)
-    return file_run(item.name, hash_, "forwards", units)
+        units = plan_backward_units(item, states, target, RollbackFills())
+        return build_file_run(item.name, hash_, "backwards", units)
+    units = plan_guarded_units(item.operations, states, target)
+    return build_file_run(item.name, hash_, "forwards", units)
 
 
 # -- records alone --------------------------------------------------------------------------------
@@ -409,9 +433,12 @@ def plan_fake_migrate(
     Raises:
         RunError: A file is half done.
     """
-    kept = None if upto is None else _forward_target(history, upto)
+    kept = None if upto is None else _collect_names_until(history, upto)
     for entry in applied.progress.values():
-        raise RunError(f"Migration {entry.name!r} is {describe_standing(entry)}; {ways_out(entry)}")
+        raise RunError(
+            f"Migration {entry.name!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
+        )
     made: list[FileRun] = []
     for item in history.order():
         hash_ = history.compute_digest(item.name)
@@ -419,7 +446,9 @@ def plan_fake_migrate(
         record = applied.records.get(item.name)
         same = record is not None and record.hash == hash_ and not old
         if not same and (kept is None or item.name in kept):
-            made.append(file_run(item.name, hash_, "forwards", (), recorded=[item.name, *old]))
+            made.append(
+                build_file_run(item.name, hash_, "forwards", (), recorded=[item.name, *old])
+            )
     return made
 
 
@@ -441,7 +470,7 @@ def plan_fake_rollback(
             for name in (kept_name, *history[kept_name].replaces)
         }
         chosen = [record for record in recorded if record.name not in kept]
-    return [file_run(record.name, record.hash, "backwards", ()) for record in chosen]
+    return [build_file_run(record.name, record.hash, "backwards", ()) for record in chosen]
 
 
 _NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been applied at any time
@@ -453,11 +482,11 @@ def find_lost_tables(
     """Return the tables that lose rows or columns in a rollback: file, table, and whether the
     table has that name in the database now.
     """
-    live = set(schema_now(history, applied, dialect).tables)
+    live = set(compute_current_schema(history, applied, dialect).tables)
     works: list[tuple[str, Work]] = []
     for run in runs:
         if run.undo >= 0 and run.origin is not None:
-            work = begun_work(history, applied, run.origin, dialect)
+            work = build_begun_work(history, applied, run.origin, dialect)
             live |= set(work.states[run.undo].tables)
             works.append((run.name, Work(work.operations[: run.undo], work.states)))
     whole = {run.name for run in runs if run.undo < 0}
@@ -482,7 +511,10 @@ def find_lost_tables(
 def _refuse_half_rolled_back(applied: Applied) -> None:
     for name, entry in applied.progress.items():
         if entry.direction == "backwards":
-            raise RunError(f"Migration {name!r} is {describe_standing(entry)}; {ways_out(entry)}")
+            raise RunError(
+                f"Migration {name!r} is {describe_progress(entry)};"
+                f" {describe_resolving_commands(entry)}"
+            )
 
 
 def _replay_files(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
@@ -490,8 +522,8 @@ def _replay_files(history: History, chosen: set[str]) -> list[tuple[Loaded, list
     made: list[tuple[Loaded, list[SchemaState]]] = []
     state = SchemaState()
     for item in history.order() if chosen else ():
-        after = apply_all(item, state)
+        after = apply_migration(item, state)
         if item.name in chosen:
-            made.append((item, states_through(item.operations, state)))
+            made.append((item, compute_states(item.operations, state)))
         state = after
     return made

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.planning import Target
-from treefold_migrations._run.units import FileRun, PythonUnit, Unit, group_at
+from treefold_migrations._run.units import FileRun, PythonUnit, Unit, find_transaction_group
 
 
 def render_script(runs: Iterable[FileRun], target: Target) -> str:
@@ -22,7 +22,7 @@ def _render_file(run: FileRun, target: Target) -> Iterator[str]:
     yield f"-- {run.name} ({target.dialect.name}{turn})"
     place = 0
     while place < len(run.units):
-        group = group_at(run.units, place)
+        group = find_transaction_group(run.units, place)
         together = group[0].transactional
         for guard in group[0].guards:
             yield from _render_step(guard)

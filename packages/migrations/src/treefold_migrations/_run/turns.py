@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from treefold_migrations._files.databases import is_python
+from treefold_migrations._files.databases import runs_python
 from treefold_migrations._files.history import History
-from treefold_migrations._run.record_names import applied_names
+from treefold_migrations._run.record_names import collect_applied_names
 from treefold_migrations._run.records import Applied
 
 
-def forward_turns(
+def plan_forward_turns(
     history: History, pending: Mapping[str, Collection[str]], upto: str | None
 ) -> list[tuple[str, str | None]]:
     """Return the aliases in turn, each with the last file of its turn, None for all files.
@@ -43,12 +43,12 @@ def forward_turns(
     names = [name for name in names if any(name in waiting for waiting in pending.values())]
     stops: dict[str, None] = {}
     for place, name in enumerate(names):
-        if _holds_python(history, name):
+        if _has_python_operation(history, name):
             stops.update(dict.fromkeys(names[max(place - 1, 0) : place + 1]))
     return [(alias, stop) for stop in (*stops, upto) for alias in pending]
 
 
-def backward_turns(
+def plan_backward_turns(
     history: History, there: Mapping[str, Collection[str]], *, steps: int, to: str | None
 ) -> list[tuple[str, list[str]]]:
     """Return the aliases in turn, each with the files to be taken back in it.
@@ -72,7 +72,7 @@ def backward_turns(
     groups: list[list[str]] = []
     alone = True
     for name in reversed(chosen):
-        python = _holds_python(history, name)
+        python = _has_python_operation(history, name)
         if alone or python:
             groups.append([])
         groups[-1].append(name)
@@ -85,12 +85,14 @@ def backward_turns(
     return [(alias, found) for alias, found in turns if found]
 
 
-def known_files(history: History, applied: Applied) -> set[str]:
+def collect_recorded_files(history: History, applied: Applied) -> set[str]:
     """Return the files that a database has something of."""
-    return applied_names(history, applied) | applied.progress.keys()
+    return collect_applied_names(history, applied) | applied.progress.keys()
 
 
-def fills_of(history: History, names: Collection[str], fills: Collection[str]) -> list[str]:
+def select_fill_flags(
+    history: History, names: Collection[str], fills: Collection[str]
+) -> list[str]:
     """Return the flags of `--fill` whose fields some files touch."""
     touched: set[str] = set()
     for name in names:
@@ -99,5 +101,5 @@ def fills_of(history: History, names: Collection[str], fills: Collection[str]) -
     return [flag for flag in fills if flag.partition(":")[0] in touched]
 
 
-def _holds_python(history: History, name: str) -> bool:
-    return any(map(is_python, history[name].operations))
+def _has_python_operation(history: History, name: str) -> bool:
+    return any(map(runs_python, history[name].operations))

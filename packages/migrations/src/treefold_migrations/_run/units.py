@@ -115,12 +115,12 @@ class FileRun:
         """The number of units."""
         return len(self.units)
 
-    def number_at(self, place: int) -> int:
+    def find_step_number(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
         return max(bisect_right(self.shown, place), 1)
 
 
-def file_run(
+def build_file_run(
     name: str,
     hash_: str,
     direction: Direction,
@@ -134,7 +134,7 @@ def file_run(
     digest = hashlib.sha256()
     for unit in units:
         digest.update(unit.identity_text.encode() + b"\0")
-    digests = tuple(_digest_unit(unit, code) for unit in units)
+    digests = tuple(_compute_unit_digest(unit, code) for unit in units)
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
     shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
@@ -142,14 +142,14 @@ def file_run(
     return FileRun(name, hash_, direction, tuple(units), plan, names, undo, shown, digests)
 
 
-def _digest_unit(unit: Unit, code: Callable[[str], str] | None) -> str:
+def _compute_unit_digest(unit: Unit, code: Callable[[str], str] | None) -> str:
     text = unit.identity_text
     if isinstance(unit, PythonUnit) and code is not None:
         text += "\0" + code(unit.function.__name__)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
+def find_transaction_group(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
     """Return the units from `place` on that share a transaction, or the one that stands alone.
 
     A unit with guards begins a transaction where the one before has locks that others wait for.
@@ -164,13 +164,15 @@ def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
     return units[place:end]
 
 
-def is_split(units: Sequence[Unit]) -> bool:
+def needs_several_transactions(units: Sequence[Unit]) -> bool:
     """True for units that are not one transaction."""
     whole = tuple(units)
-    return bool(whole) and (not whole[0].transactional or len(group_at(whole, 0)) < len(whole))
+    return bool(whole) and (
+        not whole[0].transactional or len(find_transaction_group(whole, 0)) < len(whole)
+    )
 
 
-def places_of_step(units: tuple[Unit, ...], place: int) -> list[int]:
+def find_step_places(units: tuple[Unit, ...], place: int) -> list[int]:
     """Return the places of the units that are one step with that at `place`: a rebuild is done as a
     whole or not at all, since without its copy of the rows it would lose them.
     """

@@ -7,30 +7,35 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._state.schema_state import AsFound, SchemaState, TableState, column_of
+from treefold_migrations._state.schema_state import (
+    AsFound,
+    SchemaState,
+    TableState,
+    derive_column_name,
+)
 from treefold_orm import schema
 
 T = TypeVar("T")
 
 
-def names_in(part: Any) -> set[str]:
+def collect_field_names(part: Any) -> set[str]:
     """Return the names of the fields that a constraint, index or expression speaks of."""
     writer = schema.SourceWriter()
     writer.write(part)
     return writer.names
 
 
-def renamed_part(part: T, renames: Mapping[str, str]) -> T:
+def rename_fields_in_part(part: T, renames: Mapping[str, str]) -> T:
     """Return a constraint or index that speaks of renamed fields."""
     made: Any = part
-    if not names_in(made) & renames.keys():
+    if not collect_field_names(made) & renames.keys():
         return part
     writer = schema.SourceWriter(renames)
     text = writer.write(made)
     return eval(text, schema.namespace_of(writer.imports))  # noqa: S307 - source of our own, with every name and value quoted
 
 
-def both_names(table: TableState, old: str, new: str) -> dict[str, str]:
+def build_field_renames(table: TableState, old: str, new: str) -> dict[str, str]:
     """Return the renames of a field and, for a foreign key, of its attribute."""
     renames = {old: new}
     if schema.is_foreign_key(table.fields.get(old) or table.fields.get(new)):
@@ -43,7 +48,7 @@ def rename_field(table: TableState, old: str, new: str) -> TableState:
     table.field(old)
     if new in table.fields:
         raise StateError(f"{table.name}.{new} must not exist yet; cannot rename {old!r} to it")
-    renames = both_names(table, old, new)
+    renames = build_field_renames(table, old, new)
     options = table.options
     return replace(
         table,
@@ -51,22 +56,22 @@ def rename_field(table: TableState, old: str, new: str) -> TableState:
         options=replace(
             options,
             primary_key=tuple(renames.get(name, name) for name in options.primary_key),
-            constraints=tuple(renamed_part(c, renames) for c in options.constraints),
-            indexes=tuple(renamed_part(i, renames) for i in options.indexes),
-            as_found=_renamed_findings(table, old, new),
+            constraints=tuple(rename_fields_in_part(c, renames) for c in options.constraints),
+            indexes=tuple(rename_fields_in_part(i, renames) for i in options.indexes),
+            as_found=_rename_findings(table, old, new),
         ),
     )
 
 
-def _renamed_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
-    before, after = table.column(old), column_of(new, table.field(old))
+def _rename_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
+    before, after = table.column(old), derive_column_name(new, table.field(old))
     return tuple(
         (kind, after if name == before else name, found)
         for kind, name, found in table.options.as_found
     )
 
 
-def pointing_to(field: Any, table: str) -> Any:
+def retarget_foreign_key(field: Any, table: str) -> Any:
     """Return a foreign key that points to another table."""
     made = schema.unbound_copy(field)
     given = made.declared
@@ -89,7 +94,8 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
         pointers = [n for n, f in table.fields.items() if schema.is_foreign_key(f) and f.to == old]
         if pointers:
             fields = {
-                n: pointing_to(f, new) if n in pointers else f for n, f in table.fields.items()
+                n: retarget_foreign_key(f, new) if n in pointers else f
+                for n, f in table.fields.items()
             }
             moved = moved.with_fields(fields)
         if name == old:
@@ -106,10 +112,12 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
     return SchemaState(made)
 
 
-def fields_used_by(table: TableState, name: str) -> list[str]:
+def find_parts_using_field(table: TableState, name: str) -> list[str]:
     """Return the names of the constraints and indexes of a table that refer to a field."""
-    wanted = both_names(table, name, name).keys()
+    wanted = build_field_renames(table, name, name).keys()
     options = table.options
-    used = [table.constraint_name(c) for c in options.constraints if names_in(c) & wanted]
-    used += [table.index_name(i) for i in options.indexes if names_in(i) & wanted]
+    used = [
+        table.constraint_name(c) for c in options.constraints if collect_field_names(c) & wanted
+    ]
+    used += [table.index_name(i) for i in options.indexes if collect_field_names(i) & wanted]
     return used

@@ -12,7 +12,7 @@ from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm import ORMError, schema
 
 
-def shape_of(table: TableState) -> schema.TableShape:
+def build_table_shape(table: TableState) -> schema.TableShape:
     """Return a table as the ORM describes one without a model."""
     options = table.options
     return schema.TableShape(
@@ -25,7 +25,7 @@ def shape_of(table: TableState) -> schema.TableShape:
     )
 
 
-def table_meta(state: SchemaState, name: str) -> schema.Meta:
+def build_table_meta(state: SchemaState, name: str) -> schema.Meta:
     """Return the description of one table of a state, in no registry.
 
     Raises `StateError` for a table that no model could have.
@@ -37,7 +37,7 @@ def table_meta(state: SchemaState, name: str) -> schema.Meta:
         table = state.tables.get(waiting.pop())
         if table is None or table.name in wanted:
             continue  # a target that is missing is an error of the table that points to it
-        wanted[table.name] = shape_of(table)
+        wanted[table.name] = build_table_shape(table)
         waiting += [str(f.to) for f in table.fields.values() if schema.is_foreign_key(f)]
     try:
         return schema.meta_of(name, wanted)
@@ -51,7 +51,7 @@ def render_table(state: SchemaState, name: str, dialect: schema.Dialect) -> sche
     Raises `StateError` for declarations that cannot become a table, and the ORM's
     `UnsupportedFeature` for features that the database does not have.
     """
-    meta = table_meta(state, name)
+    meta = build_table_meta(state, name)
     try:
         return schema.table_of(meta, dialect)
     except schema.ModelError as error:
@@ -67,7 +67,9 @@ def render_state(state: SchemaState, dialect: schema.Dialect) -> dict[str, schem
     }
 
 
-def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: schema.Dialect) -> str:
+def render_fill_sql(
+    state: SchemaState, table: str, name: str, value: Any, dialect: schema.Dialect
+) -> str:
     """Return a value for the rows of a field that exist, as SQL without parameters.
 
     Args:
@@ -81,7 +83,7 @@ def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: sch
     """
     if value is None:
         return "NULL"
-    meta = table_meta(state, table)
+    meta = build_table_meta(state, table)
     field = meta.fields[name]
     try:
         if field.storage:

@@ -62,7 +62,7 @@ class TableState:
             and schema.is_foreign_key(self.fields.get(name[:-3]))
         ):
             name = name[:-3]
-        return column_of(name, self.field(name))
+        return derive_column_name(name, self.field(name))
 
     def constraint(self, name: str) -> schema.Constraint:
         """Return a constraint by its name in the database; raises `StateError` without one."""
@@ -139,12 +139,12 @@ class SchemaState:
         return name in self.tables
 
 
-def column_of(name: str, field: AnyField) -> str:
+def derive_column_name(name: str, field: AnyField) -> str:
     """Return the column of an unbound field of this name."""
     return field.db_column or (f"{name}_id" if schema.is_foreign_key(field) else name)
 
 
-def same_parts(one: Any, other: Any) -> bool:
+def is_same_declaration(one: Any, other: Any) -> bool:
     """True for two fields, constraints or indexes that mean the same to a schema."""
     if one is other:
         return True
@@ -156,7 +156,7 @@ def same_parts(one: Any, other: Any) -> bool:
     return schema.source_of(first) == schema.source_of(other)
 
 
-def same_table(one: TableState, other: TableState) -> bool:
+def is_same_table(one: TableState, other: TableState) -> bool:
     """True for two tables that mean the same; the order of fields and options does not count."""
     if one is other:
         return True
@@ -165,7 +165,9 @@ def same_table(one: TableState, other: TableState) -> bool:
         (one.name, one.model, mine.primary_key, mine.managed, mine.database)
         == (other.name, other.model, theirs.primary_key, theirs.managed, theirs.database)
         and one.fields.keys() == other.fields.keys()
-        and all(same_parts(field, other.fields[name]) for name, field in one.fields.items())
+        and all(
+            is_same_declaration(field, other.fields[name]) for name, field in one.fields.items()
+        )
         and _sort_part_sources(mine.constraints) == _sort_part_sources(theirs.constraints)
         and _sort_part_sources(mine.indexes) == _sort_part_sources(theirs.indexes)
     )
@@ -175,8 +177,8 @@ def _sort_part_sources(parts: tuple[Any, ...]) -> list[str]:
     return sorted(schema.source_of(part)[0] for part in parts)
 
 
-def same_states(one: SchemaState, other: SchemaState) -> bool:
+def is_same_state(one: SchemaState, other: SchemaState) -> bool:
     """True for two states with the same tables, in whichever order."""
     return one.tables.keys() == other.tables.keys() and all(
-        same_table(table, other.tables[name]) for name, table in one.tables.items()
+        is_same_table(table, other.tables[name]) for name, table in one.tables.items()
     )

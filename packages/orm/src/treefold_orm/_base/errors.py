@@ -239,7 +239,7 @@ class ConnectionFailed(OperationalError):
     """No connection could be made, or it broke."""
 
 
-def unanswered_commit_error(error: ConnectionFailed) -> ConnectionFailed:
+def build_unanswered_commit_error(error: ConnectionFailed) -> ConnectionFailed:
     """Return the error for a COMMIT that may have been done."""
     return ConnectionFailed(
         f"{error}; its COMMIT was not answered: look whether it was done before you run it again",

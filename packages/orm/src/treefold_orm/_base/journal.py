@@ -82,7 +82,7 @@ class _Former:
                 referring.__dict__[f"_awaits_{name}"] = True  # it takes the next key of the target
 
 
-def _former_of(new: _New) -> _Former:
+def _expand_to_former(new: _New) -> _Former:
     made: _Former = object.__new__(_Former)
     made.ref, name, before, given = new
     made.state = _ALL_ABSENT
@@ -135,7 +135,7 @@ class Journal:
     def _find_entry(self, instance: Any) -> _Former | None:
         found = self._former.get(id(instance))
         if found.__class__ is tuple:  # most of these are never asked for
-            found = self._former[id(instance)] = _former_of(cast("_New", found))
+            found = self._former[id(instance)] = _expand_to_former(cast("_New", found))
         former = cast("_Former | None", found)
         return None if former is None or former.ref() is not instance else former
 
@@ -146,7 +146,7 @@ class Journal:
         before, given = former.values.get(name, (now, now))
         former.values[name] = (before if now is given else now, value)
 
-    def put_each(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
+    def record_values(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
         """`record_value` for many instances, each with a value of its own."""
         former, limit, reference = self._former, self._limit, weakref.ref
         for instance, value in zip(instances, values, strict=True):
@@ -157,7 +157,7 @@ class Journal:
             else:
                 former[key] = (reference(instance), name, held.get(name, _ABSENT), value)
 
-    def keep_cache(self, instance: Any, name: str) -> None:
+    def record_cache(self, instance: Any, name: str) -> None:
         """Keep a cache of related rows that is about to be emptied or loaded again."""
         former = self.record_state(instance)
         former.caches = {name: instance.__dict__.get(name, _ABSENT), **former.caches}
@@ -200,7 +200,7 @@ class Journal:
         self.undone = True
         former, self._former = self._former, {}
         for entry in former.values():
-            made = _former_of(entry) if isinstance(entry, tuple) else entry
+            made = _expand_to_former(entry) if isinstance(entry, tuple) else entry
             made.restore_instance(in_doubt=in_doubt)
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class Journal:
             if key not in parent._former:
                 parent._former[key] = later
                 continue
-            entry = _former_of(later) if isinstance(later, tuple) else later
+            entry = _expand_to_former(later) if isinstance(later, tuple) else later
             known = parent._find_entry(entry.ref())
             if known is None:
                 parent._former[key] = entry
@@ -235,11 +235,11 @@ class Journal:
 
     def _drop_dead_entries(self) -> None:
         kept = self._former.items()
-        self._former = {k: e for k, e in kept if _instance_reference(e)() is not None}
+        self._former = {k: e for k, e in kept if _extract_instance_reference(e)() is not None}
         self._limit = max(_SWEEP, 2 * len(self._former))
 
 
-def _instance_reference(entry: _Former | _New) -> weakref.ref[Any]:
+def _extract_instance_reference(entry: _Former | _New) -> weakref.ref[Any]:
     return entry[0] if isinstance(entry, tuple) else entry.ref
 
 
@@ -285,20 +285,20 @@ def record_changes(
         return stop.value
 
 
-def keep_state(instance: Any) -> None:
+def record_state_for_undo(instance: Any) -> None:
     """Keep the state of an instance for a rollback, before changing it."""
     journal = active.journal
     if journal is not None:
         journal.record_state(instance)
 
 
-def doubt_row(instance: Any) -> None:
+def mark_row_uncertain(instance: Any) -> None:
     """Note that a statement which writes the row was not answered: `save()` writes all of it."""
-    keep_state(instance)
+    record_state_for_undo(instance)
     instance._read_in = UNKNOWN
 
 
-def put_value(instance: Any, name: str, value: Any) -> None:
+def set_attribute_with_undo(instance: Any, name: str, value: Any) -> None:
     """Set an attribute to what the database or `save()` gave; a rollback takes it back."""
     journal = active.journal
     if journal is not None:
@@ -306,16 +306,16 @@ def put_value(instance: Any, name: str, value: Any) -> None:
     setattr(instance, name, value)
 
 
-def keep_cache(instance: Any, name: str) -> None:
+def record_cache_for_undo(instance: Any, name: str) -> None:
     """Keep a cache of related rows that is about to be replaced; a rollback puts it back."""
     journal = active.journal
     if journal is not None:
-        journal.keep_cache(instance, name)
+        journal.record_cache(instance, name)
 
 
 def drop_cache(instance: Any, name: str) -> None:
     """Empty a cache of related rows; a rollback puts it back."""
     journal = active.journal
     if journal is not None:
-        journal.keep_cache(instance, name)
+        journal.record_cache(instance, name)
     instance.__dict__.pop(name, None)

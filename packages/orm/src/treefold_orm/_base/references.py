@@ -25,7 +25,7 @@ class OwnerReference(weakref.ref[Any]):
     prefetched: bool
 
 
-def owner_reference(instance: Any, key: Any, *, prefetched: bool) -> OwnerReference:
+def build_owner_reference(instance: Any, key: Any, *, prefetched: bool) -> OwnerReference:
     """Make the reference of a row to `instance`."""
     made = OwnerReference(instance)
     made.key = key

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._expressions.conversion import common_field
+from treefold_orm._expressions.conversion import find_common_type
 from treefold_orm._expressions.steps import Combine, Common
 from treefold_orm._fields.base import AnyField
 
 Key = tuple[Any, ...]
 
 
-def column_fields(key: Key) -> tuple[AnyField | None, ...]:
+def list_column_fields(key: Key) -> tuple[AnyField | None, ...]:
     """The types of the columns that a query gives: of a query of instances, its key alone."""
     from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
@@ -23,7 +23,7 @@ def column_fields(key: Key) -> tuple[AnyField | None, ...]:
     return state.meta.keys if state.rows == "instances" else state.output_fields
 
 
-def in_one_type(key: Key) -> Key:
+def unify_column_types(key: Key) -> Key:
     """Return the key of a combined query, its parts converted column by column.
 
     Raises `FieldError` for columns of types that have none in common.
@@ -35,7 +35,7 @@ def in_one_type(key: Key) -> Key:
         return key  # refused when it is compiled, with the number of columns
     if all(part == parts[0] for part in parts):
         return _set_common_types(key, ())
-    return _set_common_types(key, tuple(map(common_field, zip(*parts, strict=True))))
+    return _set_common_types(key, tuple(map(find_common_type, zip(*parts, strict=True))))
 
 
 def _list_parts(key: Key) -> list[Key]:

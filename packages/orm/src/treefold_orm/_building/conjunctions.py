@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.one_database import check_database
-from treefold_orm._building.sources import query_of
+from treefold_orm._building.sources import convert_manager_to_query
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
 
@@ -66,7 +66,7 @@ def _list_alternatives(side: list[nodes.Node]) -> tuple[nodes.Node, ...]:
 
 
 def _require_query(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
-    other = query_of(source)
+    other = convert_manager_to_query(source)
     if not isinstance(other, QuerySteps):
         raise FieldError(
             f"A query takes another query after {sign}, got {type(other).__name__}; use filter()"
@@ -88,7 +88,7 @@ def _require_query(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
                 )
             if isinstance(step, steps.Values) and replay_steps(part._key).grouped:
                 raise FieldError(f"{sign} cannot follow groups: filter before values()")
-    if query._last_step(steps.Values) != other._last_step(steps.Values):
+    if query._find_last_step(steps.Values) != other._find_last_step(steps.Values):
         raise FieldError(f"{sign} takes queries with the same values(), or without on both")
     if query._has_step(steps.Distinct) is not other._has_step(steps.Distinct):
         raise FieldError(f"{sign} takes two queries with distinct(), or two without")
@@ -97,7 +97,7 @@ def _require_query(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
 
 def _take_ordering(query: Q, other: QuerySteps) -> Q:
     made = query._clone()
-    order: tuple[nodes.OrderNode, ...] | None = other._order_step()
+    order: tuple[nodes.OrderNode, ...] | None = other._find_order_terms()
     by = len(query._params)
     made._params = (*query._params, *other._params)
     made = made._add_step(steps.Given(len(made._params)))

@@ -23,7 +23,7 @@ class Joinable(Protocol):
     params: tuple[Any, ...]
     alias: str
 
-    def unknown(self, name: str) -> FieldError: ...
+    def build_unknown_name_error(self, name: str) -> FieldError: ...
 
 
 class CTEJoins:
@@ -48,7 +48,7 @@ class CTEJoins:
 
 def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
     """A query with a CTE joined to it."""
-    query._open("join()")
+    query._require_chainable("join()")
     if not hasattr(cte, "source"):
         raise FieldError(f"join() takes a CTE, not {type(cte).__name__}: wrap the query in CTE()")
     if not on:
@@ -60,7 +60,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     index = {name: i for i, (name, _) in enumerate(source.columns)}
     scope: Scope = query._make_scope()
     scope.database = [alias]
-    base = run_of(scope.params, cte.params)
+    base = find_identical_run(scope.params, cte.params)
     if base is None:
         base = len(scope.params)
         scope.params.extend(cte.params)
@@ -68,7 +68,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     for name, value in on.items():
         check_untainted(name)
         if not name or name not in known:
-            raise cte.unknown(name)
+            raise cte.build_unknown_name_error(name)
         left = CTENode(known[name], place, index[name])
         right = resolve(as_expression(value), scope)
         if contains_window(right):
@@ -78,7 +78,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     for name, field in source.columns:
         if name and name not in on:
             try:
-                check_free(query, name)
+                require_unused_name(query, name)
             except FieldError as error:
                 raise FieldError(f"{error}: name the column of the CTE otherwise") from None
             names.append((name, CTENode(field, place, index[name])))
@@ -92,7 +92,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     return made
 
 
-def check_free(query: Any, name: str, *known: str) -> None:
+def require_unused_name(query: Any, name: str, *known: str) -> None:
     """Raise `FieldError` for a name that the query has already, or that is one of `known`."""
     meta = query._meta
     taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk", *(query._notes or ()), *known}
@@ -103,7 +103,7 @@ def check_free(query: Any, name: str, *known: str) -> None:
         )
 
 
-def run_of(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+def find_identical_run(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
     """Where the very same values stand among the parameters already, else None."""
     size = len(wanted)
     for start in range(len(params) - size + 1):
@@ -124,7 +124,11 @@ def find_ctes_shared_with_outer(
             source, base = step.source, 0
         else:
             source, base = step.join.source, step.join.base
-        place = run_of(scope.params, params[base : base + source.size]) if source.size else None
+        place = (
+            find_identical_run(scope.params, params[base : base + source.size])
+            if source.size
+            else None
+        )
         if place is not None:
             shared.append((base, source.size, place))
     return tuple(shared)

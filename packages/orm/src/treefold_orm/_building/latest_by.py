@@ -19,10 +19,10 @@ Order = Literal["ASC", "DESC"]
 DAYS = ("year", "month", "week", "day")
 
 
-def by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B:
+def order_by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B:
     """Order a query by `fields`, or by `Meta.get_latest_by` without any; NULL comes last."""
     what = "latest()" if latest else "earliest()"
-    query._open(what)
+    query._require_chainable(what)
     names = fields or query._meta.latest_by
     if not names:
         raise FieldError(f"{what} needs a field, or Meta.get_latest_by in {query._meta.name}")
@@ -38,7 +38,7 @@ def by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B
     return query.order_by(*terms)
 
 
-def check_time(
+def require_column_type(
     query: AnyQuery, field: str | Column[Any], kind: type[Any], what: str, other: str
 ) -> None:
     """Raise `FieldError` unless `field` names a column of the class `kind`."""
@@ -50,16 +50,16 @@ def check_time(
         )
 
 
-def distinct_values(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
+def select_distinct_values(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
     """The different values of `unit`, made of a field, in their order."""
     if order not in {"ASC", "DESC"}:
         raise FieldError(f"order={order!r} is not 'ASC' or 'DESC'")
-    label = next(n for n in ("unit", "unit0", "unit00") if not _knows_name(query, n))
+    label = next(n for n in ("unit", "unit0", "unit00") if not _is_name_taken(query, n))
     known = field.is_null(False) if isinstance(field, Column) else Q(**{f"{field}__isnull": False})
-    found = query.filter(known)._rows_of("flat", (), {label: unit})
+    found = query.filter(known)._select_values("flat", (), {label: unit})
     return found.distinct().order_by(label if order == "ASC" else f"-{label}")
 
 
-def _knows_name(query: AnyQuery, name: str) -> bool:
+def _is_name_taken(query: AnyQuery, name: str) -> bool:
     meta = query._meta
     return name in (query._notes or ()) or meta.find(name) is not None or hasattr(meta.model, name)

@@ -13,45 +13,45 @@ from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
 
 
-def with_key(query: Any, key: Any) -> Any:
+def filter_by_key(query: Any, key: Any) -> Any:
     """Only the row with this key."""
-    return with_value(query, query._meta.pk, key, name="pk")
+    return filter_by_value(query, query._meta.pk, key, name="pk")
 
 
-def with_keys(query: Any, keys: Any) -> Any:
+def filter_by_keys(query: Any, keys: Any) -> Any:
     """Only the rows with one of these keys, which may come from a query."""
-    return with_values(query, query._meta.pk, keys, name="pk")
+    return filter_by_values(query, query._meta.pk, keys, name="pk")
 
 
-def with_value(query: Any, field: Field[Any], value: Any, *, name: str = "") -> Any:
+def filter_by_value(query: Any, field: Field[Any], value: Any, *, name: str = "") -> Any:
     """Only the rows with this value in a column of their own."""
     if field.sensitive:
         return query.filter(field.column == value)
     return query.filter(**{name or field.name: value})
 
 
-def with_values(query: Any, field: Field[Any], values: Any, *, name: str = "") -> Any:
+def filter_by_values(query: Any, field: Field[Any], values: Any, *, name: str = "") -> Any:
     """Only the rows with one of these values in a column of their own."""
     if field.sensitive:
         return query.filter(field.column.in_(values))
     return query.filter(**{f"{name or field.name}__in": values})
 
 
-def with_columns(query: Any, fields: Iterable[Field[Any]]) -> Any:
+def extend_loaded_columns(query: Any, fields: Iterable[Field[Any]]) -> Any:
     """The same query, loading these columns too where it loads some only."""
-    loaded = query._last_step(Load)
+    loaded = query._find_last_step(Load)
     if loaded is None:
         return query
     missing = {field.name for field in fields} - loaded.names
-    return query._load_columns(loaded.names | missing) if missing else query
+    return query._set_loaded_columns(loaded.names | missing) if missing else query
 
 
-def key_order(meta: Meta) -> tuple[Any, ...]:
+def build_key_ordering(meta: Meta) -> tuple[Any, ...]:
     """The terms of an order by key."""
     secret = any(part.sensitive for part in meta.keys)
     return tuple(part.column for part in meta.keys) if secret else ("pk",)
 
 
-def only_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
+def restrict_to_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
     """Load these columns (and the key) only."""
-    return query._load_columns(frozenset([field.name for field in fields]))
+    return query._set_loaded_columns(frozenset([field.name for field in fields]))

@@ -13,21 +13,29 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias, check_untainted
 from treefold_orm._building.joins import CTEJoins
 from treefold_orm._building.one_database import check_database, check_movable
-from treefold_orm._building.own_rows import key_order
-from treefold_orm._building.selecting import check_grouping, columns_of, select_column
-from treefold_orm._building.sources import as_prefetch, relation_at, source_columns
+from treefold_orm._building.own_rows import build_key_ordering
+from treefold_orm._building.selecting import (
+    check_grouping,
+    resolve_distinct_columns,
+    resolve_selected_column,
+)
+from treefold_orm._building.sources import (
+    as_prefetch,
+    list_relation_source_columns,
+    require_relation,
+)
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
-from treefold_orm._expressions.conditions import holds_expressions, resolve_condition
+from treefold_orm._expressions.conditions import contains_expressions, resolve_condition
 from treefold_orm._expressions.lookups import (
     NOTHING,
     Lookup,
-    lookup_for,
+    parse_lookup,
     refuse_sensitive,
     walk_path,
     without_columns,
 )
-from treefold_orm._expressions.ordering import remember_ordering, resolve_order
+from treefold_orm._expressions.ordering import cache_ordering, resolve_order
 from treefold_orm._expressions.resolving import QuerySource, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
@@ -68,7 +76,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         `TaintedInput` for names from a request.
         """
         if self._high is not None or self._low:
-            self._open("filter()")
+            self._require_chainable("filter()")
         if conditions or self._notes is not None or not lookups:
             return (
                 self._add_condition(Q(*conditions, **lookups))
@@ -82,11 +90,11 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         for name, value in lookups.items():
             lookup = known.get(name) if name.__class__ is str else None
             if lookup is None:
-                lookup = lookup_for(self._meta, name)
+                lookup = parse_lookup(self._meta, name)
                 if isinstance(lookup.column, KeyColumns):
                     return self._add_condition(Q(**lookups))
             if isinstance(value, (Expression, QuerySource)) or (
-                lookup.op in {"in", "range"} and holds_expressions(lookup.op, value)
+                lookup.op in {"in", "range"} and contains_expressions(lookup.op, value)
             ):
                 return self._add_condition(Q(**lookups))
             lookup, param = lookup.prepare_value(value)
@@ -97,16 +105,16 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         made._key = (*self._key, steps.Filter(len(params), tuple(lookups_given)))
         made._params = (*params, *values)
         if len(self._key) > 1:
-            self._open("filter()")
+            self._require_chainable("filter()")
         return made
 
     def exclude(self, /, *conditions: Condition, **lookups: Any) -> Self:
         """Only rows that `filter` with the same conditions would not return."""
-        self._open("exclude()")
+        self._require_chainable("exclude()")
         return self._add_condition(~Q(*conditions, **lookups))
 
     def _add_condition(self, condition: Condition) -> Self:
-        self._open("filter()")
+        self._require_chainable("filter()")
         if condition.empty:
             return self._clone()
         scope = self._make_scope()
@@ -121,7 +129,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         call counts, none clears.
         """
         if self._low or self._high is not None:
-            self._open("order_by()")
+            self._require_chainable("order_by()")
         named = self._notes is None and all([term.__class__ is str for term in terms])
         known = self._meta.orderings.get(terms) if named else None
         if known is not None:
@@ -129,19 +137,19 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         scope = self._make_scope()
         found = resolve_order(scope, terms)
         if named and all(isinstance(term.expr, nodes.ColumnNode) for term in found):
-            return self._add_step(remember_ordering(self._meta, terms, found))
+            return self._add_step(cache_ordering(self._meta, terms, found))
         return self._add_resolved(steps.Ordering(found), scope)
 
     def reverse(self) -> Self:
         """The same rows in the opposite order (of the key, where the query has none)."""
-        self._open("reverse()")
+        self._require_chainable("reverse()")
         if self._has_step(steps.DistinctOn):
             raise FieldError("reverse() after distinct(fields) would take other rows: order first")
         made: Self = self
-        if made._order_step() is None:
-            made = self.order_by(*(self._meta.ordering or key_order(self._meta)))
+        if made._find_order_terms() is None:
+            made = self.order_by(*(self._meta.ordering or build_key_ordering(self._meta)))
         opposite = {"": "", "first": "last", "last": "first"}
-        terms = made._order_step() or ()
+        terms = made._find_order_terms() or ()
         flipped = tuple(nodes.OrderNode(t.expr, not t.descending, opposite[t.nulls]) for t in terms)
         return made._add_step(steps.Ordering(flipped))
 
@@ -151,7 +159,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         The first one in the query's order, which must begin with these fields; rows that it leaves
         equal are taken by key.
         """
-        self._open("distinct()")
+        self._require_chainable("distinct()")
         if not fields:
             return self._add_step(steps.Distinct())
         if self._has_step(steps.FromCTE):
@@ -160,7 +168,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             if not isinstance(field, (str, Expression)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
                 raise FieldError(f"distinct() takes names of fields, not {type(field).__name__}")
         scope = self._make_scope()
-        columns = tuple(column for field in fields for column in columns_of(scope, field))
+        columns = tuple(
+            column for field in fields for column in resolve_distinct_columns(scope, field)
+        )
         return self._add_resolved(steps.DistinctOn(columns), scope)
 
     def using(self, alias: str) -> Self:
@@ -214,7 +224,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         becomes True or False. After `values()`, aggregates group. A name that `alias` has made may
         be given again, and is loaded from then on.
         """
-        return self._add_named("annotate", aggregates, expressions, free=self._hidden_names())
+        return self._add_named_expressions(
+            "annotate", aggregates, expressions, free=self._find_unloaded_annotations()
+        )
 
     def alias(self, /, *aggregates: Aggregate, **expressions: Expression | Condition) -> Self:
         """Name computed values for filters, orders and other expressions, without loading them:
@@ -222,13 +234,13 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
         Names are as in `annotate`, which loads one later: `annotate(n=F("n"))`.
         """
-        return self._add_named("alias", aggregates, expressions, free=frozenset())
+        return self._add_named_expressions("alias", aggregates, expressions, free=frozenset())
 
-    def _hidden_names(self) -> frozenset[str]:
+    def _find_unloaded_annotations(self) -> frozenset[str]:
         named = [step for step in self._key if isinstance(step, steps.Annotate)]
         return frozenset({s.name for s in named} - {s.name for s in named if s.loaded})
 
-    def _add_named(
+    def _add_named_expressions(
         self,
         kind: str,
         aggregates: tuple[Aggregate, ...],
@@ -241,15 +253,17 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
         Within one call such a name means the field: `values(a=F("b"), b=F("a"))`.
         """
-        self._open(f"{kind}()")
+        self._require_chainable(f"{kind}()")
         made = self
         renamed: dict[str, nodes.Expr] = {}
         taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
         given = expressions
         if aggregates:
-            from treefold_orm._functions.aggregates import name_aggregates  # few queries need them
+            from treefold_orm._functions.aggregates import (
+                assign_aggregate_names,  # few queries need them
+            )
 
-            given = name_aggregates(aggregates, expressions)
+            given = assign_aggregate_names(aggregates, expressions)
         for name, expression in given.items():
             known = frozenset(made._notes or ()) - free
             if name in expressions:
@@ -271,7 +285,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             node = resolve(expression, scope)
             grouping = nodes.contains_group_aggregate(node)
             if grouping and not made._has_step(steps.Values):
-                node = nodes.per_row(node)
+                node = nodes.wrap_row_aggregate(node)
             step = steps.Annotate(name, node, grouping, loaded=kind == "annotate")
             made = made._add_resolved(step, scope)
             if name in columns:
@@ -288,7 +302,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """Load these columns (and the key) only; others are loaded, or refused, when they are
         read.
         """
-        return self._load_columns(self._check_names(names, read=True))
+        return self._set_loaded_columns(self._resolve_column_paths(names, read=True))
 
     def defer(self, *names: str | Column[Any] | None) -> Self:
         """Load all columns but these, and but those that earlier calls left out; `defer(None)`
@@ -296,19 +310,19 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """
         if any(name is None for name in names):
             return self._clear_steps(steps.Load, names)
-        loaded = self._last_step(steps.Load)
+        loaded = self._find_last_step(steps.Load)
         known = None if loaded is None else loaded.names
-        return self._load_columns(
-            without_columns(self._meta, known, self._check_names(names, read=False))
+        return self._set_loaded_columns(
+            without_columns(self._meta, known, self._resolve_column_paths(names, read=False))
         )
 
-    def _load_columns(self, names: frozenset[str]) -> Self:
+    def _set_loaded_columns(self, names: frozenset[str]) -> Self:
         if self._meta.version is not None:
             names |= {self._meta.version.name}
-        names |= self._prefetched_by(self._prefetches)
+        names |= self._find_prefetch_columns(self._prefetches)
         return self._add_step(steps.Load(names))
 
-    def _check_names(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
+    def _resolve_column_paths(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
         paths: list[str] = []
         for name in names:
             if isinstance(name, Column):
@@ -326,18 +340,18 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """Load to-one relations along with the rows, by a join: `select_related("author",
         "author__country")`; `select_related(None)` loads none again.
         """
-        self._open("select_related()")
+        self._require_chainable("select_related()")
         if not paths:
             raise FieldError("select_related() needs the names of relations; None clears")
         if None in paths:
             return self._clear_steps(steps.SelectRelated, paths)
-        joined = self._last_step(steps.SelectRelated)
+        joined = self._find_last_step(steps.SelectRelated)
         known = () if joined is None else joined.paths
         for path in cast("tuple[str, ...]", paths):
             check_untainted(path)
             here = self._meta
             for part in path.split("__"):
-                relation = relation_at(here, part)
+                relation = require_relation(here, part)
                 if relation.to_many:
                     raise FieldError(
                         f"select_related({path!r}) leads to many rows: use prefetch_related"
@@ -361,22 +375,24 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             if spec.query is not None:
                 what = f"query of Prefetch({spec.path!r})"
                 check_database(spec.query._alias, self._alias, self._meta, what)
-        loaded = made._last_step(steps.Load)
-        if loaded is not None and (missing := self._prefetched_by(given) - loaded.names):
-            made = made._load_columns(loaded.names | missing)
+        loaded = made._find_last_step(steps.Load)
+        if loaded is not None and (missing := self._find_prefetch_columns(given) - loaded.names):
+            made = made._set_loaded_columns(loaded.names | missing)
         made._prefetches = (*self._prefetches, *given)
         return made
 
-    def _prefetched_by(self, specs: Sequence[Prefetch]) -> frozenset[str]:
+    def _find_prefetch_columns(self, specs: Sequence[Prefetch]) -> frozenset[str]:
         """The names of the columns by which related rows are found: only() loads them too."""
         first = {spec.path.split("__")[0] for spec in specs}
-        found = [field for name in first for field in source_columns(self._meta, name)]
+        found = [
+            field for name in first for field in list_relation_source_columns(self._meta, name)
+        ]
         return frozenset([field.name for field in found])
 
-    def _rows_of(
+    def _select_values(
         self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
     ) -> Any:
-        self._open("values()")
+        self._require_chainable("values()")
         query: Any = self
         if expressions:
             columns_named = frozenset({*self._meta.fields, *self._meta.by_attname} & {*expressions})
@@ -385,37 +401,43 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                     f"values() cannot give two columns the name {twice[0]!r}; give the expression "
                     "another one"
                 )
-            query = self._add_named(
-                "annotate", (), expressions, free=self._hidden_names(), columns=columns_named
+            query = self._add_named_expressions(
+                "annotate",
+                (),
+                expressions,
+                free=self._find_unloaded_annotations(),
+                columns=columns_named,
             )
         scope: Scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
         labels: list[str | tuple[str, int]] = []
         if aliased := [
-            name for name in names if isinstance(name, str) and name in self._hidden_names()
+            name
+            for name in names
+            if isinstance(name, str) and name in self._find_unloaded_annotations()
         ]:
             raise FieldError(
                 f"values() cannot select {aliased[0]!r}, which alias() has made; load it with "
                 f'annotate({aliased[0]}=F("{aliased[0]}"))'
             )
-        for name in names or (() if expressions else self._open_names()):
-            label, found = select_column(scope, name)
+        for name in names or (() if expressions else self._list_nonsensitive_columns()):
+            label, found = resolve_selected_column(scope, name)
             columns += found
             labels.append(label if len(found) == 1 else (label, len(found)))
         added = list(expressions)
         if not names and not expressions and self._notes:
-            hidden = self._hidden_names()
+            hidden = self._find_unloaded_annotations()
             added = [name for name in self._notes if name not in hidden]
         columns += [(name, query._notes[name]) for name in added]
         labels += added
         return query._add_resolved(steps.Values(kind, tuple(labels), tuple(columns)), scope)
 
-    def _open_names(self) -> list[str]:
+    def _list_nonsensitive_columns(self) -> list[str]:
         return [field.attname for field in self._meta.columns if not field.sensitive]
 
     def explain_sql(self) -> str:
         """The SQL this query would send, with placeholders and without values."""
-        return self._plan_for("rows")[0].sql
+        return self._compile_plan("rows")[0].sql
 
 
 AnyQuery = QueryBuilder[Any, Any]

@@ -18,7 +18,7 @@ from treefold_orm._terms.operators import Condition, Expression
 from treefold_orm._terms.values import as_expression
 
 
-def with_named_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def annotate_unnamed_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """Annotate a query with the expressions among these names; return it with names alone.
 
     `(Lower("title"), "id")` becomes `("lower1", "id")`.
@@ -43,25 +43,25 @@ def with_named_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tup
     return query.annotate(**labels), tuple(made)
 
 
-def columns_of(scope: Scope, field: Any) -> tuple[Expr, ...]:
+def resolve_distinct_columns(scope: Scope, field: Any) -> tuple[Expr, ...]:
     """The columns that `distinct()` was given under one name."""
     try:
         return (resolve(as_expression(field), scope),)
     except SeveralColumns:
         # few models have such a key
-        from treefold_orm._expressions.key_lookups import key_columns
+        from treefold_orm._expressions.key_lookups import resolve_key_columns
 
-        return key_columns(scope, field)
+        return resolve_key_columns(scope, field)
 
 
-def select_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
+def resolve_selected_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
     """The label of a selected name, and its column; a key of several columns has several."""
     if isinstance(name, Column):
         column = cast("Column[Any]", name)
         if isinstance(column.field, KeyColumns):
-            from treefold_orm._expressions.key_lookups import key_columns
+            from treefold_orm._expressions.key_lookups import resolve_key_columns
 
-            return column.path, _key_parts(column.path, key_columns(scope, column))
+            return column.path, _label_key_parts(column.path, resolve_key_columns(scope, column))
         return column.path, [(column.path, resolve(column, scope))]
     if not isinstance(name, str):
         raise FieldError(
@@ -77,21 +77,21 @@ def select_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]
         return name, [(name, resolve_path(scope, name, typed=False))]
     if isinstance(column_field, KeyColumns):
         nodes = tuple(ColumnNode(part, hops, part) for part in column_field.parts)
-        return name, _key_parts(name, nodes)
+        return name, _label_key_parts(name, nodes)
     return name, [(name, ColumnNode(column_field, hops, column_field))]
 
 
-def _key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str, Expr]]:
+def _label_key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str, Expr]]:
     prefix = path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
     return [(prefix + node.column.attname, node) for node in nodes]
 
 
 def check_grouping(key: tuple[Any, ...]) -> None:
     """Raise `FieldError` where a query groups and a step of it takes a value of single rows."""
-    from treefold_orm._compile.grouping import check_groups  # few queries group
+    from treefold_orm._compile.grouping import check_grouped_query  # few queries group
     from treefold_orm._compile.state import replay_steps
 
     state = replay_steps(key)
     if state.grouped:
         state.order = None  # a later values() may name the expressions of the order
-        check_groups(state)
+        check_grouped_query(state)

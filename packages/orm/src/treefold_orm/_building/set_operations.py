@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Generic, Self
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.combining import in_one_type
+from treefold_orm._building.combining import unify_column_types
 from treefold_orm._building.conjunctions import intersect_rows, unite_rows
 from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import M, QueryBuilder, R
-from treefold_orm._building.sources import query_of
-from treefold_orm._building.steps import too_deep
+from treefold_orm._building.sources import convert_manager_to_query
+from treefold_orm._building.steps import build_nesting_error
 from treefold_orm._expressions.steps import Combine, Common, DistinctOn, Lock, Values
 
 MAX_PARTS = 500  # of SQLite
@@ -68,7 +68,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 "Different set operations cannot be mixed: combine in one kind, or filter by key"
             )
         count = sum(isinstance(step, Combine) for step in self._key[1:])
-        for other in map(query_of, others):
+        for other in map(convert_manager_to_query, others):
             alias = check_database(other._alias, made._alias, made._meta)
             for part in (made, other):
                 if part._low or part._high is not None:
@@ -95,9 +95,9 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 made = made._add_step(part)
             made._alias = alias
         try:
-            made._key = in_one_type(made._key)
+            made._key = unify_column_types(made._key)
         except RecursionError:
-            raise too_deep() from None
+            raise build_nesting_error() from None
         return made
 
     def select_for_update(
@@ -119,7 +119,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             no_key: let others insert rows that refer to these.
             of: the model's own rows, the only ones that are locked.
         """
-        self._open("select_for_update()")
+        self._require_chainable("select_for_update()")
         if tuple(of) != ("self",):
             raise FieldError(
                 f"select_for_update() locks the rows of the model alone, got of={of!r}; lock "

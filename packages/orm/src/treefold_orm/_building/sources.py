@@ -37,9 +37,9 @@ class Prefetch:
             raise FieldError(f"Prefetch({path!r}) takes query= or queryset=, got both")
         query = queryset if query is None else query
         check_untainted(path)
-        given: Any = None if query is None else query_of(query)
+        given: Any = None if query is None else convert_manager_to_query(query)
         if given is not None and is_sliced(given):
-            _check_sliced(given, path)
+            _check_prefetch_slice(given, path)
         if to_attr is not None and (not to_attr.isidentifier() or to_attr.startswith("_")):
             raise FieldError(f"to_attr={to_attr!r} must be a plain attribute name")
         self.path = path
@@ -52,7 +52,7 @@ def is_sliced(query: Any) -> bool:
     return bool(query._low) or query._high is not None
 
 
-def _check_sliced(query: Any, path: str) -> None:
+def _check_prefetch_slice(query: Any, path: str) -> None:
     """Raise `FieldError` for a query whose rows have no place among those of one owner."""
     wheres = [step.condition for step in query._key[1:] if isinstance(step, Where)]
     refused = {
@@ -77,7 +77,7 @@ def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
     here = source = meta
     to_many = True
     for part in spec.path.split("__"):
-        relation = relation_at(here, part)
+        relation = require_relation(here, part)
         source, here, to_many = here, relation.target, relation.to_many
     if spec.query is not None and is_sliced(spec.query) and not to_many:
         raise FieldError(f"Prefetch({spec.path!r}) leads to one row, got a query with a slice")
@@ -93,21 +93,21 @@ def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
     return spec
 
 
-def relation_at(meta: Meta, name: str) -> Relation:
+def require_relation(meta: Meta, name: str) -> Relation:
     """The relation of a model with this name."""
     found = meta.find(name)
     relation = meta.relations.get(name) if isinstance(found, Field) else found
     if relation is None:
-        raise meta.unknown(name)
+        raise meta.build_unknown_name_error(name)
     return relation
 
 
-def source_columns(meta: Meta, name: str) -> list[Field[Any]]:
+def list_relation_source_columns(meta: Meta, name: str) -> list[Field[Any]]:
     """The columns of a model by which rows of one of its relations are found."""
-    relation = relation_at(meta, name)
+    relation = require_relation(meta, name)
     return [] if relation.kind == "many" else [relation.source_field]
 
 
-def query_of(source: Any) -> Any:
+def convert_manager_to_query(source: Any) -> Any:
     """Return the query that a manager stands for; anything else is returned as it is."""
     return source.get_queryset() if hasattr(source.__class__, "get_queryset") else source

@@ -19,27 +19,31 @@ B = TypeVar("B", bound=QueryBuilder[Any, Any])
 _SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
 
 
-def start_query(kind: type[B], meta: Meta, alias: str) -> B:
+def instantiate_query(kind: type[B], meta: Meta, alias: str) -> B:
     """Return a query of class `kind` for all rows of a model."""
     made: Any = object.__new__(kind)
-    begin_query(made, meta, alias)
+    initialize_query(made, meta, alias)
     return made
 
 
-def plain_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+def build_unfiltered_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     """A query for all rows of a model, without the filters of its own managers."""
-    return start_query(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
+    return instantiate_query(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
 
 
-def default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+def build_default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     """The query of the model's default manager: the first that the model declares, else a plain
     one.
     """
     manager = meta.default_manager
-    return plain_query(meta, alias) if manager is None else manager.db_manager(alias).get_queryset()
+    return (
+        build_unfiltered_query(meta, alias)
+        if manager is None
+        else manager.db_manager(alias).get_queryset()
+    )
 
 
-def begin_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
+def initialize_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
     """Make `query` the query for all rows of a model."""
     query._meta = meta
     query._key = (meta,)
@@ -50,7 +54,9 @@ def begin_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
     query._raises_lazy = False
 
 
-def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Sequence[Any]] | None:
+def find_exact_lookup_plan(
+    meta: Meta, alias: str, lookups: dict[str, Any]
+) -> tuple[Plan, Sequence[Any]] | None:
     """The plan and arguments of `get` with one exact lookup among all rows, the commonest query of
     all, without building a query; None where it is not that.
     """
@@ -63,17 +69,17 @@ def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Se
     plan = database.plans.get((meta, name))
     if plan is None:
         kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
-        query = start_query(kind, meta, alias).filter(**lookups)
-        plan = database.plans.keep_plan((meta, name), query._plan_for("get")[0])
+        query = instantiate_query(kind, meta, alias).filter(**lookups)
+        plan = database.plans.keep_plan((meta, name), query._compile_plan("get")[0])
     return plan, params if plan.bind is None else plan.bind(params)
 
 
-def by_one(
+def find_unfiltered_exact_plan(
     query: QueryBuilder[Any, Any], lookups: dict[str, Any]
 ) -> tuple[Plan, Sequence[Any]] | None:
-    """The result of `one_exact` where the query is for all rows of its model, else None."""
+    """The result of `find_exact_lookup_plan` for a query of all rows of its model, else None."""
     if len(query._key) != 1 or query._prefetches or query._high is not None or query._low:
         return None
     if query._raises_lazy:
         return None
-    return one_exact(query._meta, query._alias, lookups)
+    return find_exact_lookup_plan(query._meta, query._alias, lookups)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.combining import column_fields
+from treefold_orm._building.combining import list_column_fields
 from treefold_orm._building.joins import find_ctes_shared_with_outer
 from treefold_orm._building.one_database import check_database
 from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
-from treefold_orm._expressions.outer import with_outer
+from treefold_orm._expressions.outer import resolve_outer_types
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import Combine, Ordering, Slice, Step
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Step)
 
 
-def too_deep() -> FieldError:
+def build_nesting_error() -> FieldError:
     """The error for queries inside of queries that no statement can be made of."""
     return FieldError(
         "The query holds too many queries inside of each other; run the inner ones first, and "
@@ -103,13 +103,13 @@ class QuerySteps(QuerySource):
     def _make_scope(self) -> Scope:
         return Scope(self._meta, list(self._params), self._notes or {}, database=[self._alias])
 
-    def _sliced_again(self, low: int, high: int | None) -> Self:
+    def _replace_slice(self, low: int, high: int | None) -> Self:
         """The same query with another slice in place of its own."""
         made = self._clone()
         made._low, made._high = low, high
         return made
 
-    def _open(self, what: str) -> None:
+    def _require_chainable(self, what: str) -> None:
         if self._low or self._high is not None:
             raise FieldError(f"{what} cannot follow a slice: slice last")
         if isinstance(self._key[-1], Combine):
@@ -120,11 +120,11 @@ class QuerySteps(QuerySource):
     def _has_step(self, *kinds: type[Step]) -> bool:
         return any(isinstance(step, kinds) for step in self._key[1:])
 
-    def _last_step(self, kind: type[S]) -> S | None:
+    def _find_last_step(self, kind: type[S]) -> S | None:
         return next((step for step in reversed(self._key) if isinstance(step, kind)), None)
 
-    def _order_step(self) -> tuple[OrderNode, ...] | None:
-        found = self._last_step(Ordering)
+    def _find_order_terms(self) -> tuple[OrderNode, ...] | None:
+        found = self._find_last_step(Ordering)
         return None if found is None else found.terms
 
     def _clear_steps(self, kind: type[Step] | None, given: tuple[Any, ...]) -> Self:
@@ -137,7 +137,7 @@ class QuerySteps(QuerySource):
 
     # -- compiling --------------------------------------------------------------------------------
 
-    def _whole_key(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _build_key_with_slice(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         low, high = self._low, self._high
         if high is None and not low:
             return self._key, self._params
@@ -145,9 +145,9 @@ class QuerySteps(QuerySource):
         params = self._params if high is None else (*self._params, high - low)
         return (*self._key, step), (*params, low) if low else params
 
-    def _plan_for(self, kind: str) -> tuple[Plan, Sequence[Any]]:
+    def _compile_plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
         database = database_for(self._alias)
-        key, params = self._whole_key()
+        key, params = self._build_key_with_slice()
         try:
             plan = database.plans.get((kind, key))
             if plan is None:
@@ -156,35 +156,39 @@ class QuerySteps(QuerySource):
                 made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
                 plan = database.plans.keep_plan((kind, key), made)
         except RecursionError:
-            raise too_deep() from None
+            raise build_nesting_error() from None
         return plan, params if plan.bind is None else plan.bind(params)
 
-    def _linked_plan(self, relation: Relation, keys: list[Any]) -> tuple[Plan, Sequence[Any]]:
+    def _compile_many_to_many_plan(
+        self, relation: Relation, keys: list[Any]
+    ) -> tuple[Plan, Sequence[Any]]:
         """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
         database = database_for(self._alias)
-        key, params = self._whole_key()
+        key, params = self._build_key_with_slice()
         params = (*params, keys)
         name = ("linked", relation.source_field, key)
         plan = database.plans.get(name)
         if plan is None:
-            from treefold_orm._compile.plans import linked_plan  # loaded with the driver
+            from treefold_orm._compile.plans import (
+                build_many_to_many_plan,  # loaded with the driver
+            )
 
-            made = linked_plan(
+            made = build_many_to_many_plan(
                 database.dialect, key, relation, given=len(params), alias=database.alias
             )
             plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 
-    def _parted_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
+    def _compile_partitioned_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
         """The plan for the slice of the rows of each value of a column."""
         database = database_for(self._alias)
-        key, params = self._whole_key()
+        key, params = self._build_key_with_slice()
         name = ("parted", field, key)
         plan = database.plans.get(name)
         if plan is None:
-            from treefold_orm._compile.plans import parted_plan  # loaded with the driver
+            from treefold_orm._compile.plans import build_partitioned_plan  # loaded with the driver
 
-            made = parted_plan(
+            made = build_partitioned_plan(
                 database.dialect, key, field, given=len(params), alias=database.alias
             )
             plan = database.plans.keep_plan(name, made)
@@ -194,13 +198,13 @@ class QuerySteps(QuerySource):
         if scope.database is not None:
             (outer,) = scope.database
             scope.database[:] = [check_database(self._alias, outer, scope.meta)]
-        key, params = self._whole_key()
+        key, params = self._build_key_with_slice()
         base = len(scope.params)
         shared = find_ctes_shared_with_outer(key, params, scope)
         scope.params.extend(params)
         try:
-            key = with_outer(key, scope, column_fields)
-            fields = column_fields(key)
+            key = resolve_outer_types(key, scope, list_column_fields)
+            fields = list_column_fields(key)
         except RecursionError:
-            raise too_deep() from None
+            raise build_nesting_error() from None
         return SubqueryNode(fields[0] if fields else None, key, base, shared)

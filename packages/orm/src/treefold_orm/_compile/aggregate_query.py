@@ -23,13 +23,13 @@ from treefold_orm._base.records import replace_parts
 from treefold_orm._compile import clauses, hydrate
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.outputs import column_places, instance_columns
+from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.plan import Plan, finish_plan
-from treefold_orm._compile.select import is_distinct
+from treefold_orm._compile.select import needs_distinct
 from treefold_orm._compile.state import Key, State, replay_steps
-from treefold_orm._compile.writing import build_expression, key_select, numbered_select
+from treefold_orm._compile.writing import build_aliased_select, build_expression, build_key_select
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, integer_literal, join_sql
+from treefold_orm._dialects.sql import SQL, Builder, join_sql, render_integer
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -41,7 +41,7 @@ from treefold_orm._expressions.nodes import (
     RowNode,
     SubqueryNode,
     WindowNode,
-    children_of,
+    collect_children,
     contains_window,
     rebuild_node,
 )
@@ -50,7 +50,7 @@ from treefold_orm._fields.base import AnyField
 _OF_ONE_ROW = (ColumnNode, CTENode, OuterNode, RankNode, RowNode, WindowNode)
 
 
-def aggregate_plan(
+def build_aggregate_plan(
     dialect: Dialect, key: Key, aggregates: tuple[tuple[str, Expr], ...], *, given: int
 ) -> Plan:
     """The plan that returns one row of aggregates over a query's rows."""
@@ -59,7 +59,11 @@ def aggregate_plan(
     for name, node in aggregates:
         _check_aggregate(name, node)
     nodes = [node for _, node in aggregates]
-    write = _over_table if _needs_table(state, nodes) else _over_rows
+    write = (
+        _build_aggregate_over_subquery
+        if _needs_subquery(state, nodes)
+        else _build_aggregate_over_rows
+    )
     decode = hydrate.compile_dicts(
         [n for n, _ in aggregates], [e.field for e in nodes], dialect.name
     )
@@ -77,10 +81,10 @@ def _check_aggregate(name: str, node: Expr) -> None:
                 "it, for example in Max()"
             )
         if not isinstance(item, (AggregateNode, SubqueryNode)):
-            stack.extend(children_of(item))
+            stack.extend(collect_children(item))
 
 
-def _needs_table(state: State, nodes: list[Expr]) -> bool:
+def _needs_subquery(state: State, nodes: list[Expr]) -> bool:
     values = [expr for _, expr in state.columns] if state.rows != "instances" else []
     repeated = any(
         isinstance(expr, ColumnNode) and any(hop.to_many for hop in expr.hops) for expr in values
@@ -95,20 +99,22 @@ def _needs_table(state: State, nodes: list[Expr]) -> bool:
     )
 
 
-def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+def _build_aggregate_over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     attach_ctes(frame, state)
 
     def build_row_filter(frame: Frame) -> SQL:
         if state.is_simple:
-            return clauses.where_clause(frame, state)
+            return clauses.build_where_clause(frame, state)
         return SQL(
-            " WHERE {} IN ({})", frame.build_own_column(state.meta.pk), key_select(frame, key)
+            " WHERE {} IN ({})", frame.build_own_column(state.meta.pk), build_key_select(frame, key)
         )
 
     clauses.set_grouping(frame, state)
     conditions = build_row_filter(frame)
     frame.grouped = True
-    frame.distinct_over = lambda node: clauses.distinct_of_all(frame, node, build_row_filter)
+    frame.distinct_over = lambda node: clauses.build_distinct_over_all_rows(
+        frame, node, build_row_filter
+    )
     values = [build_expression(frame, node) for node in nodes]
     return SQL("SELECT {} FROM {}{}", join_sql(", ", values), frame.build_from(), conditions)
 
@@ -125,13 +131,13 @@ class _Table(Frame):
         self.distinct_over = _refuse_distinct
         self.rows = rows
         self.columns: list[SQL] = []
-        self.held = {expr: self._format_place(place) for expr, place in places.items()}
+        self.held = {expr: self._build_column_reference(place) for expr, place in places.items()}
 
-    def _format_place(self, place: int) -> SQL:
-        return SQL("{}.c{}", self.alias, integer_literal(place))
+    def _build_column_reference(self, place: int) -> SQL:
+        return SQL("{}.c{}", self.alias, render_integer(place))
 
     def _add_column(self, node: Expr, text: SQL) -> SQL:
-        self.held[node] = self._format_place(len(self.columns))
+        self.held[node] = self._build_column_reference(len(self.columns))
         self.columns.append(text)
         return self.held[node]
 
@@ -154,11 +160,11 @@ class _Table(Frame):
             )
         return self._add_column(node, self.rows.build_column(hops, field))
 
-    def cte_column(self, node: CTENode) -> SQL:
+    def build_cte_column(self, node: CTENode) -> SQL:
         found = self.held.get(node)
         if found is None and self.rows is not None:
-            return self._add_column(node, self.rows.cte_column(node))
-        return super().cte_column(node) if found is None else found
+            return self._add_column(node, self.rows.build_cte_column(node))
+        return super().build_cte_column(node) if found is None else found
 
 
 def _refuse_distinct(_: AggregateNode) -> SQL:
@@ -168,7 +174,7 @@ def _refuse_distinct(_: AggregateNode) -> SQL:
     )
 
 
-def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+def _build_aggregate_over_subquery(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     attach_ctes(frame, state)
     if not state.is_sliced and not state.distinct_on:
         state = replace(state, order=())
@@ -177,23 +183,25 @@ def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     columns: list[SQL] = []
     places: dict[Expr, int] = {}
     if state.rows != "instances":
-        columns = clauses.output_columns(frame, state)
+        columns = clauses.build_output_columns(frame, state)
         places = {expr: i for i, expr in enumerate(state.row_values)}
-    elif closed or is_distinct(state):
-        columns = instance_columns(frame, state)[0]
-        places = column_places(state, len(columns))
+    elif closed or needs_distinct(state):
+        columns = build_instance_columns(frame, state)[0]
+        places = map_column_positions(state, len(columns))
         start = len(columns) - len(state.annotations)
         places = {node: i for node, i in places.items() if i < start}
         places |= {expr: start + i for i, expr in enumerate(state.row_values)}
     table = _Table(frame, places, None if closed else frame)
     table.columns = columns
-    values = [build_expression(table, _of_columns(table, node)) for node in nodes]
-    outer = table.source_of(numbered_select(frame, state, table.columns or [SQL("1")]))
+    values = [build_expression(table, _rebind_to_table_columns(table, node)) for node in nodes]
+    outer = table.build_from_subquery(
+        build_aliased_select(frame, state, table.columns or [SQL("1")])
+    )
     return SQL("SELECT {} FROM {}", join_sql(", ", values), outer)
 
 
-def _of_columns(table: _Table, node: Any) -> Any:
+def _rebind_to_table_columns(table: _Table, node: Any) -> Any:
     if isinstance(node, AggregateNode):
         # related rows that the query has joined already are rows of the table
         return replace_parts(node, hops=()) if node.arg in table.held else node
-    return rebuild_node(node, lambda child: _of_columns(table, child))
+    return rebuild_node(node, lambda child: _rebind_to_table_columns(table, child))

@@ -30,7 +30,7 @@ from typing import LiteralString, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.placing import Placed, first_many
+from treefold_orm._compile.placing import Placed, find_first_to_many
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
     InFrame,
@@ -38,7 +38,7 @@ from treefold_orm._compile.rules import (
     build_condition,
     build_expression,
 )
-from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
+from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions import nodes
 
 # The aggregate over all rows, where a subquery has aggregated the related rows of each row.
@@ -64,15 +64,15 @@ _OF_THE_OWNER = (
 )
 
 
-def row_value(frame: Frame, node: nodes.RowNode) -> SQL:
+def build_row_value(frame: Frame, node: nodes.RowNode) -> SQL:
     """The value that an annotation over aggregates has for each row."""
-    with by_row(frame):
+    with suspend_grouping(frame):
         return build_expression(frame, node.node)
 
 
 def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
     """An aggregate: over the group's rows, over a relation's rows, or over both."""
-    split = first_many(node.hops)
+    split = find_first_to_many(node.hops)
     if split is None and not frame.grouped:  # the one row that points to this one, or none
         split = next((i for i, hop in enumerate(node.hops) if hop.kind == "reverse"), None)
     if split is None:
@@ -81,15 +81,19 @@ def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
                 f"{node.name.capitalize()} has nothing to aggregate here: name a to-many "
                 "relation, or call values() first"
             )
-        return frame.dialect.typed(build_plain_aggregate(frame, node), node.field)
+        return frame.dialect.cast_function_result(build_plain_aggregate(frame, node), node.field)
     prefix = node.hops[: split + 1]
     if not frame.grouped:
-        return frame.dialect.typed(_build_over_relation(frame, node, prefix), node.field)
-    return frame.dialect.typed(_grouped_related(frame, node, prefix), node.field)
+        return frame.dialect.cast_function_result(
+            _build_over_relation(frame, node, prefix), node.field
+        )
+    return frame.dialect.cast_function_result(
+        _aggregate_related_in_group(frame, node, prefix), node.field
+    )
 
 
 @contextmanager
-def by_row(frame: Frame) -> Generator[None]:
+def suspend_grouping(frame: Frame) -> Generator[None]:
     """Write what belongs to single rows of a frame: what an aggregate takes, or a row's own
     aggregates.
     """
@@ -112,19 +116,21 @@ def build_plain_aggregate(
         return build_expression(frame, given)
 
     # a window sees the rows that are left, which are groups in a grouped query
-    with by_row(frame) if over is None else nullcontext():
+    with suspend_grouping(frame) if over is None else nullcontext():
         where = None if node.where is None else build_condition(frame, node.where, right=frame)[0]
         if over is not None and node.arg is not None:
             args = [build_argument(arg) for arg in (node.arg, *node.args)]
-            made = frame.dialect.windowed(node.name, args, where=where, over=over, empty=empty)
+            made = frame.dialect.build_window_aggregate(
+                node.name, args, where=where, over=over, empty=empty
+            )
             if made is not None:
                 return made
         if where is not None:
             tail = SQL(" FILTER (WHERE {}){}", where, tail)
-        return _build_call(frame, node, build_argument, tail)
+        return _build_aggregate_call(frame, node, build_argument, tail)
 
 
-def _build_call(
+def _build_aggregate_call(
     frame: Frame,
     node: nodes.AggregateNode,
     see: Callable[[nodes.Expr], SQL],
@@ -135,7 +141,9 @@ def _build_call(
     if node.name in {"string_agg", "array_agg"}:
         terms = [(see(term.expr), term) for term in node.order]
         args = [see(arg) for arg in node.args]
-        made = frame.dialect.collect(node.name, [value, *args], terms, distinct=node.distinct)
+        made = frame.dialect.build_ordered_aggregate(
+            node.name, [value, *args], terms, distinct=node.distinct
+        )
         return SQL("{}{}", made, after)
 
     def call_aggregate(name: str) -> SQL:
@@ -155,7 +163,7 @@ def _convert_result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str
             return call(node.name)
 
 
-def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _aggregate_related_in_group(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if node.name in {"bool_and", "bool_or"}:
         return frame.dialect.aggregate(
             node.name, _build_over_relation(frame, node, prefix), distinct=False
@@ -184,36 +192,38 @@ def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> S
 
 
 def _build_over_relation(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
-    if frame.whole and frame.joinable and _stands_alone(node, prefix):
+    if frame.whole and frame.joinable and _depends_only_on_relation(node, prefix):
         return _build_grouped_join(frame, node, prefix)
-    inner, tie = frame.open_related(prefix[-1], prefix[:-1])
+    inner, tie = frame.build_correlated_frame(prefix[-1], prefix[:-1])
     inner.counts_rows = True
-    call = _build_correlated(frame, inner, node, prefix)
-    tests = join_sql(" AND ", [tie, *_build_conditions(frame, inner, node, prefix)])
+    call = _build_correlated_aggregate(frame, inner, node, prefix)
+    tests = join_sql(" AND ", [tie, *_build_aggregate_filter(frame, inner, node, prefix)])
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.build_from(), tests)
 
 
-def _build_correlated(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _build_correlated_aggregate(
+    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
+) -> SQL:
     def build_argument(given: nodes.Expr) -> SQL:
         return build_expression(
-            frame, cast("nodes.Expr", _seen_from(inner, given, prefix, node.hops))
+            frame, cast("nodes.Expr", _rebind_to_related_row(inner, given, prefix, node.hops))
         )
 
-    with by_row(frame):
-        return _build_call(inner, node, build_argument)
+    with suspend_grouping(frame):
+        return _build_aggregate_call(inner, node, build_argument)
 
 
-def _build_conditions(
+def _build_aggregate_filter(
     frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
 ) -> list[SQL]:
     if node.where is None:
         return []
-    with by_row(frame):
-        seen = _seen_from(inner, node.where, prefix, node.hops)
+    with suspend_grouping(frame):
+        seen = _rebind_to_related_row(inner, node.where, prefix, node.hops)
         return [build_condition(frame, seen, right=frame)[0]]
 
 
-def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes.Node:
+def _rebind_to_related_row(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes.Node:
     """The node with what lies over `prefix` taken from the row in `inner`, and what lies over more
     of `way`, the relations that are aggregated, from the row that is joined to it.
     """
@@ -223,7 +233,9 @@ def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes
         rest = node.hops[len(prefix) :]
         return InFrame(node.field, inner, Reached(node.field, rest, node.column))
     if isinstance(node, nodes.Compare):
-        right = None if node.right is None else _seen_from(inner, node.right, prefix, way)
+        right = (
+            None if node.right is None else _rebind_to_related_row(inner, node.right, prefix, way)
+        )
         compare = nodes.Compare(node.lookup, cast("nodes.Expr | None", right), node.field)
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
@@ -233,7 +245,7 @@ def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes
         )
     if isinstance(node, _OF_THE_OWNER):
         return node
-    return nodes.rebuild_node(node, lambda child: _seen_from(inner, child, prefix, way))
+    return nodes.rebuild_node(node, lambda child: _rebind_to_related_row(inner, child, prefix, way))
 
 
 def _count_shared_relations(hops: Hops, way: Hops) -> int:
@@ -242,17 +254,21 @@ def _count_shared_relations(hops: Hops, way: Hops) -> int:
     return next(same, min(len(hops), len(way)))
 
 
-def related_distinct(base: Frame, node: nodes.AggregateNode) -> tuple[SQL, Callable[[], SQL], SQL]:
+def build_related_distinct_parts(
+    base: Frame, node: nodes.AggregateNode
+) -> tuple[SQL, Callable[[], SQL], SQL]:
     """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
     from (to be called last: it collects joins), and the condition that ties both together.
     """
-    prefix = node.hops[: (first_many(node.hops) or 0) + 1]
-    inner, tie = base.open_related(prefix[-1], prefix[:-1])
-    value = base.dialect.typed(_build_correlated(base, inner, node, prefix), node.field)
+    prefix = node.hops[: (find_first_to_many(node.hops) or 0) + 1]
+    inner, tie = base.build_correlated_frame(prefix[-1], prefix[:-1])
+    value = base.dialect.cast_function_result(
+        _build_correlated_aggregate(base, inner, node, prefix), node.field
+    )
     return (
         value,
         inner.build_from,
-        join_sql(" AND ", [tie, *_build_conditions(base, inner, node, prefix)]),
+        join_sql(" AND ", [tie, *_build_aggregate_filter(base, inner, node, prefix)]),
     )
 
 
@@ -272,9 +288,7 @@ class _ByOwner:
 
     def build_join(self) -> SQL:
         """The LEFT JOIN, once all columns are known."""
-        columns = [
-            SQL("{} AS v{}", text, integer_literal(i)) for i, text in enumerate(self.columns)
-        ]
+        columns = [SQL("{} AS v{}", text, render_integer(i)) for i, text in enumerate(self.columns)]
         where = SQL(" WHERE {}", join_sql(" AND ", self.tests)) if self.tests else SQL("")
         return SQL(
             "LEFT JOIN (SELECT {} AS g, {} FROM {}{} GROUP BY {}) AS {} ON {}.g = {}",
@@ -289,7 +303,7 @@ class _ByOwner:
         )
 
 
-def _stands_alone(node: nodes.AggregateNode, prefix: Hops) -> bool:
+def _depends_only_on_relation(node: nodes.AggregateNode, prefix: Hops) -> bool:
     """Return True if an aggregate takes nothing but what lies over `prefix`."""
     stack: list[nodes.Node | None] = [node.arg, node.where, *node.order]
     while stack:
@@ -301,7 +315,7 @@ def _stands_alone(node: nodes.AggregateNode, prefix: Hops) -> bool:
             hops = item.lookup.hops
         if isinstance(item, _OF_THE_OWNER) or (hops is not None and hops[: len(prefix)] != prefix):
             return False
-        stack.extend(nodes.children_of(item))
+        stack.extend(nodes.collect_children(item))
     return True
 
 
@@ -310,20 +324,20 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
     rows = (node.hops, node.where)
     group: _ByOwner | None = frame.aggregated.get(rows)
     if group is None:
-        owner = frame.key_to(prefix[-1], prefix[:-1])
-        inner, key = frame.open_related_frame(prefix[-1])
+        owner = frame.build_referenced_column(prefix[-1], prefix[:-1])
+        inner, key = frame.build_related_frame(prefix[-1])
         inner.counts_rows = True
-        tests = _build_conditions(frame, inner, node, prefix)
-        group = _ByOwner(frame.builder.new_alias(), inner, key, owner, tests)
+        tests = _build_aggregate_filter(frame, inner, node, prefix)
+        group = _ByOwner(frame.builder.generate_table_alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group
         frame.joins.append(group.build_join)
-    call = _build_correlated(frame, group.inner, node, prefix)
+    call = _build_correlated_aggregate(frame, group.inner, node, prefix)
     texts = [column.text for column in group.columns]
     if call.text not in texts:
         group.columns.append(call)
         texts.append(call.text)
-    value = SQL("{}.v{}", group.alias, integer_literal(texts.index(call.text)))
+    value = SQL("{}.v{}", group.alias, render_integer(texts.index(call.text)))
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
 
 
-EXPRESSIONS.update({nodes.AggregateNode: build_aggregate, nodes.RowNode: row_value})
+EXPRESSIONS.update({nodes.AggregateNode: build_aggregate, nodes.RowNode: build_row_value})

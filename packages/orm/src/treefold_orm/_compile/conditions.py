@@ -28,19 +28,19 @@ from treefold_orm._compile.rules import (
     ConditionSQL,
     build_condition,
     build_expression,
-    joined_conditions,
+    join_conditions,
 )
 from treefold_orm._compile.search import build_match
 from treefold_orm._compile.select import build_subquery
 from treefold_orm._compile.values import build_param
 from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
-from treefold_orm._dialects.sql import SQL, Encoder, declared_sql, join_sql
+from treefold_orm._dialects.sql import SQL, Encoder, join_sql, wrap_declared_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import TEXTUAL, Lookup
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._fields.meta import owner_of
+from treefold_orm._fields.meta import find_owner_meta
 from treefold_orm._fields.structured import ArrayField
-from treefold_orm._search.search_index import index_for
+from treefold_orm._search.search_index import require_search_index
 
 
 def build_comparison(
@@ -49,7 +49,7 @@ def build_comparison(
     """One lookup; `hops` is what is left of its way from the frame's model, of which the first
     `joined` are taken by joins whatever they lead to.
     """
-    split = placing.first_many(hops, joined)
+    split = placing.find_first_to_many(hops, joined)
     if split is not None:
         return _build_existence(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
     lookup: Lookup = node.lookup
@@ -81,14 +81,14 @@ def build_comparison(
     if lookup.op == "null" or lookup.op == "notnull":
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
     if node.field is not None:
-        column = frame.dialect.converted(column, lookup.field, node.field, "operand")
+        column = frame.dialect.build_conversion(column, lookup.field, node.field, "operand")
     return _build_operator(right, lookup, column, node.right), nullable
 
 
 def _build_search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
     if not isinstance(right, nodes.ParamNode) or lookup.search is None:
         raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
-    index = index_for(owner_of(lookup.column), [lookup.column])
+    index = require_search_index(find_owner_meta(lookup.column), [lookup.column])
     node = nodes.SearchNode((), index, (lookup.column,), lookup.search, right)
     return build_match(frame, node, hops)
 
@@ -101,21 +101,21 @@ def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr |
         value = _build_operand(frame, right, cast=True)
         return SQL(
             "({})",
-            declared_sql(lookup.custom.template.text_for(dialect.name)).fill_template(
-                [left, value]
-            ),
+            wrap_declared_sql(
+                lookup.custom.template.require_dialect_sql(dialect.name)
+            ).fill_template([left, value]),
         )
     if op == "in":
         return _build_membership(frame, left, right, lookup)
     if op == "range" and isinstance(right, nodes.ParamNode):
         return _build_range(frame, left, right)
     if isinstance(field, ArrayField) and op in {"contains", "contained_by", "overlap"}:
-        return dialect.array_test(op, left, _build_operand(frame, right, cast=True))
+        return dialect.build_array_comparison(op, left, _build_operand(frame, right, cast=True))
     if op in TEXTUAL:
-        _allow_regex(frame, op)
+        _require_regex_enabled(frame, op)
         return dialect.text(op, left, _build_operand(frame, right, cast=False))
     if lookup.json and op == "exact" and _is_json(right):
-        return dialect.json_equal(left, _build_operand(frame, right, cast=True))
+        return dialect.build_json_equality(left, _build_operand(frame, right, cast=True))
     # the column states the type of its own value, but not the type of another
     cast = bool(lookup.transforms) or right.field is not field
     return build_plain_comparison(op, left, _build_operand(frame, right, cast=cast))
@@ -135,7 +135,7 @@ def _build_operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
 
 def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
     if isinstance(lookup.field, KeyColumns):
-        return _key_in(frame, left, right, lookup.field)
+        return _build_key_membership(frame, left, right, lookup.field)
     query, converts = right, list[nodes.ConvertNode]()
     while isinstance(query, nodes.ConvertNode):
         converts.append(query)
@@ -147,16 +147,18 @@ def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup
     mark = frame.builder.bind_param(
         right.index + frame.offset, frame.dialect.list_encoder(lookup.field)
     )
-    return frame.dialect.in_list(left, mark, lookup.field)
+    return frame.dialect.build_in_list(left, mark, lookup.field)
 
 
-def _key_in(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
+def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     if isinstance(right, nodes.SubqueryNode):
         return SQL("{} IN {}", left, build_subquery(frame, right, width=len(key.parts)))
     if not isinstance(right, nodes.ParamNode):
         raise FieldError("A key is compared with a list of tuples or a query")
     place = right.index + frame.offset
-    rows = frame.dialect.key_rows(key.parts, lambda encode: frame.builder.bind_param(place, encode))
+    rows = frame.dialect.build_key_rows_query(
+        key.parts, lambda encode: frame.builder.bind_param(place, encode)
+    )
     return SQL("{} IN ({})", left, rows)
 
 
@@ -176,7 +178,7 @@ def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
     if right is None:
         raise FieldError("The comparison needs a value")
     if _is_json(node.left) and node.op == "exact":
-        return frame.dialect.json_equal(left, _build_operand(frame, right, cast=True))
+        return frame.dialect.build_json_equality(left, _build_operand(frame, right, cast=True))
     if node.op in OPERATORS:
         return build_plain_comparison(node.op, left, _build_operand(frame, right, cast=True))
     if node.op in {"in", "range"} and node.left.field is not None:
@@ -186,7 +188,7 @@ def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
             if node.op == "in" or not isinstance(right, nodes.ParamNode)
             else _build_range(frame, left, right)
         )
-    _allow_regex(frame, node.op)
+    _require_regex_enabled(frame, node.op)
     return frame.dialect.text(node.op, left, _build_operand(frame, right, cast=False))
 
 
@@ -200,13 +202,15 @@ def _build_json_lookup(
         mark = given.builder.bind_param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
-            marks = [mark(place, lambda pair, i=i: _encode_items(encode, pair)[i]) for i in (0, 1)]
+            marks = [
+                mark(place, lambda pair, i=i: _encode_range_bounds(encode, pair)[i]) for i in (0, 1)
+            ]
     keys, bind = lookup.keys or (), frame.builder.bind_const
     text = frame.dialect.text
     return frame.dialect.json.build_path_test(name, column, keys, bind=bind, right=marks, text=text)
 
 
-def _encode_items(encode: Encoder | None, pair: list[Any]) -> list[Any]:
+def _encode_range_bounds(encode: Encoder | None, pair: list[Any]) -> list[Any]:
     return pair if encode is None else encode(pair)
 
 
@@ -217,35 +221,35 @@ def _build_conjunction(frame: Frame, children: list[nodes.Node], right: Frame) -
     shared = placing.find_rows_shared_with_or(frame, children)
     if shared is not None:
         inside, children = placing.split_by_relation(frame, children, shared)
-        parts.append(_of_one_row(frame, inside, shared, right))
+        parts.append(_build_shared_row_condition(frame, inside, shared, right))
     for child in children:
-        key = placing.key_of(frame, child)
+        key = placing.find_to_many_key(frame, child)
         if key is None or not isinstance(child, (nodes.Compare, placing.Placed)):
             parts.append(build_condition(frame, child, right=right))
         else:
-            compared, hops = placing.looked_up(child)
+            compared, hops = placing.unwrap_lookup(child)
             found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
     parts += [
         _build_existence(owner, prefix, tests, right) for (owner, prefix), tests in found.items()
     ]
     if not parts:
         return SQL("1 = 1"), False
-    return SQL("({})", joined_conditions(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+    return SQL("({})", join_conditions(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
 
 
-def _of_one_row(
+def _build_shared_row_condition(
     frame: Frame, children: list[nodes.Node], key: placing.Key, right: Frame
 ) -> ConditionSQL:
     owner, prefix = key
-    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     body = _build_conjunction(
         frame, [placing.rebind_condition(frame, child, key, inner) for child in children], right
     )[0]
     found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), tie, body)
-    without = placing.condition_without_row(frame, nodes.And(tuple(children)), key)
+    without = placing.evaluate_without_row(frame, nodes.And(tuple(children)), key)
     if without is False:
         return found, False
-    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
     if not isinstance(without, bool):
         none = SQL("({} AND {})", none, build_condition(frame, without, right=right)[0])
@@ -265,16 +269,16 @@ def _build_existence(
     frame: Frame, prefix: Hops, inside: list[tuple[nodes.Compare, Hops]], right: Frame
 ) -> ConditionSQL:
     relation = prefix[-1]
-    missing = [c for c, rest in inside if placing.asks_for_none(c, rest, relation)]
+    missing = [c for c, rest in inside if placing.matches_missing_row(c, rest, relation)]
     if 0 < len(missing) < len(inside):  # a row that is not there meets nothing
         return SQL("1 = 0"), False
-    inner, tie = frame.open_related(relation, prefix[:-1])
+    inner, tie = frame.build_correlated_frame(relation, prefix[:-1])
     tests = [tie]
     deeper: dict[Hops, list[tuple[nodes.Compare, Hops]]] = {}
     for child, rest in inside:
         if child in missing:
             continue
-        split = placing.first_many(rest)
+        split = placing.find_first_to_many(rest)
         if split is not None:
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
@@ -286,7 +290,7 @@ def _build_existence(
 
 def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
     relation, rest = node.hops[0], node.hops[1:]
-    inner, tie = frame.open_related(relation, ())
+    inner, tie = frame.build_correlated_frame(relation, ())
     tests = [tie]
     if rest:
         tests.append(_build_related_comparison(inner, nodes.RelatedNode(rest, node.where))[0])
@@ -297,7 +301,7 @@ def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> Conditio
     ), False
 
 
-def _allow_regex(frame: Frame, op: str) -> None:
+def _require_regex_enabled(frame: Frame, op: str) -> None:
     if op in {"regex", "iregex"} and not getattr(frame.dialect, "regex", False):
         raise FieldError(
             f"{op!r} is off: call configure(..., regex=True) if patterns never come from requests"
@@ -307,12 +311,14 @@ def _allow_regex(frame: Frame, op: str) -> None:
 # -- rules ----------------------------------------------------------------------------------------
 
 
-def _build_connected(frame: Frame, node: nodes.Apart | nodes.Or, right: Frame) -> ConditionSQL:
+def _build_and_or_condition(
+    frame: Frame, node: nodes.Apart | nodes.Or, right: Frame
+) -> ConditionSQL:
     parts = [build_condition(frame, child, right=right) for child in node.children]
     if not parts:
         return SQL("1 = 1"), False
     word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
-    return SQL("({})", joined_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
+    return SQL("({})", join_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
 
 
 def _build_negation(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
@@ -327,8 +333,8 @@ def _build_placed_comparison(_: Frame, node: placing.Placed, right: Frame) -> Co
 CONDITIONS.update(
     {
         nodes.And: lambda frame, node, right: _build_conjunction(frame, list(node.children), right),
-        nodes.Apart: _build_connected,
-        nodes.Or: _build_connected,
+        nodes.Apart: _build_and_or_condition,
+        nodes.Or: _build_and_or_condition,
         nodes.Not: _build_negation,
         nodes.Compare: lambda frame, node, right: build_comparison(
             frame, node, node.lookup.hops, right=right

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from treefold_orm._compile.clauses import output_columns, set_grouping
+from treefold_orm._compile.clauses import build_output_columns, set_grouping
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
 from treefold_orm._compile.select import build_select
 from treefold_orm._compile.state import State, replay_steps
-from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
+from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions.cte_nodes import Recursion, Source
 from treefold_orm._expressions.nodes import PREVIOUS
 from treefold_orm._fields.base import Field
@@ -59,14 +59,14 @@ def _open_cte_frame(frame: Frame, source: Source, start: int) -> tuple[Frame, St
 
 def _define_plain(frame: Frame, source: Source, start: int) -> SQL:
     inner, state = _open_cte_frame(frame, source, start)
-    body = build_select(inner, state, output_columns(inner, state))
-    return _add_definition(frame, frame.builder.cte_name(), len(source.columns), body)
+    body = build_select(inner, state, build_output_columns(inner, state))
+    return _add_definition(frame, frame.builder.generate_cte_name(), len(source.columns), body)
 
 
 def _add_definition(
     frame: Frame, name: SQL, size: int, body: SQL, *, recursive: bool = False
 ) -> SQL:
-    columns = join_sql(", ", [SQL("c{}", integer_literal(i)) for i in range(size)])
+    columns = join_sql(", ", [SQL("c{}", render_integer(i)) for i in range(size)])
     frame.builder.add_cte_text(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
     return name
 
@@ -81,13 +81,13 @@ class _Previous(Frame):
 
     def build_column(self, hops: Hops, field: Field[object]) -> SQL:
         place = 0 if field is self.meta.pk else self.link_column
-        return SQL("{}.c{}", self.alias, integer_literal(place))
+        return SQL("{}.c{}", self.alias, render_integer(place))
 
 
 def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
-    name = frame.builder.cte_name()
+    name = frame.builder.generate_cte_name()
     inner, state = _open_cte_frame(frame, source, start)
     body = SQL(
         "{} UNION{} {}",
@@ -100,7 +100,7 @@ def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     if not recursion.depth or recursion.carried:
         return name
     nearest = SQL("SELECT c0, MIN(c1) FROM {} GROUP BY c0", name)
-    return _add_definition(frame, frame.builder.cte_name(), 2, nearest)
+    return _add_definition(frame, frame.builder.generate_cte_name(), 2, nearest)
 
 
 def _keeps_way(recursion: Recursion) -> bool:
@@ -133,7 +133,7 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
     public = len(source.columns)
     before = _Previous(frame.builder, dialect, relation.source, offset=start)
     before.link_column = public
-    inner, tie = before.open_related(relation, ())
+    inner, tie = before.build_correlated_frame(relation, ())
     inner.ctes[PREVIOUS] = before.alias
     key = inner.build_own_column(inner.meta.pk)
     columns, tests = [key], [tie]
@@ -149,7 +149,7 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
     if _leads_on(recursion):
         columns.append(inner.build_own_column(relation.source_field))
     if _keeps_way(recursion):
-        way = SQL("{}.c{}", before.alias, integer_literal(len(columns)))
+        way = SQL("{}.c{}", before.alias, render_integer(len(columns)))
         columns.append(SQL(_WAYS[dialect.name][1], way, key))
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:

@@ -22,7 +22,7 @@ from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.nodes import SELECTED, CTENode
 
 
-def open_statement(dialect: Dialect, key: Key) -> tuple[Frame, State]:
+def build_statement_frame(dialect: Dialect, key: Key) -> tuple[Frame, State]:
     """The frame of a new statement for a query, its CTEs attached, and the query's state."""
     state = replay_steps(key)
     frame = Frame(Builder(), dialect, state.meta)
@@ -43,7 +43,7 @@ def attach_ctes(
 
     def attach_to_frame(frame: Frame) -> None:
         if state.source is not None:
-            frame.table = _name_of_cte(frame, state.source, 0)
+            frame.table = _ensure_cte_defined(frame, state.source, 0)
             frame.ctes[SELECTED] = frame.alias
             for i, (name, field) in enumerate(state.source.columns):
                 frame.cte_columns[name] = CTENode(field, SELECTED, i)
@@ -55,8 +55,8 @@ def attach_ctes(
 
 
 def _join_cte(frame: Frame, added: Join, place: int) -> None:
-    alias = frame.builder.new_alias()
-    name = _name_of_cte(frame, added.source, added.base)
+    alias = frame.builder.generate_table_alias()
+    name = _ensure_cte_defined(frame, added.source, added.base)
     frame.ctes[place] = alias
     tests = [build_condition(frame, node, right=frame)[0] for node in added.on]
     kind = SQL("LEFT JOIN" if added.optional else "JOIN")
@@ -66,7 +66,7 @@ def _join_cte(frame: Frame, added: Join, place: int) -> None:
             frame.cte_columns[known] = node
 
 
-def _name_of_cte(frame: Frame, source: Source, base: int) -> SQL:
+def _ensure_cte_defined(frame: Frame, source: Source, base: int) -> SQL:
     """The name of a CTE, which is written when it is first asked for."""
     builder = frame.builder
     start = frame.offset + base

@@ -18,15 +18,15 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.links import links_of
+from treefold_orm._compile.links import build_through_table
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,
     Builder,
-    column_of,
-    integer_literal,
+    build_qualified_column,
     join_sql,
-    table_name,
+    quote_table,
+    render_integer,
 )
 from treefold_orm._dialects.storage import read
 from treefold_orm._expressions.nodes import CTENode, Expr
@@ -70,7 +70,7 @@ class Frame:
         self.whole = False
         # how a grouped query aggregates distinct values of related rows; set where rows are grouped
         self.distinct_over: Callable[[Any], SQL] | None = None
-        self.alias: SQL = builder.new_alias()
+        self.alias: SQL = builder.generate_table_alias()
         self.link: SQL | None = None
         self.pending: Relation | None = None
         self.counts_rows = False  # True where a row that is there twice would be a wrong result
@@ -94,18 +94,18 @@ class Frame:
             relation = self.pending
             assert relation.through is not None  # noqa: S101 - a many relation has one
             assert self.link is not None  # noqa: S101 - set together with pending
-            table = SQL("{} AS {}", table_name(relation.through), self.link)
+            table = SQL("{} AS {}", quote_table(relation.through), self.link)
             if self.counts_rows:
-                table = links_of(relation, self.link, self.tie)
+                table = build_through_table(relation, self.link, self.tie)
         else:
-            table = SQL("{} AS {}", self.table or table_name(self.meta), self.alias)
-        return self._joined_to(table)
+            table = SQL("{} AS {}", self.table or quote_table(self.meta), self.alias)
+        return self._append_joins(table)
 
-    def source_of(self, query: SQL) -> SQL:
+    def build_from_subquery(self, query: SQL) -> SQL:
         """The FROM clause with a query in place of the table."""
-        return self._joined_to(SQL("({}) AS {}", query, self.alias))
+        return self._append_joins(SQL("({}) AS {}", query, self.alias))
 
-    def _joined_to(self, table: SQL) -> SQL:
+    def _append_joins(self, table: SQL) -> SQL:
         made = table
         for part in self.joins:
             made = SQL("{} {}", made, part if isinstance(part, SQL) else part())
@@ -126,25 +126,25 @@ class Frame:
             )
         if not hops and self.pending is not None and self.link is not None:
             if field is self.meta.pk:
-                return column_of(self.link, self.pending.target_field)
+                return build_qualified_column(self.link, self.pending.target_field)
             self._join_target(self.pending, self.link)
-        made = column_of(self.alias_of(hops), field)
+        made = build_qualified_column(self.ensure_join_alias(hops), field)
         return read(self.dialect, made, field)
 
-    def cte_column(self, node: CTENode) -> SQL:
+    def build_cte_column(self, node: CTENode) -> SQL:
         """A column of a CTE that the query joins or selects from."""
         alias = self.ctes.get(node.place)
         if alias is None:
             raise FieldError(
                 "A column of a CTE is known only to the query that joins it: join it there too"
             )
-        return SQL("{}.c{}", alias, integer_literal(node.column))
+        return SQL("{}.c{}", alias, render_integer(node.column))
 
     def build_own_column(self, field: Field[Any]) -> SQL:
         """A column of this frame's own table."""
         return self.build_column((), field)
 
-    def alias_of(self, hops: Hops) -> SQL:
+    def ensure_join_alias(self, hops: Hops) -> SQL:
         """The alias at the end of `hops`, adding missing joins."""
         if not hops:
             if self.pending is not None and self.link is not None:
@@ -160,11 +160,11 @@ class Frame:
             self.build_column(hops[:-1], relation.source_field) if relation.kind != "many" else None
         )
         optional = relation.nullable or hops[:-1] in self._optional
-        alias = self.builder.new_alias()
+        alias = self.builder.generate_table_alias()
         if left is None:
-            alias = self._join_many(hops, alias)
+            alias = self._join_many_to_many(hops, alias)
         else:
-            same = SQL("{} = {}", column_of(alias, relation.target_field), left)
+            same = SQL("{} = {}", build_qualified_column(alias, relation.target_field), left)
             self._add_join(relation.target, alias, same, optional=optional)
         self._aliases[hops] = alias
         if optional:
@@ -175,15 +175,15 @@ class Frame:
         """Return True if the row at the end of `hops` may be missing."""
         return hops in self._optional
 
-    def open_related(self, relation: Relation, hops: Hops) -> tuple[Frame, SQL]:
+    def build_correlated_frame(self, relation: Relation, hops: Hops) -> tuple[Frame, SQL]:
         """A new frame over the rows of `relation`, and the condition that ties it to the row at
         `hops`.
         """
-        inner, key = self.open_related_frame(relation)
-        inner.tie = SQL("{} = {}", key, self.key_to(relation, hops))
+        inner, key = self.build_related_frame(relation)
+        inner.tie = SQL("{} = {}", key, self.build_referenced_column(relation, hops))
         return inner, inner.tie
 
-    def open_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
+    def build_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
@@ -192,16 +192,16 @@ class Frame:
         )
         if relation.kind != "many":
             return inner, inner.build_own_column(relation.target_field)
-        inner.link = self.builder.new_alias()
+        inner.link = self.builder.generate_table_alias()
         inner.pending = relation
-        return inner, column_of(inner.link, relation.source_field)
+        return inner, build_qualified_column(inner.link, relation.source_field)
 
-    def key_to(self, relation: Relation, hops: Hops) -> SQL:
+    def build_referenced_column(self, relation: Relation, hops: Hops) -> SQL:
         """The column of the row at `hops` that its rows of `relation` name."""
         key = relation.source.pk if relation.kind == "many" else relation.source_field
         return self.build_column(hops, key)
 
-    def refuse_many(self, hops: Hops) -> None:
+    def require_to_one_path(self, hops: Hops) -> None:
         """Raise `FieldError` if a value would have to be taken from several rows."""
         for relation in hops:
             if relation.to_many:
@@ -214,19 +214,25 @@ class Frame:
         if () in self._aliases:
             return
         self._aliases[()] = self.alias
-        own, theirs = column_of(self.alias, self.meta.pk), column_of(link, relation.target_field)
+        own, theirs = (
+            build_qualified_column(self.alias, self.meta.pk),
+            build_qualified_column(link, relation.target_field),
+        )
         self._add_join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
 
     def _add_join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
         kind = SQL("LEFT JOIN") if optional else SQL("JOIN")
-        self.joins.append(SQL("{} {} AS {} ON {}", kind, table_name(meta), alias, condition))
+        self.joins.append(SQL("{} {} AS {} ON {}", kind, quote_table(meta), alias, condition))
 
-    def _join_many(self, hops: Hops, alias: SQL) -> SQL:
+    def _join_many_to_many(self, hops: Hops, alias: SQL) -> SQL:
         relation = hops[-1]
-        link = self.builder.new_alias()
+        link = self.builder.generate_table_alias()
         left = self.build_column(hops[:-1], relation.source.pk)
-        same = SQL("{} = {}", column_of(link, relation.source_field), left)
-        self.joins.append(SQL("LEFT JOIN {} ON {}", links_of(relation, link), same))
-        own, theirs = column_of(alias, relation.target.pk), column_of(link, relation.target_field)
+        same = SQL("{} = {}", build_qualified_column(link, relation.source_field), left)
+        self.joins.append(SQL("LEFT JOIN {} ON {}", build_through_table(relation, link), same))
+        own, theirs = (
+            build_qualified_column(alias, relation.target.pk),
+            build_qualified_column(link, relation.target_field),
+        )
         self._add_join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.state import State, top_level
+from treefold_orm._compile.state import State, split_where_and_having
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import Lookup, walk_path
 from treefold_orm._fields.base import Field
@@ -25,43 +25,45 @@ from treefold_orm._fields.meta import Relation
 Column = tuple[tuple[Relation, ...], Field[Any]]
 
 
-def group_terms(state: State) -> list[nodes.Expr]:
+def list_group_terms(state: State) -> list[nodes.Expr]:
     """The expressions that a grouped query groups by."""
     named = dict.fromkeys((*state.groups, *(expr for _, expr in state.columns)))
     return [e for e in named if not (nodes.contains_group_aggregate(e) or nodes.contains_window(e))]
 
 
-def check_groups(state: State) -> None:
+def check_grouped_query(state: State) -> None:
     """Raise `FieldError` for a value of single rows in a grouped query."""
-    groups = {*group_terms(state)}
-    for node in _of_groups(state):
-        check_grouped(node, groups, state)
+    groups = {*list_group_terms(state)}
+    for node in _iterate_grouped_nodes(state):
+        check_grouped_node(node, groups, state)
 
 
-def _of_groups(state: State) -> Iterator[nodes.Node]:
-    yield from (expr for _, expr in state.columns if _is_of_groups(expr))
-    yield from (node for node in top_level(state.where) if _is_of_groups(node))
+def _iterate_grouped_nodes(state: State) -> Iterator[nodes.Node]:
+    yield from (expr for _, expr in state.columns if _is_computed_per_group(expr))
+    yield from (
+        node for node in split_where_and_having(state.where) if _is_computed_per_group(node)
+    )
     yield from (term.expr for term in state.order or ())
 
 
-def _is_of_groups(node: nodes.Node) -> bool:
+def _is_computed_per_group(node: nodes.Node) -> bool:
     return nodes.contains_group_aggregate(node) or nodes.contains_window(node)
 
 
-def check_grouped(node: nodes.Node, groups: set[nodes.Expr], state: State) -> None:
+def check_grouped_node(node: nodes.Node, groups: set[nodes.Expr], state: State) -> None:
     """Raise `FieldError` where a part of a node has many values in a group."""
     held: set[Column] = {
         (term.hops, term.column) for term in groups if isinstance(term, nodes.ColumnNode)
     }
     for name, column in _find_ungrouped(node, groups, state):
-        if column is None or not _has_one(column, held):
+        if column is None or not _has_single_value(column, held):
             raise FieldError(
                 f"{name} has many values in a group: add it to values() before the aggregate, or "
                 "wrap it in an aggregate such as Max()"
             )
 
 
-def _has_one(column: Column, held: set[Column]) -> bool:
+def _has_single_value(column: Column, held: set[Column]) -> bool:
     # a column that is grouped by, or of a row whose key is
     hops, field = column
     if column in held:
@@ -79,48 +81,48 @@ def _find_ungrouped(
         case nodes.AggregateNode():
             return
         case nodes.ColumnNode():
-            yield _name_column(node.hops, node.column)
+            yield _describe_column(node.hops, node.column)
             return
         case nodes.Compare() if isinstance(node.lookup, Lookup):
-            yield from _of_lookup(node.lookup)
+            yield from _find_lookup_columns(node.lookup)
         case nodes.RelatedNode():
-            yield _key_of(node.hops)
+            yield _describe_owner_key(node.hops)
             return
         case nodes.CTENode() | nodes.RowNode() | nodes.RankNode() | nodes.SearchNode():
             yield "A value of single rows", None
             return
         case nodes.SubqueryNode():
-            yield from _of_outer(node.key[1:], groups, state)
+            yield from _find_outer_columns(node.key[1:], groups, state)
             return
         case nodes.WindowNode() if isinstance(node.function, nodes.AggregateNode):
             for part in (node.function, *node.partition, *node.order):
-                for child in nodes.children_of(part) if part is node.function else (part,):
+                for child in nodes.collect_children(part) if part is node.function else (part,):
                     yield from _find_ungrouped(child, groups, state)
             return
         case _:
             pass
-    for child in nodes.children_of(node):
+    for child in nodes.collect_children(node):
         yield from _find_ungrouped(child, groups, state)
 
 
-def _name_column(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
+def _describe_column(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
     return repr("__".join([*(hop.name for hop in hops), field.name])), (hops, field)
 
 
-def _of_lookup(lookup: Lookup) -> Iterator[tuple[str, Column]]:
+def _find_lookup_columns(lookup: Lookup) -> Iterator[tuple[str, Column]]:
     if any(hop.to_many for hop in lookup.hops):
-        yield _key_of(lookup.hops)
+        yield _describe_owner_key(lookup.hops)
     else:
-        yield _name_column(lookup.hops, lookup.column)
+        yield _describe_column(lookup.hops, lookup.column)
 
 
-def _key_of(hops: tuple[Relation, ...]) -> tuple[str, Column]:
+def _describe_owner_key(hops: tuple[Relation, ...]) -> tuple[str, Column]:
     """The column that names the row whose related rows are looked at."""
     place = next((i for i, hop in enumerate(hops) if hop.to_many), len(hops) - 1)
-    return _name_column(hops[:place], hops[place].source.pk)
+    return _describe_column(hops[:place], hops[place].source.pk)
 
 
-def _of_outer(
+def _find_outer_columns(
     parts: Iterable[Any], groups: set[nodes.Expr], state: State, level: int = 1
 ) -> Iterator[tuple[str, Column | None]]:
     """The columns of a row of this query that an inner query reads."""
@@ -132,10 +134,10 @@ def _of_outer(
                 yield from _find_ungrouped(part.known.expr, groups, state)
             elif part.path not in state.annotations:
                 hops, column, _ = walk_path(state.meta, part.path)
-                yield _name_column(hops, column)
+                yield _describe_column(hops, column)
         elif isinstance(part, nodes.SubqueryNode):
-            yield from _of_outer(part.key[1:], groups, state, level + 1)
+            yield from _find_outer_columns(part.key[1:], groups, state, level + 1)
         elif isinstance(part, nodes.Node):
-            yield from _of_outer(nodes.children_of(part), groups, state, level)
+            yield from _find_outer_columns(nodes.collect_children(part), groups, state, level)
         elif part.__class__ is tuple:
-            yield from _of_outer(cast("tuple[Any, ...]", part), groups, state, level)
+            yield from _find_outer_columns(cast("tuple[Any, ...]", part), groups, state, level)

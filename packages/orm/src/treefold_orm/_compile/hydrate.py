@@ -69,28 +69,28 @@ class _Code:
         return name
 
     def build_value(self, cell: str, field: AnyField | None) -> str:
-        reading = None if field is None else field.reading(self.dialect)
+        reading = None if field is None else field.build_read_rule(self.dialect)
         if field is None or reading is None or (reading.decode is None and not reading.raw):
             return cell
         self.readings.append((int(cell[1:]), field))
         made = cell if reading.decode is None else f"{self.add_name('d', reading.decode)}({cell})"
         if reading.raw:
-            wrong = f"{self.add_name('w', field.misread)}({cell})"
+            wrong = f"{self.add_name('w', field.read_unexpected_value)}({cell})"
             made = f"{made} if {reading.raw.format(cell)} else {wrong}"
         elif reading.value:
-            wrong, kept = f"{self.add_name('w', field.misread)}({cell})", f"v{cell}"
+            wrong, kept = f"{self.add_name('w', field.read_unexpected_value)}({cell})", f"v{cell}"
             made = f"{kept} if {reading.value.format(f'({kept} := {made})')} else {wrong}"
         return f"None if {cell} is None else {made}"
 
-    def name_locator(self) -> str:
+    def add_error_locator(self) -> str:
         """The name of what finds the row and the column that could not be read."""
-        return self.add_name("l", _make_locator(self.readings, self.dialect))
+        return self.add_name("l", _make_error_locator(self.readings, self.dialect))
 
 
-def compile_both(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
+def compile_instance_decoders(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
     """Return the functions that turn rows into instances, for async and for sync code."""
     decode = compile_instances(shape, dialect, batch_lazy=False, alias=alias)
-    if not loads_later(shape):
+    if not can_load_lazily(shape):
         return decode, decode
     return decode, compile_instances(shape, dialect, batch_lazy=True, alias=alias)
 
@@ -107,7 +107,7 @@ def compile_instances(
     code.names.update(map=map, repeat=repeat, zip=zip, list=list, len=len, m0=shape.model)
     prologue = ["out = list(map(new, repeat(m0, len(rows))))", *code.prologue]
     loop = ["for o0, row in zip(out, rows):", *(f"    {line}" for line in body)]
-    return _compile_guarded(code, "rows", prologue, loop, "out")
+    return _compile_decoder(code, "rows", prologue, loop, "out")
 
 
 def compile_instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any], Any]:
@@ -115,12 +115,12 @@ def compile_instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any
     code = _Code(dialect, alias=alias)
     body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
     code.names.update(m0=shape.model)
-    return _compile_guarded(code, "row", ["o0 = new(m0)"], body, "o0")
+    return _compile_decoder(code, "row", ["o0 = new(m0)"], body, "o0")
 
 
-def loads_later(shape: Shape) -> bool:
+def can_load_lazily(shape: Shape) -> bool:
     """True if instances of this shape may load columns or relations when they are read."""
-    return _is_incomplete(shape) or any(loads_later(child) for _, child in shape.related)
+    return _is_incomplete(shape) or any(can_load_lazily(child) for _, child in shape.related)
 
 
 def _is_incomplete(shape: Shape) -> bool:
@@ -128,7 +128,7 @@ def _is_incomplete(shape: Shape) -> bool:
 
 
 def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
-    if shape.related or shape.extras or any(_is_read(f, code.dialect) for f in shape.fields):
+    if shape.related or shape.extras or any(_needs_decoding(f, code.dialect) for f in shape.fields):
         return None
     targets = ", ".join([*(f"o0.{f.attname}" for f in shape.fields), *["_"] * shape.spare])
     return [*_build_instance_setup(code, "o0", shape, "row", 0), f"{targets}, = row"]
@@ -232,7 +232,7 @@ def compile_dicts(names: Sequence[str], fields: Sequence[Output], dialect: str) 
     cells, values = _build_row(code, fields)
     items = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
     made = f"[{{{items}}} for {', '.join(cells)}, in rows]"
-    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
 
 def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
@@ -242,7 +242,7 @@ def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
     if values == cells:
         return lambda rows: list(map(tuple, rows))
     made = f"[({', '.join(values)},) for {', '.join(cells)}, in rows]"
-    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
 
 def compile_named_tuples(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
@@ -257,15 +257,15 @@ def compile_flat(field: Output, dialect: str) -> Decode:
     code = _Code(dialect)
     cells, (value,) = _build_row(code, [field])
     made = f"[{value} for {', '.join(cells)}, in rows]"
-    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
 
-def first_of(decode: Decode) -> Callable[[Any], Any]:
+def make_single_row_decoder(decode: Decode) -> Callable[[Any], Any]:
     """Return the function that decodes a single row."""
     return lambda row: decode([row])[0]
 
 
-def _compile_guarded(
+def _compile_decoder(
     code: _Code, given: str, prologue: Sequence[str], body: Sequence[str], result: str
 ) -> Any:
     """Compile `decode`, whose errors name the column; without decoders it has nothing to fail."""
@@ -276,19 +276,19 @@ def _compile_guarded(
             "    try:",
             *(f"        {line}" for line in body),
             "    except Exception as error:",
-            f"        raise {code.name_locator()}(error, {rows}) from None",
+            f"        raise {code.add_error_locator()}(error, {rows}) from None",
         ]
     else:
         lines += [f"    {line}" for line in body]
     return _compile_source("\n".join([*lines, f"    return {result}", ""]), code.names)
 
 
-def _is_read(field: AnyField, dialect: str) -> bool:
-    reading = field.reading(dialect)
+def _needs_decoding(field: AnyField, dialect: str) -> bool:
+    reading = field.build_read_rule(dialect)
     return reading.decode is not None or bool(reading.raw)
 
 
-def _make_locator(
+def _make_error_locator(
     readings: Sequence[tuple[int, AnyField]], dialect: str
 ) -> Callable[[Exception, Sequence[Any]], Exception]:
     def locate_error(error: Exception, rows: Sequence[Any]) -> Exception:
@@ -296,13 +296,13 @@ def _make_locator(
             return error
         for row in rows:
             for place, field in readings:
-                decode = field.reading(dialect).decode
+                decode = field.build_read_rule(dialect).decode
                 if decode is None or row[place] is None:
                     continue
                 try:
                     decode(row[place])
                 except Exception:  # noqa: BLE001, RUF100 - whatever it is, this value is the reason
-                    return field.unreadable(row[place])
+                    return field.build_unreadable_error(row[place])
         return error
 
     return locate_error

@@ -17,29 +17,30 @@ Example, the key is a column of the table of the relation; any other column take
 
 from __future__ import annotations
 
-from treefold_orm._dialects.sql import SQL, column_of, table_name
+from treefold_orm._dialects.sql import SQL, build_qualified_column, quote_table
 from treefold_orm._fields.meta import Relation
 from treefold_orm._terms.constraints import UniqueConstraint
 
 
-def links_of(relation: Relation, alias: SQL, where: SQL | None = None) -> SQL:
+def build_through_table(relation: Relation, alias: SQL, where: SQL | None = None) -> SQL:
     """The table of the through model, or its pairs of keys, as they stand in a FROM clause.
 
     `where` is a condition on the table behind `alias` that the query has too: where it ties the
     pairs to a row outside, SQLite would else make the pairs of all rows for each of them.
     """
     assert relation.through is not None  # noqa: S101 - a many relation always has one
-    table = SQL("{} AS {}", table_name(relation.through), alias)
-    if has_single_pairs(relation):
+    table = SQL("{} AS {}", quote_table(relation.through), alias)
+    if has_unique_pairs(relation):
         return table
     source, target = (
-        column_of(alias, field) for field in (relation.source_field, relation.target_field)
+        build_qualified_column(alias, field)
+        for field in (relation.source_field, relation.target_field)
     )
     tested = SQL("") if where is None else SQL(" WHERE {}", where)
     return SQL("(SELECT DISTINCT {}, {} FROM {}{}) AS {}", source, target, table, tested, alias)
 
 
-def has_single_pairs(relation: Relation) -> bool:
+def has_unique_pairs(relation: Relation) -> bool:
     """Return True if the table can hold no pair twice."""
     through = relation.through
     assert through is not None  # noqa: S101 - a many relation always has one

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._compile import hydrate
-from treefold_orm._compile.clauses import in_common
+from treefold_orm._compile.clauses import convert_to_common_type
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.hydrate import Shape
 from treefold_orm._compile.rules import build_expression
@@ -25,9 +25,9 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
 
 
-def row_decoder(state: State, dialect: Dialect) -> Any:
+def compile_values_decoder(state: State, dialect: Dialect) -> Any:
     """Return the function that makes values, not instances, of the rows of a query."""
-    names, fields = _output_names(state)
+    names, fields = _collect_output_names(state)
     match state.rows:
         case "dicts":
             return hydrate.compile_dicts(names, fields, dialect.name)
@@ -39,7 +39,7 @@ def row_decoder(state: State, dialect: Dialect) -> Any:
             return hydrate.compile_tuples(fields, dialect.name)
 
 
-def _output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
+def _collect_output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
     """The names of the values of a row, and their fields; a key of several columns is one."""
     names: list[str] = []
     fields: list[hydrate.Output] = []
@@ -54,7 +54,7 @@ def _output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
     return names, fields
 
 
-def instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
+def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
     """The columns that instances of a query are made of."""
     columns: list[SQL] = []
     tree: dict[str, Any] = {}
@@ -65,7 +65,9 @@ def instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
     shape = _make_shape(frame, state, state.meta, (), tree, columns)
     extras: list[tuple[str, AnyField | None]] = []
     for (name, node), field in zip(state.annotations.items(), state.output_fields, strict=True):
-        columns.append(in_common(frame, build_expression(frame, node), node.field, field))
+        columns.append(
+            convert_to_common_type(frame, build_expression(frame, node), node.field, field)
+        )
         extras.append((name, field))
     return columns, Shape(shape.model, shape.fields, shape.partial, shape.related, tuple(extras))
 
@@ -105,7 +107,7 @@ def _choose_fields(state: State, meta: Meta, prefix: str) -> list[AnyField]:
     return [f for f in meta.columns if f.name in names or f.attname in names or f in meta.keys]
 
 
-def column_places(state: State, width: int) -> dict[Expr, int]:
+def map_column_positions(state: State, width: int) -> dict[Expr, int]:
     """Where the output columns stand; annotations of instances are the last of `width`."""
     if state.rows != "instances":
         return {expr: i for i, (_, expr) in enumerate(state.columns)}

@@ -39,47 +39,47 @@ class Placed(Node):
     joined: int = 0
 
 
-def first_many(hops: Hops, joined: int = 0) -> int | None:
+def find_first_to_many(hops: Hops, joined: int = 0) -> int | None:
     """The place of the first relation that leads to many rows, after those that are joined."""
     return next((i for i, hop in enumerate(hops) if hop.to_many and i >= joined), None)
 
 
-def joined_hops(node: Node) -> int:
+def count_joined_hops(node: Node) -> int:
     """How many relations of a lookup's way are joined."""
     return node.joined if isinstance(node, Placed) else 0
 
 
-def looked_up(node: Compare | Placed) -> tuple[Compare, Hops]:
+def unwrap_lookup(node: Compare | Placed) -> tuple[Compare, Hops]:
     """A lookup, and the rest of its way."""
     if isinstance(node, Placed):
         return node.compare, node.hops
     return node, node.lookup.hops
 
 
-def key_of(frame: Any, node: Node) -> Key | None:
+def find_to_many_key(frame: Any, node: Node) -> Key | None:
     """The rows that a lookup speaks of, None where it is no lookup over a to-many relation."""
     if not isinstance(node, (Compare, Placed)):
         return None
-    hops = looked_up(node)[1]
-    split = first_many(hops, joined_hops(node))
-    return None if split is None else (_frame_of(frame, node), hops[: split + 1])
+    hops = unwrap_lookup(node)[1]
+    split = find_first_to_many(hops, count_joined_hops(node))
+    return None if split is None else (_resolve_frame(frame, node), hops[: split + 1])
 
 
-def _frame_of(frame: Any, node: Node) -> Any:
+def _resolve_frame(frame: Any, node: Node) -> Any:
     return node.frame if isinstance(node, Placed) else frame
 
 
-def keys_of(frame: Any, node: Node) -> set[Key]:
+def collect_to_many_keys(frame: Any, node: Node) -> set[Key]:
     """The rows that a condition speaks of, outside of what it negates."""
     if isinstance(node, (And, Or)):
-        return {key for child in node.children for key in keys_of(frame, child)}
-    key = key_of(frame, node)
+        return {key for child in node.children for key in collect_to_many_keys(frame, child)}
+    key = find_to_many_key(frame, node)
     return set() if key is None else {key}
 
 
 def find_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
     """Rows that an OR speaks of along with another of these conditions."""
-    spoken = [keys_of(frame, child) for child in children]
+    spoken = [collect_to_many_keys(frame, child) for child in children]
     for i, child in enumerate(children):
         if isinstance(child, Or):
             others = set[Key]().union(*spoken[:i], *spoken[i + 1 :])
@@ -93,12 +93,17 @@ def split_by_relation(frame: Any, children: list[Node], key: Key) -> tuple[list[
     inside: list[Node] = []
     outside, reached = children, {key}
     while True:
-        joining = [child for child in outside if keys_of(frame, child) & reached]
+        joining = [child for child in outside if collect_to_many_keys(frame, child) & reached]
         if not joining:
             return inside, outside
         inside += joining
         outside = [child for child in outside if child not in joining]
-        reached |= {k for child in joining if isinstance(child, Or) for k in keys_of(frame, child)}
+        reached |= {
+            k
+            for child in joining
+            if isinstance(child, Or)
+            for k in collect_to_many_keys(frame, child)
+        }
 
 
 def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
@@ -108,29 +113,29 @@ def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
             tuple(rebind_condition(frame, child, key, inner) for child in node.children)
         )
     owner, prefix = key
-    if isinstance(node, (Compare, Placed)) and _frame_of(frame, node) is owner:
-        compare, hops = looked_up(node)
+    if isinstance(node, (Compare, Placed)) and _resolve_frame(frame, node) is owner:
+        compare, hops = unwrap_lookup(node)
         if hops[: len(prefix)] == prefix:
             return Placed(inner, compare, hops[len(prefix) :])
     return node
 
 
-def condition_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
+def evaluate_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
     """The condition where there is no row over `key`; True or False where that decides it."""
     if isinstance(node, (And, Or)):
         decided = isinstance(node, Or)
-        rest = [condition_without_row(frame, child, key) for child in node.children]
+        rest = [evaluate_without_row(frame, child, key) for child in node.children]
         if any(child is decided for child in rest):
             return decided
         left = tuple(child for child in rest if not isinstance(child, bool))
         return type(node)(left) if left else not decided
-    if not isinstance(node, (Compare, Placed)) or key_of(frame, node) != key:
+    if not isinstance(node, (Compare, Placed)) or find_to_many_key(frame, node) != key:
         return node
-    compare, hops = looked_up(node)
-    return asks_for_none(compare, hops[len(key[1]) :], key[1][-1])
+    compare, hops = unwrap_lookup(node)
+    return matches_missing_row(compare, hops[len(key[1]) :], key[1][-1])
 
 
-def asks_for_none(node: Compare, rest: Hops, relation: Relation) -> bool:
+def matches_missing_row(node: Compare, rest: Hops, relation: Relation) -> bool:
     """Return True if a lookup over `relation`, and `rest` from there, is met without a row."""
     lookup = node.lookup
     return lookup.op == "null" and not rest and lookup.column in relation.target.keys

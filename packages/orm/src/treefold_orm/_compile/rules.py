@@ -61,7 +61,7 @@ def build_condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
     return rule(frame, node, right)
 
 
-def joined_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
+def join_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     """Join conditions by " AND " or " OR ".
 
     A long chain is written in parentheses of `MAX_CHAIN` each: SQLite counts every term of a chain
@@ -78,7 +78,7 @@ def define_cte(frame: Frame, source: Source, start: int) -> SQL:
     return DEFINITIONS[source.__class__](frame, source, start)
 
 
-def order_terms(
+def build_order_by_clause(
     frame: Frame, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
 ) -> SQL:
     """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
@@ -86,11 +86,11 @@ def order_terms(
     """
     if not nodes:
         return SQL("")
-    terms = [order_term(frame, node, build_expression(frame, node.expr)) for node in nodes]
+    terms = [build_order_by_term(frame, node, build_expression(frame, node.expr)) for node in nodes]
     return SQL(prefix + "{}", join_sql(", ", terms))
 
 
-def order_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
+def build_order_by_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
     """One term of an ORDER BY clause, over a value that is at hand."""
     return build_order_term(value, node, spelled=frame.dialect.name == "sqlite")
 

@@ -19,11 +19,17 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
-from treefold_orm._dialects.sql import SQL, integer_literal, join_sql, plain_word, quoted_name
+from treefold_orm._dialects.sql import (
+    SQL,
+    join_sql,
+    quote_identifier,
+    render_integer,
+    require_plain_word,
+)
 from treefold_orm._expressions.nodes import RankNode, SearchNode
-from treefold_orm._fields.meta import owner_of
-from treefold_orm._search.search_index import index_columns, index_name
-from treefold_orm._search.search_text import fts5_encoder
+from treefold_orm._fields.meta import find_owner_meta
+from treefold_orm._search.search_index import build_search_index_name, list_indexed_fields
+from treefold_orm._search.search_text import make_fts5_encoder
 
 _QUERIES: dict[str, LiteralString] = {
     "plain": "plainto_tsquery('{}'::regconfig, ({})::text)",
@@ -36,10 +42,10 @@ _COUNTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     """Test the text of the row at `hops` for the words of a search."""
-    meta = owner_of(node.columns[0])
+    meta = find_owner_meta(node.columns[0])
     key = frame.build_column(hops, meta.pk)
     if frame.dialect.name == "sqlite":
-        table = quoted_name(index_name(node.index, meta))
+        table = quote_identifier(build_search_index_name(node.index, meta))
         found = SQL(
             "SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _build_fts5_query(frame, node)
         )
@@ -51,18 +57,20 @@ def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
 
 def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     asked = _build_tsquery(frame, node)
-    part = SQL("{} @@ {}", _vector_at(frame, node, hops, part=True), asked)
+    part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, part=True), asked)
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
     # what a part has, the whole has too: the index finds the rows, and the part decides
-    return SQL("({} @@ {} AND {})", _vector_at(frame, node, hops, part=False), asked, part)
+    return SQL(
+        "({} @@ {} AND {})", _build_search_vector(frame, node, hops, part=False), asked, part
+    )
 
 
 def build_rank(frame: Frame, node: RankNode) -> SQL:
     """How well the frame's own row fits."""
     search = node.search
     if frame.dialect.name != "sqlite":
-        vector = _vector_at(frame, search, (), part=True)
+        vector = _build_search_vector(frame, search, (), part=True)
         asked = _build_tsquery(frame, search)
         # alone, ts_rank() gives a little to rows that do not match
         template: LiteralString = "CASE WHEN {0} @@ {1} THEN ts_rank({0}, {1}) ELSE 0 END"
@@ -78,16 +86,18 @@ def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     parts: list[SQL] = []
     for i, column in enumerate(columns):
         part = SQL(
-            "to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))", plain_word(config), column
+            "to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))",
+            require_plain_word(config),
+            column,
         )
         if weights:
-            part = SQL("setweight({}, '{}')", part, plain_word(weights[i]))
+            part = SQL("setweight({}, '{}')", part, require_plain_word(weights[i]))
         parts.append(part)
     return join_sql(" || ", parts) if len(parts) == 1 else SQL("({})", join_sql(" || ", parts))
 
 
-def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
-    fields = index_columns(node.index, owner_of(node.columns[0]))
+def _build_search_vector(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
+    fields = list_indexed_fields(node.index, find_owner_meta(node.columns[0]))
     wanted = [i for i, field in enumerate(fields) if not part or field in node.columns]
     columns = [frame.build_column(hops, fields[i]) for i in wanted]
     weights = "".join(node.index.weights[i] for i in wanted) if node.index.weights else ""
@@ -96,13 +106,13 @@ def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL
 
 def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
     mark = frame.builder.bind_param(node.text.index + frame.offset, None)
-    return SQL(_QUERIES[node.kind], plain_word(node.index.config), mark)
+    return SQL(_QUERIES[node.kind], require_plain_word(node.index.config), mark)
 
 
 def _build_fts5_query(frame: Frame, node: SearchNode) -> SQL:
     whole = len(node.columns) == len(node.index.fields)
     columns = [] if whole else [field.column_name for field in node.columns]
-    encode = fts5_encoder(node.kind, columns)
+    encode = make_fts5_encoder(node.kind, columns)
     return frame.builder.bind_param(node.text.index + frame.offset, encode)
 
 
@@ -111,9 +121,9 @@ def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     if not frame.joinable:
         raise NeedsJoin
     builder, meta = frame.builder, frame.meta
-    table = quoted_name(index_name(node.index, meta))
-    name, alias = builder.cte_name(), builder.new_alias()
-    counts = [SQL(", {}.0", integer_literal(_COUNTS[letter])) for letter in node.index.weights]
+    table = quote_identifier(build_search_index_name(node.index, meta))
+    name, alias = builder.generate_cte_name(), builder.generate_table_alias()
+    counts = [SQL(", {}.0", render_integer(_COUNTS[letter])) for letter in node.index.weights]
     best = SQL("-bm25({}{})", table, join_sql("", counts))
     asked = _build_fts5_query(frame, node)
     body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)

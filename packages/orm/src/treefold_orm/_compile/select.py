@@ -21,17 +21,17 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import clauses
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.outputs import column_places, instance_columns
+from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
     build_condition,
     build_expression,
-    order_term,
-    order_terms,
+    build_order_by_clause,
+    build_order_by_term,
 )
 from treefold_orm._compile.state import Key, State, replay_steps
-from treefold_orm._compile.values import converted_value
-from treefold_orm._dialects.sql import SQL, integer_literal, join_sql
+from treefold_orm._compile.values import build_converted_value
+from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
 from treefold_orm._expressions.ordering import resolve_order
@@ -45,12 +45,12 @@ _COMBINE: dict[str, LiteralString] = {
 }
 
 
-def key_select(frame: Frame, key: Key) -> SQL:
+def build_key_select(frame: Frame, key: Key) -> SQL:
     """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
-    return nested_select(frame, SubqueryNode(None, key, 0), keys=True, parent=frame.parent)
+    return build_nested_select(frame, SubqueryNode(None, key, 0), keys=True, parent=frame.parent)
 
 
-def nested_select(
+def build_nested_select(
     frame: Frame,
     node: SubqueryNode,
     *,
@@ -74,7 +74,7 @@ def nested_select(
         columns = [SQL("1")]
         state.distinct = False
     else:
-        columns = _nested_columns(inner, state, keys=keys)
+        columns = _build_nested_columns(inner, state, keys=keys)
         wanted = len(state.meta.keys) if keys else width
         if len(columns) != wanted and not exists:
             raise FieldError(
@@ -84,7 +84,7 @@ def nested_select(
                 f"{len(columns)}; use values() with {wanted} names"
             )
     if named:
-        columns = _name_columns(inner, state, columns)
+        columns = _alias_columns(inner, state, columns)
     return build_select(inner, state, columns, nested=True)
 
 
@@ -100,18 +100,21 @@ def build_subquery(
     value, the last one first.
     """
     if not converts:
-        return SQL("({})", nested_select(frame, node, exists=exists, width=width))
-    inner, alias = nested_select(frame, node, named=True), frame.builder.new_alias()
+        return SQL("({})", build_nested_select(frame, node, exists=exists, width=width))
+    inner, alias = (
+        build_nested_select(frame, node, named=True),
+        frame.builder.generate_table_alias(),
+    )
     value = SQL("{}.c0", alias)
     for convert in reversed(converts):
-        value = converted_value(frame, value, convert)
+        value = build_converted_value(frame, value, convert)
     return SQL("(SELECT {} FROM ({}) AS {})", value, inner, alias)
 
 
-def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
+def _build_nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
     if keys or state.rows == "instances":
         return [frame.build_own_column(key) for key in state.meta.keys]
-    return clauses.output_columns(frame, state)
+    return clauses.build_output_columns(frame, state)
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -128,18 +131,18 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     if state.combined:
         return _build_combined(frame, state, columns, nested=nested)
     if state.distinct_on:
-        return _first_of_each(frame, state, columns)
-    if state.over_windows:
-        return _select_over_windows(frame, state, columns)
-    distinct = is_distinct(state)
+        return _build_distinct_on(frame, state, columns)
+    if state.window_conditions:
+        return _build_window_filtered_select(frame, state, columns)
+    distinct = needs_distinct(state)
     head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join_sql(", ", columns))
-    where = clauses.where_clause(frame, state)
-    group = clauses.group_clause(frame, state)
-    order = order_terms(frame, _choose_ordering(state))
+    where = clauses.build_where_clause(frame, state)
+    group = clauses.build_group_by_clause(frame, state)
+    order = build_order_by_clause(frame, _choose_ordering(state))
     limit = _build_limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
-        lock = frame.dialect.lock(
+        lock = frame.dialect.build_lock_clause(
             of=frame.alias,
             skip_locked=state.lock.skip_locked,
             nowait=state.lock.nowait,
@@ -157,9 +160,9 @@ def _check_lockable(state: State) -> None:
     several = {
         "union(), intersection() or difference()": bool(state.combined),
         "distinct(fields)": bool(state.distinct_on),
-        "distinct()": state.distinct and is_distinct(state),
+        "distinct()": state.distinct and needs_distinct(state),
         "groups": state.grouped,
-        "a filter on a window": bool(state.over_windows),
+        "a filter on a window": bool(state.window_conditions),
         "a window": any(
             map(nodes.contains_window, (*state.output_expressions, *(state.order or ())))
         ),
@@ -169,7 +172,7 @@ def _check_lockable(state: State) -> None:
             raise FieldError(f"select_for_update() cannot follow {what}: lock by key")
 
 
-def is_distinct(state: State) -> bool:
+def needs_distinct(state: State) -> bool:
     """Return True if the statement needs DISTINCT."""
     if not state.distinct:
         return False
@@ -183,58 +186,61 @@ def is_distinct(state: State) -> bool:
     return True
 
 
-def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
-    tests = [build_condition(frame, node, right=frame)[0] for node in state.over_windows]
+    tests = [build_condition(frame, node, right=frame)[0] for node in state.window_conditions]
     ordering = _choose_ordering(state)
     order = [build_expression(frame, term.expr) for term in ordering]
-    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
-    named += [SQL("({}) AS k{}", test, integer_literal(i)) for i, test in enumerate(tests)]
-    named += [SQL("{} AS o{}", term, integer_literal(i)) for i, term in enumerate(order)]
-    where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
+    named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
+    named += [SQL("({}) AS k{}", test, render_integer(i)) for i, test in enumerate(tests)]
+    named += [SQL("{} AS o{}", term, render_integer(i)) for i, term in enumerate(order)]
+    where, group = (
+        clauses.build_where_clause(frame, state),
+        clauses.build_group_by_clause(frame, state),
+    )
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
-    outer = frame.builder.new_alias()
-    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
-    kept = join_sql(" AND ", [SQL("{}.k{}", outer, integer_literal(i)) for i in range(len(tests))])
+    outer = frame.builder.generate_table_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
+    kept = join_sql(" AND ", [SQL("{}.k{}", outer, render_integer(i)) for i in range(len(tests))])
     terms = [
-        order_term(frame, term, SQL("{}.o{}", outer, integer_literal(i)))
+        build_order_by_term(frame, term, SQL("{}.o{}", outer, render_integer(i)))
         for i, term in enumerate(ordering)
     ]
     by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
-    head = SQL("SELECT DISTINCT {}" if is_distinct(state) else "SELECT {}", picked)
+    head = SQL("SELECT DISTINCT {}" if needs_distinct(state) else "SELECT {}", picked)
     return SQL(
         "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _build_limit(frame, state)
     )
 
 
-def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
-    if state.grouped or state.over_windows:
+def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    if state.grouped or state.window_conditions:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
     fields = [build_expression(frame, node) for node in state.distinct_on]
     texts = dict(zip(state.distinct_on, fields, strict=True))
     terms = [
-        order_term(frame, term, texts.get(term.expr) or build_expression(frame, term.expr))
-        for term in _first_order(state)
+        build_order_by_term(frame, term, texts.get(term.expr) or build_expression(frame, term.expr))
+        for term in _build_distinct_on_order(state)
     ]
     order = join_sql(", ", terms)
-    where = clauses.where_clause(frame, state)
+    where = clauses.build_where_clause(frame, state)
     if frame.dialect.distinct_on:
         parts = (join_sql(", ", fields), join_sql(", ", columns), frame.build_from(), where, order)
         head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
         return SQL("{}{}", head, _build_limit(frame, state))
-    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
+    named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     named.append(
         SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join_sql(", ", fields), order)
     )
     named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
     inner = SQL("SELECT {} FROM {}{}", join_sql(", ", named), frame.build_from(), where)
-    outer = frame.builder.new_alias()
-    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
+    outer = frame.builder.generate_table_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
     tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _build_limit(frame, state))
     return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
 
 
-def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> SQL:
+def build_partitioned_select(frame: Frame, state: State, columns: list[SQL], part: SQL) -> SQL:
     """The statement for the slice of a query among the rows of each value of `part`.
 
     Author.objects.prefetch_related(Prefetch("posts", Post.objects.order_by("-views")[:2]))
@@ -247,16 +253,19 @@ def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> S
     """
     keys = [OrderNode(ColumnNode(key, (), key), descending=False) for key in state.meta.keys]
     terms = [
-        order_term(frame, term, build_expression(frame, term.expr))
+        build_order_by_term(frame, term, build_expression(frame, term.expr))
         for term in (*_choose_ordering(state), *keys)
     ]
-    named = [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
+    named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     order = join_sql(", ", terms)
     named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", part, order))
-    where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
+    where, group = (
+        clauses.build_where_clause(frame, state),
+        clauses.build_group_by_clause(frame, state),
+    )
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
-    outer = frame.builder.new_alias()
-    picked = join_sql(", ", [SQL("{}.c{}", outer, integer_literal(i)) for i in range(len(columns))])
+    outer = frame.builder.generate_table_alias()
+    picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
     place = SQL("{}.r", outer)
     tests: list[SQL] = []
     if state.offset is not None:
@@ -271,7 +280,7 @@ def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> S
     return SQL("SELECT {} FROM ({}) AS {} WHERE {} ORDER BY {}.r", *parts)
 
 
-def _first_order(state: State) -> list[OrderNode]:
+def _build_distinct_on_order(state: State) -> list[OrderNode]:
     fields = state.distinct_on
     terms = list(_choose_ordering(state))
     leading = [term.expr for term in terms[: len(set(fields))]]
@@ -303,19 +312,19 @@ def _build_limit(frame: Frame, state: State) -> SQL:
         if state.offset is None
         else frame.builder.bind_param(state.offset + frame.offset, None)
     )
-    return frame.dialect.limit(limit, offset)
+    return frame.dialect.build_limit_clause(limit, offset)
 
 
-def numbered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def build_aliased_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     """The statement of a query as a table whose columns are called c0, c1 and so on."""
-    return build_select(frame, state, _name_columns(frame, state, columns))
+    return build_select(frame, state, _alias_columns(frame, state, columns))
 
 
-def _name_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
+def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
     """The columns as c0, c1 and so on, where `build_select` does not name them itself."""
-    if state.over_windows or (state.distinct_on and not frame.dialect.distinct_on):
+    if state.window_conditions or (state.distinct_on and not frame.dialect.distinct_on):
         return columns
-    return [SQL("{} AS c{}", column, integer_literal(i)) for i, column in enumerate(columns)]
+    return [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
 
 
 def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
@@ -342,9 +351,9 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
                 "select_related() and annotate() on both alike"
             )
         if nested or other.rows != "instances":
-            parts = _nested_columns(inner, other)
+            parts = _build_nested_columns(inner, other)
         else:
-            parts, _ = instance_columns(inner, other)
+            parts, _ = build_instance_columns(inner, other)
         if len(parts) != len(columns):
             raise FieldError(
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
@@ -352,7 +361,7 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
             )
         text = build_select(inner, other, parts, nested=nested)
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
-            text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.new_alias())
+            text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.generate_table_alias())
         made = SQL(_COMBINE[op], made, text)
     return SQL(
         "{}{}{}",
@@ -371,12 +380,12 @@ def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
 def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
     if not state.order:
         return SQL("")
-    places = column_places(state, width)
+    places = map_column_positions(state, width)
     terms: list[SQL] = []
     for term in state.order:
         if term.expr not in places:
             raise FieldError("A combined query is ordered by its own columns only")
-        terms.append(order_term(frame, term, integer_literal(places[term.expr] + 1)))
+        terms.append(build_order_by_term(frame, term, render_integer(places[term.expr] + 1)))
     return SQL(" ORDER BY {}", join_sql(", ", terms))
 
 

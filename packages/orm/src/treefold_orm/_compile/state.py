@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any
 
 from treefold_orm._expressions import nodes, steps
-from treefold_orm._expressions.conversion import representation_of
+from treefold_orm._expressions.conversion import build_representation_key
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
@@ -71,7 +71,9 @@ class State:
     def row_values(self) -> list[nodes.Expr]:
         """The output columns as expressions over a derived table that has computed them already."""
         pairs = zip(self.output_expressions, self.output_fields, strict=True)
-        return [_as_output(nodes.per_row(expr), field) for expr, field in pairs]
+        return [
+            _convert_to_output_type(nodes.wrap_row_aggregate(expr), field) for expr, field in pairs
+        ]
 
     @property
     def is_sliced(self) -> bool:
@@ -87,33 +89,37 @@ class State:
             or self.distinct_on
             or self.combined
             or self.grouped
-            or self.over_windows
+            or self.window_conditions
         )
 
     @property
-    def names_few(self) -> bool:
+    def selects_few_rows(self) -> bool:
         """True if a slice, keys or the row of an outer query leave few rows of the model's."""
-        if self.nothing or any(_names_few(node) for node in self.where):
+        if self.nothing or any(_selects_few_rows(node) for node in self.where):
             return True
         chosen = (*self.where, *(self.order or ()))  # a slice by an aggregate needs it of all rows
         return self.is_sliced and not any(nodes.contains_row_aggregate(node) for node in chosen)
 
     @property
-    def over_windows(self) -> list[nodes.Node]:
+    def window_conditions(self) -> list[nodes.Node]:
         """The conditions that need the result of a window, which is known after WHERE only."""
         return [node for node in self.where if nodes.contains_window(node)]
 
 
-def _as_output(expr: nodes.Expr, field: Field[Any] | None) -> nodes.Expr:
+def _convert_to_output_type(expr: nodes.Expr, field: Field[Any] | None) -> nodes.Expr:
     source = expr.field
-    if source is None or field is None or representation_of(source) == representation_of(field):
+    if (
+        source is None
+        or field is None
+        or build_representation_key(source) == build_representation_key(field)
+    ):
         return expr
     return nodes.ConvertNode(field, expr, "value")
 
 
-def _names_few(node: nodes.Node) -> bool:
+def _selects_few_rows(node: nodes.Node) -> bool:
     if isinstance(node, nodes.And):
-        return any(_names_few(child) for child in node.children)
+        return any(_selects_few_rows(child) for child in node.children)
     if isinstance(node, nodes.Compare):
         look = node.lookup
         named = look.op in {"exact", "in"} and look.column.unique
@@ -121,7 +127,7 @@ def _names_few(node: nodes.Node) -> bool:
     return nodes.contains_outer(node)
 
 
-def top_level(conditions: list[nodes.Node]) -> list[nodes.Node]:
+def split_where_and_having(conditions: list[nodes.Node]) -> list[nodes.Node]:
     """The conditions of a query, apart where some of them belong to WHERE and others to HAVING."""
     split: list[nodes.Node] = []
     for node in conditions:
@@ -136,15 +142,15 @@ def top_level(conditions: list[nodes.Node]) -> list[nodes.Node]:
     return split
 
 
-def narrows_rows(node: nodes.Node) -> bool:
+def is_selective(node: nodes.Node) -> bool:
     """True for a condition that may be expected to leave a small part of the rows: for all but
     negations and those that ask for NULL or for a truth value.
     """
     match node:
         case nodes.And() | nodes.Apart():
-            return any(map(narrows_rows, node.children))
+            return any(map(is_selective, node.children))
         case nodes.Or():
-            return all(map(narrows_rows, node.children))
+            return all(map(is_selective, node.children))
         case nodes.Compare():
             look = node.lookup
             return look.op != "null" and look.column.internal != "boolean"
@@ -160,7 +166,7 @@ def replay_steps(key: Key) -> State:
     return state
 
 
-def _filter(state: State, step: steps.Filter) -> None:
+def _add_filter(state: State, step: steps.Filter) -> None:
     index = step.start
     parts: list[nodes.Node] = []
     for lookup in step.lookups:
@@ -209,7 +215,7 @@ def _make_setter(name: str, part: str) -> Callable[[State, Any], None]:
 
 _RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
     steps.Given: lambda state, step: None,
-    steps.Filter: _filter,
+    steps.Filter: _add_filter,
     steps.Where: lambda state, step: state.where.append(step.condition),
     steps.Ordering: _make_setter("order", "terms"),
     steps.KnownOrdering: _make_setter("order", "terms"),

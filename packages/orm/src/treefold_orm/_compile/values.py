@@ -32,12 +32,12 @@ from treefold_orm._compile.rules import (
     build_reached_column,
 )
 from treefold_orm._compile.search import build_rank
-from treefold_orm._dialects.sql import SQL, declared_sql, join_sql
+from treefold_orm._dialects.sql import SQL, join_sql, wrap_declared_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.arithmetic import POINTS
-from treefold_orm._expressions.conversion import kind_of
+from treefold_orm._expressions.conversion import classify_field
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
-from treefold_orm._expressions.outer import part_of
+from treefold_orm._expressions.outer import select_key_part
 
 
 def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
@@ -63,7 +63,7 @@ def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = Tr
 
 
 def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
-    kinds = {"" if n.field is None else kind_of(n.field) for n in (node, side)}
+    kinds = {"" if n.field is None else classify_field(n.field) for n in (node, side)}
     if len(kinds) == 1 and kinds <= set(POINTS):
         return True
     return kinds <= {"integer", "decimal"} and {node.op, side.op} <= {"+", "-", "*"}
@@ -79,23 +79,23 @@ def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
         return build_expression(around, node.known.expr)
     of_cte = around.cte_columns.get(node.path)
     if of_cte is not None:
-        return around.cte_column(of_cte)
+        return around.build_cte_column(of_cte)
     hops, column, rest = walk_path(around.meta, node.path)
     refuse_sensitive(around.meta, column, node.path)
     if rest:
         raise FieldError(f"{node.shown_call} must name a column")
-    around.refuse_many(hops)
-    return around.build_column(hops, part_of(node, column))
+    around.require_to_one_path(hops)
+    return around.build_column(hops, select_key_part(node, column))
 
 
-def converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
+def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
     """The value of a `ConvertNode` over a value that is at hand."""
     source, target = node.arg.field, node.field
     if node.mode == "cast" and target is not None:
-        return frame.dialect.convert(value, source, target)
+        return frame.dialect.build_cast(value, source, target)
     if source is None or target is None or node.mode == "same":
         return value
-    return frame.dialect.converted(value, source, target, node.mode)
+    return frame.dialect.build_conversion(value, source, target, node.mode)
 
 
 def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
@@ -119,7 +119,9 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
         case "trunc" | "trunc_in_zone":
             return dialect.trunc(node.option, args[0], source, *args[1:])
         case _:
-            return dialect.typed(dialect.function(node.name, args), node.field)
+            return dialect.cast_function_result(
+                dialect.build_function_call(node.name, args), node.field
+            )
 
 
 def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
@@ -144,25 +146,28 @@ def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
 def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
     takes = node.takes or (None,) * len(node.args)
     for arg, field in zip(node.args, takes, strict=True):
-        scaled = arg.field is not None and kind_of(arg.field) == "decimal"
+        scaled = arg.field is not None and classify_field(arg.field) == "decimal"
         if scaled and field is None and frame.dialect.name == "sqlite":
             raise UnsupportedFeature(
                 f"{node.template.owner} cannot take a decimal on sqlite, which keeps it as a "
                 "scaled integer: declare takes=(fields.FloatField(), ...)"
             )
     args = [build_expression(frame, arg) for arg in node.args]
-    return frame.dialect.typed(
-        declared_sql(node.template.text_for(frame.dialect.name)).fill_template(args), node.field
+    return frame.dialect.cast_function_result(
+        wrap_declared_sql(node.template.require_dialect_sql(frame.dialect.name)).fill_template(
+            args
+        ),
+        node.field,
     )
 
 
 def _build_own_column(frame: Frame, node: nodes.ColumnNode) -> SQL:
-    frame.refuse_many(node.hops)
+    frame.require_to_one_path(node.hops)
     return frame.build_column(node.hops, node.column)
 
 
 def _build_converted(frame: Frame, node: nodes.ConvertNode) -> SQL:
-    return converted_value(frame, build_expression(frame, node.arg), node)
+    return build_converted_value(frame, build_expression(frame, node.arg), node)
 
 
 def _refuse_schema_sql(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
@@ -179,7 +184,7 @@ EXPRESSIONS.update(
         nodes.ParamNode: lambda frame, node: build_param(frame, node, cast=True),
         nodes.OuterNode: _build_outer_column,
         nodes.RankNode: build_rank,
-        nodes.CTENode: lambda frame, node: frame.cte_column(node),
+        nodes.CTENode: lambda frame, node: frame.build_cte_column(node),
         nodes.ConstNode: lambda frame, node: frame.dialect.cast(
             frame.builder.bind_const(node.value), node.field
         ),

@@ -18,7 +18,7 @@ from typing import LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.aggregates import build_plain_aggregate
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.rules import EXPRESSIONS, build_expression, order_term
+from treefold_orm._compile.rules import EXPRESSIONS, build_expression, build_order_by_term
 from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions import nodes
 from treefold_orm._fields.base import AnyField
@@ -41,12 +41,12 @@ def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
     function, over = node.function, _build_over_clause(frame, node)
     if isinstance(function, nodes.AggregateNode):
         made = build_plain_aggregate(frame, function, over, empty=_may_be_empty(node.frame))
-        return frame.dialect.typed(made, node.field)
+        return frame.dialect.cast_function_result(made, node.field)
     if not isinstance(function, nodes.FuncNode):
         raise FieldError("A window takes a function or an aggregate")
     args = [build_expression(frame, arg) for arg in function.args]
-    called = frame.dialect.function(function.name, args)
-    return frame.dialect.typed(SQL("{}{}", called, over), node.field)
+    called = frame.dialect.build_function_call(function.name, args)
+    return frame.dialect.cast_function_result(SQL("{}{}", called, over), node.field)
 
 
 def _may_be_empty(node: nodes.FrameNode | None) -> bool:
@@ -65,7 +65,7 @@ def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
         parts.append(SQL("PARTITION BY {}", join_sql(", ", terms)))
     if node.order:
         terms = [
-            order_term(
+            build_order_by_term(
                 frame,
                 term,
                 _build_order_key(
@@ -88,7 +88,7 @@ def _build_order_key(
     bounds = [bound for bound in (node.start, node.end) if bound is not None]
     if all(bound.distance is None for bound in bounds):
         return value
-    return frame.dialect.range_key(value, field)
+    return frame.dialect.build_range_frame_key(value, field)
 
 
 def _build_window_frame(frame: Frame, node: nodes.FrameNode) -> SQL:

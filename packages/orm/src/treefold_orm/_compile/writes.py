@@ -25,22 +25,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.clauses import where_clause
+from treefold_orm._compile.clauses import build_where_clause
 from treefold_orm._compile.frame import Frame, NeedsJoin
 from treefold_orm._compile.plan import Plan, finish_plan
 from treefold_orm._compile.state import Key, replay_steps
 from treefold_orm._compile.values import build_param
-from treefold_orm._compile.writing import build_expression, key_select
+from treefold_orm._compile.writing import build_expression, build_key_select
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,
     Builder,
     Encoder,
-    column_name,
-    column_type,
-    integer_literal,
     join_sql,
-    table_name,
+    quote_column,
+    quote_table,
+    render_integer,
+    render_query_type,
 )
 from treefold_orm._dialects.storage import convert_param_to_storage, convert_to_storage, read
 from treefold_orm._expressions.nodes import Expr, ParamNode
@@ -61,7 +61,7 @@ class Conflict:
     update: Fields = ()
 
 
-def insert_plan(
+def build_insert_plan(
     dialect: Dialect,
     meta: Meta,
     fields: Fields,
@@ -83,7 +83,7 @@ def insert_plan(
             for i, (f, encode) in enumerate(pairs)
         ]
         names, values = (
-            join_sql(", ", map(column_name, fields)),
+            join_sql(", ", map(quote_column, fields)),
             _build_value_rows(cells, len(fields)),
         )
         source = SQL("({}) VALUES {}", names, values)
@@ -91,7 +91,7 @@ def insert_plan(
     return finish_plan(builder, statement, dialect, given=rows * len(fields))
 
 
-def unnest_plan(
+def build_unnest_insert_plan(
     dialect: Dialect,
     meta: Meta,
     fields: Fields,
@@ -102,16 +102,20 @@ def unnest_plan(
     """Insert any number of rows on PostgreSQL: one array parameter for each column."""
     builder = Builder()
     marks = [
-        SQL("{}::{}[]", builder.bind_param(i, _array_encoder(field, dialect)), _array_type(field))
+        SQL(
+            "{}::{}[]",
+            builder.bind_param(i, _make_array_encoder(field, dialect)),
+            _build_array_element_type(field),
+        )
         for i, field in enumerate(fields)
     ]
-    names = [SQL("c{}", integer_literal(i)) for i in range(len(fields))]
+    names = [SQL("c{}", render_integer(i)) for i in range(len(fields))]
     values = [
         convert_param_to_storage(dialect, name, f) for name, f in zip(names, fields, strict=True)
     ]
     source = SQL(
         "({}) SELECT {} FROM unnest({}) AS given ({})",
-        join_sql(", ", map(column_name, fields)),
+        join_sql(", ", map(quote_column, fields)),
         join_sql(", ", values),
         join_sql(", ", marks),
         join_sql(", ", names),
@@ -138,11 +142,11 @@ def _build_placeholder(
 
 
 def _build_returning(dialect: Dialect, fields: Fields) -> SQL:
-    return join_sql(", ", [_returned_column(dialect, field) for field in fields])
+    return join_sql(", ", [_build_returned_column(dialect, field) for field in fields])
 
 
-def _returned_column(dialect: Dialect, field: AnyField) -> SQL:
-    column = column_name(field)
+def _build_returned_column(dialect: Dialect, field: AnyField) -> SQL:
+    column = quote_column(field)
     if dialect.name == "sqlite" and field.internal == "float":
         # it keeps a float without a fraction as an integer, and RETURNING tells that
         column = SQL("CAST({} AS REAL)", column)
@@ -155,34 +159,34 @@ def _build_insert(
     tail = SQL("") if conflict is None else _build_conflict_clause(meta, conflict)
     if returning:
         tail = SQL("{} RETURNING {}", tail, _build_returning(dialect, returning))
-    return SQL("INSERT INTO {} {}{}", table_name(meta), source, tail)
+    return SQL("INSERT INTO {} {}{}", quote_table(meta), source, tail)
 
 
 def _build_conflict_clause(meta: Meta, conflict: Conflict) -> SQL:
     target = (
-        SQL(" ({})", join_sql(", ", map(column_name, conflict.target)))
+        SQL(" ({})", join_sql(", ", map(quote_column, conflict.target)))
         if conflict.target
         else SQL("")
     )
     if not conflict.update:
         return SQL(" ON CONFLICT{} DO NOTHING", target)
-    sets = [SQL("{} = EXCLUDED.{}", column_name(f), column_name(f)) for f in conflict.update]
+    sets = [SQL("{} = EXCLUDED.{}", quote_column(f), quote_column(f)) for f in conflict.update]
     if meta.version is not None and meta.version not in conflict.update:
-        sets.append(_next_version(table_name(meta), meta.version))
+        sets.append(_build_version_increment(quote_table(meta), meta.version))
     return SQL(" ON CONFLICT{} DO UPDATE SET {}", target, join_sql(", ", sets))
 
 
-def _next_version(table: SQL, version: AnyField) -> SQL:
-    return SQL("{} = {}.{} + 1", column_name(version), table, column_name(version))
+def _build_version_increment(table: SQL, version: AnyField) -> SQL:
+    return SQL("{} = {}.{} + 1", quote_column(version), table, quote_column(version))
 
 
-def _array_type(field: AnyField) -> SQL:
+def _build_array_element_type(field: AnyField) -> SQL:
     # a cast to varchar(n) would cut longer text silently; the length was checked, and the column
     # checks again
-    return SQL("text") if field.internal == "text" else column_type(field, "postgres")
+    return SQL("text") if field.internal == "text" else render_query_type(field, "postgres")
 
 
-def _array_encoder(field: AnyField, dialect: Dialect) -> Callable[[Any], Any] | None:
+def _make_array_encoder(field: AnyField, dialect: Dialect) -> Callable[[Any], Any] | None:
     encode = field.encoder(dialect.name)
     return (
         None
@@ -191,7 +195,7 @@ def _array_encoder(field: AnyField, dialect: Dialect) -> Callable[[Any], Any] | 
     )
 
 
-def update_row_plan(
+def build_row_update_plan(
     dialect: Dialect, meta: Meta, fields: Fields, *, guard: AnyField | None = None
 ) -> Plan:
     """Update one row by key: parameters are the new values, the key, and the version expected."""
@@ -199,31 +203,31 @@ def update_row_plan(
     sets = [
         SQL(
             "{} = {}",
-            column_name(f),
+            quote_column(f),
             _build_placeholder(builder, dialect, f, i, f.encoder(dialect.name)),
         )
         for i, f in enumerate(fields)
     ]
     known = meta.keys if guard is None else (*meta.keys, guard)
     tests = [
-        SQL("{} = {}", column_name(f), builder.bind_param(i, f.encoder(dialect.name)))
+        SQL("{} = {}", quote_column(f), builder.bind_param(i, f.encoder(dialect.name)))
         for i, f in enumerate(known, len(fields))
     ]
     statement = SQL(
         "UPDATE {} SET {} WHERE {}",
-        table_name(meta),
+        quote_table(meta),
         join_sql(", ", sets),
         join_sql(" AND ", tests),
     )
     return finish_plan(builder, statement, dialect, given=len(fields) + len(known))
 
 
-def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int) -> Plan:
+def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int) -> Plan:
     """Update several rows by key at once; parameters are the key, the version expected where the
     model has one, and the values, row by row.
     """
     builder = Builder()
-    alias = builder.new_alias()
+    alias = builder.generate_table_alias()
     known = meta.keys if meta.version is None else (*meta.keys, meta.version)
     columns = (*known, *fields)
     width = len(columns)
@@ -235,20 +239,20 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
     sets = [
         SQL(
             "{} = {}",
-            column_name(f),
-            convert_param_to_storage(dialect, SQL("given.column{}", integer_literal(i)), f),
+            quote_column(f),
+            convert_param_to_storage(dialect, SQL("given.column{}", render_integer(i)), f),
         )
         for i, f in enumerate(fields, len(known) + 1)
     ]
     if meta.version is not None:
-        sets.append(_next_version(alias, meta.version))
+        sets.append(_build_version_increment(alias, meta.version))
     same = [
-        SQL("{}.{} = given.column{}", alias, column_name(f), integer_literal(i))
+        SQL("{}.{} = given.column{}", alias, quote_column(f), render_integer(i))
         for i, f in enumerate(known, 1)
     ]
     statement = SQL(
         "UPDATE {} AS {} SET {} FROM (VALUES {}) AS given WHERE {}",
-        table_name(meta),
+        quote_table(meta),
         alias,
         join_sql(", ", sets),
         _build_value_rows(cells, width),
@@ -257,7 +261,7 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
     return finish_plan(builder, statement, dialect, given=rows * width)
 
 
-def update_plan(
+def build_update_plan(
     dialect: Dialect,
     key: Key,
     sets: tuple[tuple[AnyField, Expr], ...],
@@ -269,12 +273,12 @@ def update_plan(
 
     def build_update(frame: Frame, where: Where) -> SQL:
         pairs = [
-            SQL("{} = {}", column_name(field), _build_assigned_value(frame, field, node))
+            SQL("{} = {}", quote_column(field), _build_assigned_value(frame, field, node))
             for field, node in sets
         ]
         text = SQL(
             "UPDATE {} AS {} SET {}{}",
-            table_name(frame.meta),
+            quote_table(frame.meta),
             frame.alias,
             join_sql(", ", pairs),
             where(frame),
@@ -283,19 +287,19 @@ def update_plan(
             return text
         return SQL("{} RETURNING {}", text, _build_returning(dialect, returning))
 
-    return _over_rows(dialect, key, build_update, given=given)
+    return _build_plan_over_rows(dialect, key, build_update, given=given)
 
 
-def delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+def build_delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """Delete the rows of a query."""
 
     def build_delete(frame: Frame, where: Where) -> SQL:
-        return SQL("DELETE FROM {} AS {}{}", table_name(frame.meta), frame.alias, where(frame))
+        return SQL("DELETE FROM {} AS {}{}", quote_table(frame.meta), frame.alias, where(frame))
 
-    return _over_rows(dialect, key, build_delete, given=given)
+    return _build_plan_over_rows(dialect, key, build_delete, given=given)
 
 
-def _over_rows(
+def _build_plan_over_rows(
     dialect: Dialect, key: Key, statement: Callable[[Frame, Where], SQL], *, given: int
 ) -> Plan:
     state = replay_steps(key)
@@ -310,17 +314,17 @@ def _over_rows(
 
     if state.is_simple and not state.joins:
         try:
-            return try_plan(lambda frame: where_clause(frame, state))
+            return try_plan(lambda frame: build_where_clause(frame, state))
         except NeedsJoin:
             pass  # a condition reaches into another table: say it over keys
 
-    def by_keys(frame: Frame) -> SQL:
+    def build_key_filter(frame: Frame) -> SQL:
         return SQL(
-            " WHERE {} IN ({})", frame.build_own_column(frame.meta.pk), key_select(frame, key)
+            " WHERE {} IN ({})", frame.build_own_column(frame.meta.pk), build_key_select(frame, key)
         )
 
     try:
-        return try_plan(by_keys)
+        return try_plan(build_key_filter)
     except NeedsJoin:
         raise FieldError("update() cannot take values from another table: use Subquery") from None
 

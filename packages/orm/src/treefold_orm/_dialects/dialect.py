@@ -106,7 +106,7 @@ class Dialect(ABC):
     regex = False
 
     @abstractmethod
-    def placeholder(self, position: int) -> SQL:
+    def format_placeholder(self, position: int) -> SQL:
         """The mark for the parameter at a position, counted from 1."""
 
     @abstractmethod
@@ -114,19 +114,21 @@ class Dialect(ABC):
         """`value` with its type made plain, where the database would otherwise have to guess."""
 
     @abstractmethod
-    def typed(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
         """The result of a function or aggregate as the type its field expects."""
 
     @abstractmethod
-    def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
         """`value`, which travels as `source`, cast to another type of number by the caller."""
 
     @abstractmethod
-    def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
+    def build_conversion(
+        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
+    ) -> SQL:
         """The value of a `ConvertNode`: `value`, which travels as `source`, as `target` does."""
 
     @abstractmethod
-    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         """`left` is one of the values of a parameter encoded by `list_encoder`."""
 
     @abstractmethod
@@ -134,7 +136,9 @@ class Dialect(ABC):
         """The encoder from a list of checked values to one parameter."""
 
     @abstractmethod
-    def key_rows(self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]) -> SQL:
+    def build_key_rows_query(
+        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
+    ) -> SQL:
         """A query for the rows of a parameter that is a list of tuples of `parts`.
 
         `bind` gives a placeholder for the encoded list.
@@ -153,15 +157,15 @@ class Dialect(ABC):
         """A date or time cut down to a unit, in a time zone where one is given."""
 
     @abstractmethod
-    def json_equal(self, left: SQL, right: SQL) -> SQL:
+    def build_json_equality(self, left: SQL, right: SQL) -> SQL:
         """Compare two JSON values for equality."""
 
     @abstractmethod
-    def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
+    def build_array_comparison(self, op: str, left: SQL, right: SQL) -> SQL:
         """A comparison of arrays."""
 
     @abstractmethod
-    def function(self, name: str, args: list[SQL]) -> SQL:
+    def build_function_call(self, name: str, args: list[SQL]) -> SQL:
         """A function of the closed list."""
 
     @abstractmethod
@@ -169,12 +173,12 @@ class Dialect(ABC):
         """An aggregate of one value."""
 
     @abstractmethod
-    def collect(
+    def build_ordered_aggregate(
         self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
     ) -> SQL:
         """An aggregate that collects values, in the order of `terms`."""
 
-    def windowed(
+    def build_window_aggregate(
         self, name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
     ) -> SQL | None:
         """An aggregate over a window where this is not written as a call with clauses after it,
@@ -183,15 +187,15 @@ class Dialect(ABC):
         return None
 
     @abstractmethod
-    def range_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
         """A value in the ordering of a window whose frame goes by distances."""
 
     @abstractmethod
-    def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
+    def build_limit_clause(self, limit: SQL | None, offset: SQL | None) -> SQL:
         """The LIMIT and OFFSET clause, with a leading space."""
 
     @abstractmethod
-    def lock(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
+    def build_lock_clause(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
         """The clause that locks selected rows, with a leading space; `strength` is "share",
         "no_key" or empty.
         """

@@ -42,7 +42,7 @@ AGGREGATES: dict[str, SQL] = {
 }
 
 
-def distinct_value(name: str, value: SQL, *, distinct: bool) -> SQL:
+def add_distinct(name: str, value: SQL, *, distinct: bool) -> SQL:
     """The argument of an aggregate: with `distinct`, each value once."""
     return SQL("DISTINCT {}", value) if distinct and name not in {"min", "max"} else value
 

@@ -13,12 +13,12 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects import postgres_arithmetic, postgres_conversion, postgres_json
 from treefold_orm._dialects.dialect import UNIT_WORDS, Dialect
 from treefold_orm._dialects.functions import (
+    add_distinct,
     build_order_term,
-    distinct_value,
     fill_function_template,
 )
 from treefold_orm._dialects.postgres_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
-from treefold_orm._dialects.sql import SQL, Encoder, column_type, integer_literal, join_sql
+from treefold_orm._dialects.sql import SQL, Encoder, join_sql, render_integer, render_query_type
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._fields.base import Field
 
@@ -55,9 +55,9 @@ _ARRAY: dict[str, LiteralString] = {
 }
 
 
-def _item_type(field: Field[Any]) -> SQL:
+def _choose_array_element_type(field: Field[Any]) -> SQL:
     # a cast to varchar(n) would cut longer text, and match rows that the caller did not ask for
-    return SQL("text") if field.internal == "text" else column_type(field, "postgres")
+    return SQL("text") if field.internal == "text" else render_query_type(field, "postgres")
 
 
 def _escape_like_pattern(value: SQL) -> SQL:
@@ -77,46 +77,54 @@ class Postgres(Dialect):
 
     distinct_on = True
 
-    def placeholder(self, position: int) -> SQL:
-        return SQL("${}", integer_literal(position))
+    def format_placeholder(self, position: int) -> SQL:
+        return SQL("${}", render_integer(position))
 
     def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
         if field is None:
             return value
         template = _PARAM.get(field.internal)
         return (
-            SQL("{}::{}", value, column_type(field, "postgres"))
+            SQL("{}::{}", value, render_query_type(field, "postgres"))
             if template is None
             else SQL(template, value)
         )
 
-    def typed(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
         template = None if field is None else _TYPED.get(field.internal)
         return value if template is None else SQL(template, value)
 
-    def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
         if source is not None:
             value = postgres_conversion.build_conversion(value, source, field)
-        return SQL("CAST({} AS {})", value, column_type(field, "postgres"))
+        return SQL("CAST({} AS {})", value, render_query_type(field, "postgres"))
 
-    def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
+    def build_conversion(
+        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
+    ) -> SQL:
         return postgres_conversion.build_conversion(value, source, target)
 
-    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
-        return SQL("{} = ANY({}::{}[])", left, param, _item_type(field))
+    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+        return SQL("{} = ANY({}::{}[])", left, param, _choose_array_element_type(field))
 
     def list_encoder(self, field: Field[Any]) -> Encoder:
         encode = field.encoder("postgres")
         return list if encode is None else lambda values: [encode(value) for value in values]
 
-    def key_rows(self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]) -> SQL:
-        def column(place: int, encode: Encoder | None) -> Encoder:
+    def build_key_rows_query(
+        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
+    ) -> SQL:
+        def make_column_encoder(place: int, encode: Encoder | None) -> Encoder:
             if encode is None:
                 return lambda rows: [row[place] for row in rows]
             return lambda rows: [encode(row[place]) for row in rows]
 
         marks = [
-            SQL("{}::{}[]", bind(column(i, part.encoder("postgres"))), _item_type(part))
+            SQL(
+                "{}::{}[]",
+                bind(make_column_encoder(i, part.encoder("postgres"))),
+                _choose_array_element_type(part),
+            )
             for i, part in enumerate(parts)
         ]
         return SQL("SELECT * FROM unnest({})", join_sql(", ", marks))
@@ -165,37 +173,37 @@ class Postgres(Dialect):
 
     # -- JSON -------------------------------------------------------------------------------------
 
-    def json_equal(self, left: SQL, right: SQL) -> SQL:
+    def build_json_equality(self, left: SQL, right: SQL) -> SQL:
         return SQL("{} = {}", left, right)
 
-    def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
+    def build_array_comparison(self, op: str, left: SQL, right: SQL) -> SQL:
         return SQL(_ARRAY[op], left, right)
 
     # -- numbers, functions, clauses --------------------------------------------------------------
 
-    def function(self, name: str, args: list[SQL]) -> SQL:
+    def build_function_call(self, name: str, args: list[SQL]) -> SQL:
         return fill_function_template(name, args, FUNCTIONS, MANY)
 
     def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
-        return AGGREGATES[name].fill_template([distinct_value(name, value, distinct=distinct)])
+        return AGGREGATES[name].fill_template([add_distinct(name, value, distinct=distinct)])
 
-    def collect(
+    def build_ordered_aggregate(
         self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
     ) -> SQL:
-        value = distinct_value(name, args[0], distinct=distinct)
+        value = add_distinct(name, args[0], distinct=distinct)
         order = join_sql(", ", [build_order_term(text, term) for text, term in terms])
         tail = SQL(" ORDER BY {}", order) if terms else order
         return COLLECT[name].fill_template([value, *args[1:], tail])
 
-    def range_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
         # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile
         return SQL("({} AT TIME ZONE 'UTC')", value) if field.internal == "datetime" else value
 
-    def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
+    def build_limit_clause(self, limit: SQL | None, offset: SQL | None) -> SQL:
         first = SQL("") if limit is None else SQL(" LIMIT {}", limit)
         return first if offset is None else SQL("{} OFFSET {}", first, offset)
 
-    def lock(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
+    def build_lock_clause(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
         if skip_locked and nowait:
             raise FieldError("select_for_update takes skip_locked or nowait, not both")
         clause = SQL(_LOCKS[strength], of)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-from treefold_orm._dialects.sql import SQL, integer_literal
+from treefold_orm._dialects.sql import SQL, render_integer
 from treefold_orm._expressions.arithmetic import POINTS
-from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._expressions.conversion import classify_field, count_decimal_places
 from treefold_orm._fields.base import AnyField
 
 _ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
@@ -33,7 +33,7 @@ def build_arithmetic(
     op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any], *, checked: bool
 ) -> SQL:
     """`left op right`; `fields` are those of left, right and result."""
-    kinds = tuple("" if field is None else kind_of(field) for field in fields)
+    kinds = tuple("" if field is None else classify_field(field) for field in fields)
     first, second, result = kinds
     if result in POINTS or {first, second} & set(POINTS):
         moved = _build_point_arithmetic(op, left, right, (first, second, result))
@@ -43,7 +43,7 @@ def build_arithmetic(
     if op == "/" and result == "float":
         return SQL("({}::double precision / {})", left, right)
     if op == "/" and result == "decimal":
-        return build_quotient(left, right, places_of(fields[2]))
+        return build_quotient(left, right, count_decimal_places(fields[2]))
     if first == second == "integer":  # the sum or product may need more than 32 bits
         left = SQL("({})::bigint", left)
     return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
@@ -53,15 +53,15 @@ def build_quotient(left: SQL, right: SQL, places: int) -> SQL:
     """A quotient of numbers rounded half away from zero; the server's own has 16 digits at least,
     which may end before the last place.
     """
-    wide = integer_literal(places + _GUARD_DIGITS)
+    wide = render_integer(places + _GUARD_DIGITS)
     return SQL(
-        "ROUND(ROUND(({})::numeric, {}) / ({}), {})", left, wide, right, integer_literal(places)
+        "ROUND(ROUND(({})::numeric, {}) / ({}), {})", left, wide, right, render_integer(places)
     )
 
 
 def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
     """A sum as `field`; a span that has no 64 bits of microseconds is an error."""
-    if field is None or kind_of(field) != "duration":
+    if field is None or classify_field(field) != "duration":
         return value
     return SQL(_SPAN, SQL(_MICROSECONDS, value))
 
@@ -70,12 +70,12 @@ def build_mean(
     call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
 ) -> SQL:
     """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
-    if given is not None and kind_of(given) == "integer":
+    if given is not None and classify_field(given) == "integer":
         # the server's own mean is rounded twice on the way to a float
         return SQL("({}::double precision / NULLIF({}, 0))", call("sum"), call("count"))
-    match "" if field is None else kind_of(field):
+    match "" if field is None else classify_field(field):
         case "decimal" if field is not None:
-            return build_quotient(call("sum"), call("count"), places_of(field))
+            return build_quotient(call("sum"), call("count"), count_decimal_places(field))
         case "duration":
             return _build_span_quotient(SQL(_MICROSECONDS, call("sum")), call("count"))
         case _:

@@ -11,7 +11,7 @@ from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects.sql import SQL
-from treefold_orm._expressions.conversion import kind_of
+from treefold_orm._expressions.conversion import classify_field
 from treefold_orm._fields.base import AnyField
 
 _CONVERT: dict[tuple[str, str], LiteralString] = {
@@ -41,7 +41,7 @@ _CONVERT: dict[tuple[str, str], LiteralString] = {
 
 def build_conversion(value: SQL, source: AnyField, target: AnyField) -> SQL:
     """`value`, which travels as `source`, as `target` keeps it."""
-    pair = kind_of(source), kind_of(target)
+    pair = classify_field(source), classify_field(target)
     template = _CONVERT.get(pair)
     if template is not None:
         made = SQL(template, value)

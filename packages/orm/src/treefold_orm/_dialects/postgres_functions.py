@@ -41,7 +41,7 @@ _RANGES: dict[str, SQL] = {
 }
 
 
-def _of_text(kind: str) -> SQL:
+def _build_cast_from_text(kind: str) -> SQL:
     # text in another form becomes one that the server's own cast refuses
     form = TEXT_FORMS[kind].replace("{", "{{").replace("}", "}}")
     guarded = "REGEXP_REPLACE({0}, '^(?!" + form + "$)', 'no ', 'i')"
@@ -123,6 +123,6 @@ FUNCTIONS: dict[str, SQL] = {
     "text_of_integer": SQL("({})::text"),
     "text_of_time": SQL("({})::text"),
     "text_of_uuid": SQL("({})::text"),
-    **{f"{kind}_of_text": _of_text(kind) for kind in _TYPES},
+    **{f"{kind}_of_text": _build_cast_from_text(kind) for kind in _TYPES},
     **_RANGES,
 }

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 
 from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
 from treefold_orm._dialects.sql import SQL, Encoder
-from treefold_orm._fields.structured import json_text
+from treefold_orm._fields.structured import dump_canonical_json
 
 Path = tuple[str, ...]
 Bind = Callable[[Any], SQL]
@@ -46,8 +46,8 @@ def select_encoder(test: str) -> Encoder | None:
     if kind == "number":
         return _encode_bounds if op == "range" else _encode_number
     if kind == "in":
-        return lambda items: [json_text(item) for item in items]
-    return json_text if kind in _WHOLE else None
+        return lambda items: [dump_canonical_json(item) for item in items]
+    return dump_canonical_json if kind in _WHOLE else None
 
 
 def build_path_value(document: SQL, keys: Path, bind: Bind) -> SQL:

@@ -62,55 +62,55 @@ def join_sql(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
     return joined
 
 
-def column_name(field: Field[Any]) -> SQL:
+def quote_column(field: Field[Any]) -> SQL:
     """The quoted column of a field, as quoted when its model was defined."""
     return _wrap_trusted_text(field.quoted)
 
 
-def column_of(alias: SQL, field: Field[Any]) -> SQL:
+def build_qualified_column(alias: SQL, field: Field[Any]) -> SQL:
     """The quoted column of a field, of the table behind an alias."""
-    return SQL("{}.{}", alias, column_name(field))
+    return SQL("{}.{}", alias, quote_column(field))
 
 
-def table_name(meta: Meta) -> SQL:
+def quote_table(meta: Meta) -> SQL:
     """The quoted table of a model, as quoted when it was defined."""
     return _wrap_trusted_text(meta.table)
 
 
-def column_type(field: Field[Any], dialect: str) -> SQL:
+def render_query_type(field: Field[Any], dialect: str) -> SQL:
     """The type of a field's values in queries, which is part of its code and no caller's text."""
     return _wrap_trusted_text(field.query_type(dialect))
 
 
-def quoted_name(name: str) -> SQL:
+def quote_identifier(name: str) -> SQL:
     """A name of the schema, quoted here."""
     return _wrap_trusted_text(quote(name))
 
 
-def quoted_text(name: str) -> SQL:
+def quote_name_as_string(name: str) -> SQL:
     """A name of the schema as a text."""
     quote(name)  # refuses names that could end the text in any other way
     return _wrap_trusted_text("'" + name.replace("'", "''") + "'")
 
 
-def plain_word(text: str) -> SQL:
+def require_plain_word(text: str) -> SQL:
     """A plain word that was checked where it was declared, for between single quotes."""
     if _WORD.fullmatch(text) is None:
         raise TypeError(f"{text!r} cannot become part of a statement: only a plain word can")
     return _wrap_trusted_text(text)
 
 
-def declared_sql(text: str) -> SQL:
+def wrap_declared_sql(text: str) -> SQL:
     """SQL that an application declared in its code, after `Template` has checked it."""
     return _wrap_trusted_text(text)
 
 
-def schema_text(text: str, columns: Iterable[Field[Any]]) -> SQL:
+def fill_schema_template(text: str, columns: Iterable[Field[Any]]) -> SQL:
     """SQL of a schema with `{}` for columns, after `SchemaSQL` has checked it."""
     return _wrap_trusted_text(text.format(*[column.quoted for column in columns]))
 
 
-def integer_literal(value: int) -> SQL:
+def render_integer(value: int) -> SQL:
     """An integer that this package made."""
     return _wrap_trusted_text(str(int(value)))
 
@@ -120,7 +120,7 @@ class Placeholders(Protocol):
 
     reuses: ClassVar[bool]
 
-    def placeholder(self, position: int) -> SQL: ...
+    def format_placeholder(self, position: int) -> SQL: ...
 
 
 class Builder:
@@ -159,12 +159,12 @@ class Builder:
         self.consts.append(value)
         return self.bind_param(-len(self.consts), None)
 
-    def new_alias(self) -> SQL:
+    def generate_table_alias(self) -> SQL:
         """A new alias: t0, t1 and so on."""
         self._aliases += 1
         return _wrap_trusted_text(f"t{self._aliases - 1}")
 
-    def cte_name(self) -> SQL:
+    def generate_cte_name(self) -> SQL:
         """A new name for a CTE: w0, w1 and so on."""
         self._ctes += 1
         return _wrap_trusted_text(f"w{self._ctes - 1}")
@@ -196,7 +196,7 @@ class Builder:
             if slot not in positions or not dialect.reuses:
                 used.append(slot)
                 positions[slot] = len(used)
-            pieces[place] = dialect.placeholder(positions[slot]).text
+            pieces[place] = dialect.format_placeholder(positions[slot]).text
         if len(used) > MAX_PARAMETERS:
             raise FieldError(
                 f"A statement takes at most {MAX_PARAMETERS:,} values, got {len(used):,}; give "

@@ -19,8 +19,8 @@ from treefold_orm._dialects import (
     sqlite_windows,
 )
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.functions import distinct_value, fill_function_template
-from treefold_orm._dialects.sql import SQL, Encoder, integer_literal, join_sql, plain_word
+from treefold_orm._dialects.functions import add_distinct, fill_function_template
+from treefold_orm._dialects.sql import SQL, Encoder, join_sql, render_integer, require_plain_word
 from treefold_orm._dialects.sqlite_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._fields.base import Field
@@ -39,24 +39,26 @@ class SQLite(Dialect):
 
     distinct_on = False
 
-    def placeholder(self, position: int) -> SQL:
+    def format_placeholder(self, position: int) -> SQL:
         return SQL("?")
 
     def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
         return value
 
-    def typed(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
         return value
 
-    def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
         if source is None:
             raise FieldError("Cast must be given an expression whose type is known")
         return sqlite_conversion.build_conversion(value, source, field, "assign")
 
-    def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
+    def build_conversion(
+        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
+    ) -> SQL:
         return sqlite_conversion.build_conversion(value, source, target, mode)
 
-    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         if field.internal == "binary":  # JSON holds no bytes
             return SQL("{} IN (SELECT treefold_unhex(value) FROM json_each({}))", left, param)
         return SQL("{} IN (SELECT value FROM json_each({}))", left, param)
@@ -69,10 +71,12 @@ class SQLite(Dialect):
             return json.dumps
         return lambda values: json.dumps([encode(value) for value in values])
 
-    def key_rows(self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]) -> SQL:
+    def build_key_rows_query(
+        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
+    ) -> SQL:
         encoders = [part.encoder("sqlite") for part in parts]
 
-        def encoded(rows: Any) -> str:
+        def encode_rows(rows: Any) -> str:
             return json.dumps(
                 [
                     [v if e is None else e(v) for v, e in zip(row, encoders, strict=True)]
@@ -80,8 +84,8 @@ class SQLite(Dialect):
                 ]
             )
 
-        cells = [SQL("json_extract(value, '$[{}]')", integer_literal(i)) for i in range(len(parts))]
-        return SQL("SELECT {} FROM json_each({})", join_sql(", ", cells), bind(encoded))
+        cells = [SQL("json_extract(value, '$[{}]')", render_integer(i)) for i in range(len(parts))]
+        return SQL("SELECT {} FROM json_each({})", join_sql(", ", cells), bind(encode_rows))
 
     def text(self, op: str, left: SQL, right: SQL) -> SQL:
         if op in {"regex", "iregex"}:
@@ -113,15 +117,15 @@ class SQLite(Dialect):
 
     # -- JSON -------------------------------------------------------------------------------------
 
-    def json_equal(self, left: SQL, right: SQL) -> SQL:
+    def build_json_equality(self, left: SQL, right: SQL) -> SQL:
         return SQL("treefold_json_plain({}) = treefold_json_plain({})", left, right)
 
-    def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
+    def build_array_comparison(self, op: str, left: SQL, right: SQL) -> SQL:
         raise UnsupportedFeature("Arrays need PostgreSQL; use a JSONField")
 
     # -- numbers, functions, clauses --------------------------------------------------------------
 
-    def function(self, name: str, args: list[SQL]) -> SQL:
+    def build_function_call(self, name: str, args: list[SQL]) -> SQL:
         if name == "concat":
             return SQL("({})", join_sql(" || ", [SQL("COALESCE({}, '')", arg) for arg in args]))
         if name == "key_text":
@@ -129,9 +133,9 @@ class SQLite(Dialect):
         return fill_function_template(name, args, FUNCTIONS, MANY)
 
     def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
-        return AGGREGATES[name].fill_template([distinct_value(name, value, distinct=distinct)])
+        return AGGREGATES[name].fill_template([add_distinct(name, value, distinct=distinct)])
 
-    def collect(
+    def build_ordered_aggregate(
         self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
     ) -> SQL:
         # this SQLite may know no ORDER BY in aggregates: the function sorts by keys it is given
@@ -140,26 +144,26 @@ class SQLite(Dialect):
             first = (term.nulls or ("first" if term.descending else "last")) == "first"
             plan += ("d" if term.descending else "a") + ("f" if first else "l")
         keys = [SQL(", {}", text) for text, _ in terms]
-        return COLLECT[name].fill_template([plain_word(plan), *args, join_sql("", keys)])
+        return COLLECT[name].fill_template([require_plain_word(plan), *args, join_sql("", keys)])
 
-    def windowed(
+    def build_window_aggregate(
         self, name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
     ) -> SQL | None:
         return sqlite_windows.build_window_aggregate(
             name, args, where=where, over=over, empty=empty
         )
 
-    def range_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
         return sqlite_arithmetic.convert_to_microseconds(value, field)
 
-    def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
+    def build_limit_clause(self, limit: SQL | None, offset: SQL | None) -> SQL:
         if limit is None:
             return SQL("") if offset is None else SQL(" LIMIT -1 OFFSET {}", offset)
         return (
             SQL(" LIMIT {}", limit) if offset is None else SQL(" LIMIT {} OFFSET {}", limit, offset)
         )
 
-    def lock(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
+    def build_lock_clause(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
         if skip_locked or nowait:
             raise UnsupportedFeature(
                 "SQLite has no row locks: skip_locked and nowait need PostgreSQL"

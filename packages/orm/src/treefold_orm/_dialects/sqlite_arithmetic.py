@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import LiteralString
 
-from treefold_orm._dialects.sql import SQL, integer_literal
+from treefold_orm._dialects.sql import SQL, render_integer
 from treefold_orm._expressions.arithmetic import POINTS
-from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._expressions.conversion import classify_field, count_decimal_places
 from treefold_orm._fields.base import AnyField
 
 ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
@@ -46,7 +46,7 @@ def build_arithmetic(
 ) -> SQL:
     """`left op right`; `fields` are those of left, right and result."""
     first, second, result = fields
-    kind = "" if result is None else kind_of(result)
+    kind = "" if result is None else classify_field(result)
     points = [f is not None and f.internal in POINTS for f in (first, second)]
     if any(points):
         sides = [
@@ -60,15 +60,15 @@ def build_arithmetic(
     if op == "/":
         return _build_quotient(left, right, fields)
     if op == "%":
-        places = [places_of(f) if f is not None else 0 for f in (first, second)]
-        return SQL("treefold_rest({}, {}, {}, {})", left, right, *map(integer_literal, places))
+        places = [count_decimal_places(f) if f is not None else 0 for f in (first, second)]
+        return SQL("treefold_rest({}, {}, {}, {})", left, right, *map(render_integer, places))
     plain = SQL("({} " + ARITHMETIC[op] + " {})", left, right)
     return build_checked_sum(plain, result) if checked else plain
 
 
 def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
     """A computed number, which is an error of the row where it is outside of its type."""
-    template = None if field is None else _CHECKS.get(kind_of(field))
+    template = None if field is None else _CHECKS.get(classify_field(field))
     return value if template is None else SQL(template, SQL("({})", value))
 
 
@@ -76,14 +76,14 @@ def build_mean(
     call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
 ) -> SQL:
     """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
-    if given is not None and kind_of(given) == "integer":
+    if given is not None and classify_field(given) == "integer":
         if distinct:
             return call("avg_integer")
         # a sum of floats would round each step; that of integers may leave 64 bits, halves do not
         return SQL("treefold_mean({}, {}, {})", call("sum_high"), call("sum_low"), call("count"))
-    match "" if field is None else kind_of(field):
+    match "" if field is None else classify_field(field):
         case "decimal" if field is not None and given is not None:
-            shift = integer_literal(places_of(field) - places_of(given))
+            shift = render_integer(count_decimal_places(field) - count_decimal_places(given))
             return SQL("treefold_quotient({}, {}, {})", call("sum"), call("count"), shift)
         case "duration":
             return SQL("treefold_part({}, {})", call("sum"), call("count"))
@@ -94,11 +94,11 @@ def build_mean(
 def _build_span_arithmetic(
     op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None]
 ) -> SQL:
-    by_float = "float" in {kind_of(f) for f in fields if f is not None}
+    by_float = "float" in {classify_field(f) for f in fields if f is not None}
     if op == "/" and not by_float:
         return SQL("treefold_part({}, {})", left, right)
     if op in {"*", "/"} and by_float:
-        low, high = integer_literal(-(2**63)), integer_literal(2**63 - 1)
+        low, high = render_integer(-(2**63)), render_integer(2**63 - 1)
         template: LiteralString = (
             "treefold_ratio({}, {})" if op == "/" else "(CAST({} AS REAL) * {})"
         )
@@ -110,11 +110,11 @@ def _build_quotient(
     left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None, AnyField | None]
 ) -> SQL:
     first, second, result = fields
-    if result is None or kind_of(result) != "decimal":
+    if result is None or classify_field(result) != "decimal":
         return SQL("treefold_ratio({}, {})", left, right)
-    places = [places_of(f) if f is not None else 0 for f in (result, second, first)]
+    places = [count_decimal_places(f) if f is not None else 0 for f in (result, second, first)]
     shift = places[0] + places[1] - places[2]
-    return SQL("treefold_quotient({}, {}, {})", left, right, integer_literal(shift))
+    return SQL("treefold_quotient({}, {}, {})", left, right, render_integer(shift))
 
 
 def convert_to_microseconds(value: SQL, field: AnyField | None) -> SQL:

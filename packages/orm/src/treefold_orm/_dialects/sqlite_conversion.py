@@ -9,8 +9,13 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._dialects.sql import SQL, integer_literal
-from treefold_orm._expressions.conversion import carrier_of, count_bits, kind_of, places_of
+from treefold_orm._dialects.sql import SQL, render_integer
+from treefold_orm._expressions.conversion import (
+    classify_field,
+    count_bits,
+    count_decimal_places,
+    follow_foreign_keys,
+)
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.numbers import DecimalField
 
@@ -30,7 +35,7 @@ _PLAIN: dict[tuple[str, str], LiteralString] = {
 
 def build_conversion(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
     """`value`, which travels as `source`, as `target` keeps it."""
-    pair = kind_of(source), kind_of(target)
+    pair = classify_field(source), classify_field(target)
     if pair == ("decimal", "float"):
         return _convert_to_float(value, source)
     if pair[1] == "decimal":
@@ -46,36 +51,39 @@ def build_conversion(value: SQL, source: AnyField, target: AnyField, mode: str) 
 
 
 def _convert_to_float(value: SQL, source: AnyField) -> SQL:
-    source = carrier_of(source)
+    source = follow_foreign_keys(source)
     if isinstance(source, DecimalField) and source.max_digits <= _EXACT_DIGITS:
-        return SQL("({} / {}.0)", value, integer_literal(10**source.decimal_places))
-    return SQL("treefold_real({}, {})", value, integer_literal(places_of(source)))
+        return SQL("({} / {}.0)", value, render_integer(10**source.decimal_places))
+    return SQL("treefold_real({}, {})", value, render_integer(count_decimal_places(source)))
 
 
 def _convert_to_decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
-    target = carrier_of(target)
+    target = follow_foreign_keys(target)
     digits = target.max_digits if isinstance(target, DecimalField) and mode == "assign" else 18
-    most = integer_literal(10 ** min(digits, 18) - 1)
-    if kind_of(source) in {"float", "number"}:
+    most = render_integer(10 ** min(digits, 18) - 1)
+    if classify_field(source) in {"float", "number"}:
         return SQL(
             "treefold_scaled({}, {}, -{}, {})",
             value,
-            integer_literal(places_of(target)),
+            render_integer(count_decimal_places(target)),
             most,
             most,
         )
-    shift = places_of(target) - places_of(source)
+    shift = count_decimal_places(target) - count_decimal_places(source)
     if mode == "assign":
-        return SQL("treefold_fit({}, {}, -{}, {})", value, integer_literal(shift), most, most)
-    scaled = SQL("({} * {})", value, integer_literal(10**shift))
+        return SQL("treefold_fit({}, {}, -{}, {})", value, render_integer(shift), most, most)
+    scaled = SQL("({} * {})", value, render_integer(10**shift))
     return scaled if mode == "operand" else SQL("treefold_exact({})", scaled)
 
 
 def _convert_to_integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
     half = 2 ** (count_bits(target) - 1)
-    limits = integer_literal(-half), integer_literal(half - 1)
-    if kind_of(source) in {"integer", "decimal"}:
+    limits = render_integer(-half), render_integer(half - 1)
+    if classify_field(source) in {"integer", "decimal"}:
         return SQL(
-            "treefold_fit({}, {}, {}, {})", value, integer_literal(-places_of(source)), *limits
+            "treefold_fit({}, {}, {}, {})",
+            value,
+            render_integer(-count_decimal_places(source)),
+            *limits,
         )
     return SQL("treefold_rounded({}, {}, {})", value, *limits)

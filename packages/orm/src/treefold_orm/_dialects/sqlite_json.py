@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, LiteralString
 
 from treefold_orm._dialects.dialect import OPERATORS, build_plain_comparison
-from treefold_orm._dialects.sql import SQL, Encoder, integer_literal, join_sql
-from treefold_orm._fields.structured import json_text
+from treefold_orm._dialects.sql import SQL, Encoder, join_sql, render_integer
+from treefold_orm._fields.structured import dump_canonical_json
 
 Path = tuple[str, ...]
 Bind = Callable[[Any], SQL]
@@ -49,7 +49,7 @@ def select_encoder(test: str) -> Encoder | None:
         return _encode_bounds if op == "range" else _encode_number
     if kind in {"text", "item", "has_key"}:
         return None
-    return json_text
+    return dump_canonical_json
 
 
 def build_path_value(document: SQL, keys: Path, bind: Bind) -> SQL:
@@ -133,13 +133,13 @@ def _build_path_select(
     tests: list[SQL] = []
     inner = document
     for depth, key in enumerate(keys):
-        name = SQL("j{}", integer_literal(depth))
+        name = SQL("j{}", render_integer(depth))
         sources.append(SQL("json_each({}) AS {}", inner, name))
         tests.append(SQL("CAST({}.key AS TEXT) = {}", name, bind(key)))
         inner = SQL(
             "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
         )
-    last = SQL("j{}", integer_literal(len(keys) - 1))
+    last = SQL("j{}", render_integer(len(keys) - 1))
     picked = wanted(SQL("{}.type", last), SQL("{}.value", last))
     return SQL(
         "(SELECT {} FROM {} WHERE {})", picked, join_sql(", ", sources), join_sql(" AND ", tests)

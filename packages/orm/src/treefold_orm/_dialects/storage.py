@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, integer_literal, quoted_text
-from treefold_orm._expressions.conversion import places_of
+from treefold_orm._dialects.sql import SQL, quote_name_as_string, render_integer
+from treefold_orm._expressions.conversion import count_decimal_places
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import FLOAT
 
 
 def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     """A column's own value as it travels inside of queries."""
-    places, sqlite = integer_literal(places_of(field)), dialect.name == "sqlite"
+    places, sqlite = render_integer(count_decimal_places(field)), dialect.name == "sqlite"
     if field.storage == "naive":
         if sqlite:
             return SQL("treefold_load_moment({}, {})", value, _quote_field_name(field))
@@ -30,12 +30,12 @@ def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL
 
 def convert_to_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     """A value of a query as the column keeps it."""
-    places, sqlite = integer_literal(places_of(field)), dialect.name == "sqlite"
+    places, sqlite = render_integer(count_decimal_places(field)), dialect.name == "sqlite"
     if field.storage == "naive":
         template = "treefold_store_moment({})" if sqlite else "({} AT TIME ZONE 'UTC')"
         return SQL(template, value)
     if field.storage == "real":
-        return dialect.converted(value, field, FLOAT, "value")
+        return dialect.build_conversion(value, field, FLOAT, "value")
     if sqlite:
         return SQL("treefold_store_decimal({}, {})", value, places)
     return SQL("ROUND(({})::numeric, {})::text", value, places)
@@ -52,4 +52,4 @@ def read(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
 
 
 def _quote_field_name(field: Field[Any]) -> SQL:
-    return quoted_text(f"{field.meta.name}.{field.name}"[:63])
+    return quote_name_as_string(f"{field.meta.name}.{field.name}"[:63])

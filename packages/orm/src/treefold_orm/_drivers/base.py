@@ -147,7 +147,7 @@ class Database(ABC):
     async def aclose(self) -> None:
         """Close every connection that belongs to this loop or to none."""
 
-    async def leave_loop(self) -> None:  # noqa: B027 - most have nothing that belongs to a loop
+    async def close_loop_connections(self) -> None:  # noqa: B027 - most have nothing that belongs to a loop
         """Close the connections of this event loop, which is about to end."""
 
     @abstractmethod
@@ -157,7 +157,7 @@ class Database(ABC):
         """
 
 
-async def finish_anyway(work: Awaitable[T]) -> T:
+async def finish_despite_cancellation(work: Awaitable[T]) -> T:
     """Run `work` to its end even while this task is being cancelled; the cancellation follows
     afterwards.
     """
@@ -179,11 +179,11 @@ async def finish_anyway(work: Awaitable[T]) -> T:
     return task.result()
 
 
-def single_statement(sql: str) -> Operation[None]:
+def execute_statement(sql: str) -> Operation[None]:
     """The operation of a single statement without arguments."""
     yield Statement("script", sql)
 
 
-def refused_write() -> ORMError:
+def build_read_only_error() -> ORMError:
     """The error for a write in read-only mode."""
     return ReadOnlyViolation("This block is read-only: move the write out of read_only()")

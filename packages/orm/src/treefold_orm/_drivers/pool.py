@@ -46,7 +46,7 @@ class Waiter(Generic[T]):
                 return False
         return True
 
-    def give_up(self) -> bool:
+    def cancel_wait(self) -> bool:
         """Leave the line; False if an item was handed over just before."""
         with self._lock:
             if self.taken:
@@ -87,7 +87,7 @@ class Pool(Generic[T]):
         """The number of items that are not in use."""
         return len(self._idle)
 
-    def take_now(self) -> T | None:
+    def take_item_nowait(self) -> T | None:
         """Take an item if one is free."""
         try:
             return self._idle.pop()
@@ -98,33 +98,33 @@ class Pool(Generic[T]):
         """Take an item, blocking this thread until one is free; `PoolTimeout` after the waiting
         time.
         """
-        item = self.take_now()
+        item = self.take_item_nowait()
         if item is not None:
             return item
         waiter: Waiter[T] = Waiter(None)
-        self.stand_in_line(waiter)
-        if waiter.wait_for_item(self._timeout) or not waiter.give_up():
+        self.enqueue_waiter(waiter)
+        if waiter.wait_for_item(self._timeout) or not waiter.cancel_wait():
             return self._read_item(waiter)
-        raise self.timed_out()
+        raise self.build_timeout_error()
 
     async def atake_item(self) -> T:
         """Take an item, suspending this task until one is free; `PoolTimeout` after the waiting
         time.
         """
-        item = self.take_now()
+        item = self.take_item_nowait()
         if item is not None:
             return item
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiter: Waiter[T] = Waiter(future)
-        self.stand_in_line(waiter)
+        self.enqueue_waiter(waiter)
         try:
             async with asyncio.timeout(self._timeout):
                 await future
         except TimeoutError:
-            if waiter.give_up():
-                raise self.timed_out() from None
+            if waiter.cancel_wait():
+                raise self.build_timeout_error() from None
         except BaseException:
-            if not waiter.give_up():
+            if not waiter.cancel_wait():
                 self.return_item(self._read_item(waiter))
             raise
         return self._read_item(waiter)
@@ -135,12 +135,12 @@ class Pool(Generic[T]):
         if self._waiting:
             self._serve_waiters()
 
-    def next_of(self, kind: type[W]) -> W | None:
+    def pop_next_waiter(self, kind: type[W]) -> W | None:
         """Take the waiter at the head of the line if it is of this kind; it gets no item."""
         with self._lock:
             while self._waiting and isinstance(self._waiting[0], kind):
                 waiter = self._waiting.popleft()
-                if waiter.give_up():
+                if waiter.cancel_wait():
                     return cast("W", waiter)
         return None
 
@@ -154,7 +154,7 @@ class Pool(Generic[T]):
             self._items.append(item)
             return item
 
-    def stand_in_line(self, waiter: Waiter[T]) -> None:
+    def enqueue_waiter(self, waiter: Waiter[T]) -> None:
         """Add a waiter at the end of the line."""
         with self._lock:
             self._waiting.append(waiter)
@@ -172,7 +172,7 @@ class Pool(Generic[T]):
         item: Any = waiter.item
         return item
 
-    def timed_out(self) -> PoolTimeout:
+    def build_timeout_error(self) -> PoolTimeout:
         """The error for a waiting time that has passed."""
         return PoolTimeout(
             f"No {self._name} became free within {self._timeout:g} s: raise pool_size or "

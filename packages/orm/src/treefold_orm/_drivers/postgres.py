@@ -25,16 +25,16 @@ from treefold_orm._drivers.base import (
     Cursor,
     Database,
     Session,
-    finish_anyway,
-    refused_write,
-    single_statement,
+    build_read_only_error,
+    execute_statement,
+    finish_despite_cancellation,
 )
 from treefold_orm._drivers.postgres_execution import (
     DeclaredCursor,
     execute_atomic,
     execute_operation,
 )
-from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
+from treefold_orm._drivers.postgres_extremes import has_extreme_date, rewrite_dates_as_text
 from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
 
 T = TypeVar("T")
@@ -69,9 +69,9 @@ class PostgresSession(Session):
         return self.database.block_on(execute_operation(self.connection, operation), self.loop)
 
     async def arun(self, operation: Operation[T]) -> T:
-        return await self.at_home(execute_operation(self.connection, operation))
+        return await self.run_on_own_loop(execute_operation(self.connection, operation))
 
-    async def at_home(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_on_own_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop of the connection."""
         if asyncio.get_running_loop() is self.loop:
             return await work
@@ -88,8 +88,8 @@ class PostgresSession(Session):
     async def open_cursor(self, sql: str, args: Sequence[Any]) -> Any:
         """Run a statement; return the cursor of the driver."""
         try:
-            if holds_extreme(args):
-                sql, args = await spelled_out(self.connection.raw, sql, args)
+            if has_extreme_date(args):
+                sql, args = await rewrite_dates_as_text(self.connection.raw, sql, args)
             self.connection.opening = ()
             if self.database.pooled:
                 return await DeclaredCursor.declare_cursor(self.connection.raw, sql, args)
@@ -98,10 +98,10 @@ class PostgresSession(Session):
             failure = await self.connection.handle_driver_error(error)
         raise failure
 
-    async def end_reading(self) -> None:
+    async def end_read_transaction(self) -> None:
         """End a transaction that only read, and return this connection."""
         with suppress(ORMError):  # the next caller that takes a broken connection notices
-            await self.arun(single_statement("ROLLBACK"))
+            await self.arun(execute_statement("ROLLBACK"))
         await self.database.acheckin(self)
 
     async def fetch_chunk(self, cursor: Any, size: int) -> list[Any]:
@@ -125,7 +125,7 @@ class PostgresCursor(Cursor):
         self.opened: Any = None
 
     async def fetch_rows(self, size: int) -> Sequence[Any]:
-        return await self.session.at_home(self._open_and_fetch(size))
+        return await self.session.run_on_own_loop(self._open_and_fetch(size))
 
     async def _open_and_fetch(self, size: int) -> list[Any]:
         if self.opened is None:
@@ -139,11 +139,11 @@ class PostgresCursor(Cursor):
         session = self.session
         if interpreter.running_loop() is not session.loop:
             return False
-        session.pool.run_in_background(session.end_reading())
+        session.pool.run_in_background(session.end_read_transaction())
         return True
 
 
-def database_of(connect: Mapping[str, Any]) -> str:
+def parse_database_name(connect: Mapping[str, Any]) -> str:
     """Return the name of the database among the arguments for a connection, or an empty text."""
     address = urlsplit(str(connect.get("dsn") or ""))
     named = connect.get("database") or unquote(address.path[1:])
@@ -151,13 +151,13 @@ def database_of(connect: Mapping[str, Any]) -> str:
     return str(named or os.environ.get("PGDATABASE", ""))
 
 
-def place_of(connect: dict[str, Any]) -> str:
+def describe_server(connect: dict[str, Any]) -> str:
     """Return host, port and database of the arguments for a connection, without any secret."""
     address = urlsplit(str(connect.get("dsn") or ""))
     query = dict(parse_qsl(address.query))
     host = connect.get("host") or address.netloc.rpartition("@")[2] or query.get("host")
     port = connect.get("port") or query.get("port") or os.environ.get("PGPORT") or 5432
-    name = database_of(connect)
+    name = parse_database_name(connect)
     host = str(host or os.environ.get("PGHOST") or "this machine's socket")
     if ":" not in host.rpartition("]")[2] and "/" not in host:
         host = f"{host}:{port}"
@@ -185,7 +185,7 @@ class PostgresDatabase(Database):
         dialect.regex = regex
         super().__init__(alias, dialect)
         self._connect = {**connect, "timeout": connect_timeout}
-        self.place = place_of(connect)
+        self.place = describe_server(connect)
         self._size = size
         self._timeout = timeout
         self._statement_timeout = statement_timeout
@@ -200,7 +200,7 @@ class PostgresDatabase(Database):
     @property
     def database(self) -> str:
         """The name of the database, as far as it is given."""
-        return database_of(self._connect) or "of_the_user"
+        return parse_database_name(self._connect) or "of_the_user"
 
     @property
     def database_address(self) -> str:
@@ -243,11 +243,11 @@ class PostgresDatabase(Database):
 
     # -- pools and loops --------------------------------------------------------------------------
 
-    def _pool_for_loop(self, loop: Loop, *, read_only: bool) -> LoopPool:
+    def _find_or_create_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
         pool = self._pools.get((loop, read_only))
-        return pool if pool is not None else self._new_pool(loop, read_only=read_only)
+        return pool if pool is not None else self._create_pool(loop, read_only=read_only)
 
-    def _new_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
+    def _create_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
         with self._lock:
             for key in [key for key in self._pools if key[0].is_closed()]:
                 self._pools.pop(key).abandon_connections()
@@ -266,7 +266,7 @@ class PostgresDatabase(Database):
                 self._home = loop
             return made
 
-    def _loop_for_blocking(self) -> Loop:
+    def _choose_blocking_loop(self) -> Loop:
         home = self._home
         if home is not None and home.is_running() and interpreter.running_loop() is not home:
             return home
@@ -297,14 +297,14 @@ class PostgresDatabase(Database):
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         work = self.arun(operation, write=write, read_only=read_only)
-        return self.block_on(work, self._loop_for_blocking())
+        return self.block_on(work, self._choose_blocking_loop())
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         if write and read_only:
-            raise refused_write()
+            raise build_read_only_error()
         loop = asyncio.get_running_loop()
-        pool = self._pools.get((loop, read_only)) or self._new_pool(loop, read_only=read_only)
-        connection = pool.take_now() or await pool.take_connection()
+        pool = self._pools.get((loop, read_only)) or self._create_pool(loop, read_only=read_only)
+        connection = pool.take_idle_connection() or await pool.take_connection()
         try:
             if read_only and self.pooled:  # elsewhere the connection itself is read-only
                 outcome = await execute_atomic(connection, operation, begin="BEGIN READ ONLY")
@@ -317,7 +317,7 @@ class PostgresDatabase(Database):
             BaseException
         ):  # cancelled in the middle: no caller reads what the server still sends
             # A COMMIT may be on its way: what comes next is not to meet the time before it.
-            await finish_anyway(asyncio.wait([pool.discard_connection(connection)]))
+            await finish_despite_cancellation(asyncio.wait([pool.discard_connection(connection)]))
             raise
         if connection.tainted or pool.waiting:
             await pool.return_connection(connection)
@@ -339,11 +339,13 @@ class PostgresDatabase(Database):
         return self.block_on(work, session.loop)
 
     def checkout(self, *, write: bool) -> PostgresSession:
-        return self.block_on(self.acheckout(write=write), self._loop_for_blocking())
+        return self.block_on(self.acheckout(write=write), self._choose_blocking_loop())
 
     async def acheckout(self, *, write: bool) -> PostgresSession:
-        pool = self._pool_for_loop(asyncio.get_running_loop(), read_only=False)
-        return PostgresSession(self, pool, pool.take_now() or await pool.take_connection())
+        pool = self._find_or_create_pool(asyncio.get_running_loop(), read_only=False)
+        return PostgresSession(
+            self, pool, pool.take_idle_connection() or await pool.take_connection()
+        )
 
     def checkin(self, session: Session) -> None:
         if isinstance(session, PostgresSession):
@@ -387,17 +389,17 @@ class PostgresDatabase(Database):
         self._private_loops.clear()
         self._home = None
 
-    async def leave_loop(self) -> None:
+    async def close_loop_connections(self) -> None:
         here = asyncio.get_running_loop()
         for key in [key for key in self._pools if key[0] is here]:
-            await finish_anyway(self._pools.pop(key).close())
+            await finish_despite_cancellation(self._pools.pop(key).close())
 
     async def aclose(self) -> None:
-        await self.leave_loop()
+        await self.close_loop_connections()
         if any(not loop.is_running() for loop in self._private_loops):
-            await asyncio.to_thread(self._close_private)
+            await asyncio.to_thread(self._close_private_loops)
 
-    def _close_private(self) -> None:
+    def _close_private_loops(self) -> None:
         for loop in [loop for loop in self._private_loops if not loop.is_running()]:
             for key in [key for key in self._pools if key[0] is loop]:
                 loop.run_until_complete(self._pools.pop(key).close())

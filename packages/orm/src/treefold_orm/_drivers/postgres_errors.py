@@ -21,7 +21,7 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type infor
 
 from treefold_orm._base import errors
 from treefold_orm._base.data_errors import BY_SQLSTATE
-from treefold_orm._expressions.naming import constraints_of
+from treefold_orm._expressions.naming import map_constraints_to_fields
 from treefold_orm._fields.meta import registry
 
 _driver: Any = asyncpg
@@ -59,7 +59,7 @@ def translate_error(
             return _translate_value_error(error)
         if isinstance(error, _driver.InterfaceError) and "connection" not in str(error):
             return errors.DatabaseError("The driver refused the call")
-        return _build_connection_error(place, connection_reason(error))
+        return _build_connection_error(place, describe_connection_failure(error))
     if code is None:
         return errors.DatabaseError("PostgreSQL refused the statement")
     if code.startswith("23"):
@@ -82,9 +82,9 @@ def translate_error(
     if code.startswith("22") or code in BY_SQLSTATE:
         reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
         return errors.DataError(f"{reason} ({code})", code=code)
-    if of_schema and code.startswith(_SCHEMA_CLASSES) and not _is_raised_inside(error):
+    if of_schema and code.startswith(_SCHEMA_CLASSES) and not _is_raised_in_function(error):
         return errors.DatabaseError(
-            f"PostgreSQL refused the statement: {_whole_reason(error)}", code=code
+            f"PostgreSQL refused the statement: {_format_server_message(error)}", code=code
         )
     if code.startswith("42"):  # names and syntax only; these messages carry no values
         return errors.DatabaseError(
@@ -98,11 +98,11 @@ _SCHEMA_CLASSES = ("0A", "2B", "3F", "42", "55")
 which may raise any class with any text."""
 
 
-def _is_raised_inside(error: Any) -> bool:
+def _is_raised_in_function(error: Any) -> bool:
     return bool(error.context)
 
 
-def _whole_reason(error: Any) -> str:
+def _format_server_message(error: Any) -> str:
     parts = [error.detail, error.hint]
     rest = "; ".join(line.rstrip(".") for part in parts if part for line in part.splitlines())
     return f"{_read_first_line(error)} ({rest})" if rest else _read_first_line(error)
@@ -160,7 +160,7 @@ def _build_connection_error(
     )
 
 
-def connection_reason(error: BaseException) -> str:
+def describe_connection_failure(error: BaseException) -> str:
     """Return why a connection failed, in words that hold nothing of the address."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused ({error.verify_message})"
@@ -216,7 +216,7 @@ def _find_violated_fields(
             continue
         if column is not None:
             return meta.name, tuple(f.name for f in meta.columns if f.column_name == column)
-        fields = constraints_of(meta).get(constraint or "")
+        fields = map_constraints_to_fields(meta).get(constraint or "")
         if fields is not None:
             return meta.name, fields
         found = found if found[0] else (meta.name, ())

@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from treefold_orm._base.errors import ConnectionFailed, ORMError, unanswered_commit_error
+from treefold_orm._base.errors import ConnectionFailed, ORMError, build_unanswered_commit_error
 from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Kind, Operation
 from treefold_orm._drivers import postgres_errors
-from treefold_orm._drivers.base import single_statement
-from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
+from treefold_orm._drivers.base import execute_statement
+from treefold_orm._drivers.postgres_extremes import has_extreme_date, rewrite_dates_as_text
 from treefold_orm._drivers.postgres_pool import PostgresConnection
 
 T = TypeVar("T")
@@ -49,8 +49,8 @@ async def execute_operation(connection: PostgresConnection, operation: Operation
         while True:
             try:
                 sql, args = statement.sql, statement.args
-                if args and holds_extreme(args):
-                    sql, args = await spelled_out(raw, sql, args)
+                if args and has_extreme_date(args):
+                    sql, args = await rewrite_dates_as_text(raw, sql, args)
                 if statement.kind == "rows":
                     outcome: Any = await raw.fetch(sql, *args)
                 elif args and statement.kind == "count":
@@ -63,7 +63,7 @@ async def execute_operation(connection: PostgresConnection, operation: Operation
                     error, of_schema=statement.kind == "script"
                 )
                 if opening and isinstance(error, postgres_errors.OUTDATED):
-                    failure = await _failure_to_open_again(connection, opening)
+                    failure = await _restart_transaction(connection, opening)
                     if failure is None:
                         continue
             else:
@@ -84,7 +84,7 @@ async def execute_operation(connection: PostgresConnection, operation: Operation
 _OPENS = ("BEGIN", "SAVEPOINT ")
 
 
-async def _failure_to_open_again(
+async def _restart_transaction(
     connection: PostgresConnection, opening: Sequence[str]
 ) -> ORMError | None:
     """Undo a transaction in which nothing has run, and open it and its savepoints once more."""
@@ -129,19 +129,19 @@ async def execute_atomic(
     """Run an operation inside a transaction of its own."""
     journal, committing = Journal(), False
     try:
-        await execute_operation(connection, single_statement(begin))
+        await execute_operation(connection, execute_statement(begin))
         outcome = await execute_operation(
             connection, record_changes(operation, journal, atomic=True)
         )
         committing = not connection.raw.is_closed()
-        await execute_operation(connection, single_statement("COMMIT"))
+        await execute_operation(connection, execute_statement("COMMIT"))
     except BaseException as error:
         no_answer = isinstance(error, ConnectionFailed) or not isinstance(error, Exception)
         journal.undo_changes(in_doubt=committing and no_answer)
         if isinstance(error, Exception) and not connection.raw.is_closed():
             with contextlib.suppress(ORMError):  # report the error that led here
-                await execute_operation(connection, single_statement("ROLLBACK"))
+                await execute_operation(connection, execute_statement("ROLLBACK"))
         if committing and isinstance(error, ConnectionFailed):
-            raise unanswered_commit_error(error) from None
+            raise build_unanswered_commit_error(error) from None
         raise
     return outcome

@@ -18,19 +18,19 @@ _AWARE = (dt.datetime.min.replace(tzinfo=dt.UTC), dt.datetime.max.replace(tzinfo
 _TYPES = frozenset({"date", "timestamp", "timestamptz"})
 
 
-def holds_extreme(args: Sequence[Any]) -> bool:
+def has_extreme_date(args: Sequence[Any]) -> bool:
     """True where an argument, or an item of one, would be sent as infinity."""
     for value in args:
         if isinstance(value, dt.date):
             year = value.year  # asked first: nearly all are settled by it
-            if (year == 9999 or year == 1) and _is_extreme(value):  # noqa: PLR1714, RUF100 - faster
+            if (year == 9999 or year == 1) and _is_extreme_date(value):  # noqa: PLR1714, RUF100 - faster
                 return True
-        elif value.__class__ is list and _any_extreme(value):
+        elif value.__class__ is list and _has_extreme_item(value):
             return True
     return False
 
 
-def _is_extreme(value: dt.date) -> bool:
+def _is_extreme_date(value: dt.date) -> bool:
     if not isinstance(value, dt.datetime):
         return value in _DATES
     if value.tzinfo is not None:
@@ -41,21 +41,21 @@ def _is_extreme(value: dt.date) -> bool:
     return value in _MOMENTS
 
 
-def _any_extreme(items: list[Any]) -> bool:
+def _has_extreme_item(items: list[Any]) -> bool:
     first = next((item for item in items if item is not None), None)
     if not isinstance(first, dt.date):
-        return first.__class__ is list and holds_extreme(items)
+        return first.__class__ is list and has_extreme_date(items)
     low, high = _DATES
     if isinstance(first, dt.datetime):
         low, high = _MOMENTS if first.tzinfo is None else _AWARE
     return high in items or low in items
 
 
-async def spelled_out(raw: Any, sql: str, args: Sequence[Any]) -> tuple[str, list[Any]]:
+async def rewrite_dates_as_text(raw: Any, sql: str, args: Sequence[Any]) -> tuple[str, list[Any]]:
     """The same statement and arguments, with dates and times as text that is cast to their type."""
     prepared = await raw.prepare(sql, name="")
     types = [parameter.name for parameter in prepared.get_parameters()]
-    dated = [_is_dated(kind) for kind in types]
+    dated = [_is_date_or_time_type(kind) for kind in types]
 
     def cast_placeholder(found: re.Match[str]) -> str:
         if found[1] is None or not dated[int(found[1]) - 1]:
@@ -70,7 +70,7 @@ async def spelled_out(raw: Any, sql: str, args: Sequence[Any]) -> tuple[str, lis
     ]
 
 
-def _is_dated(kind: str) -> bool:
+def _is_date_or_time_type(kind: str) -> bool:
     return kind.removesuffix("[]") in _TYPES
 
 

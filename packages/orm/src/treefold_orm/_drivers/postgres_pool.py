@@ -16,7 +16,7 @@ from typing import Any, cast
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
 
 from treefold_orm._base.errors import ConnectionFailed, ORMError, PoolTimeout
-from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.base import finish_despite_cancellation
 from treefold_orm._drivers.postgres_errors import (
     CONFUSED,
     FOREIGN,
@@ -55,7 +55,7 @@ class PostgresConnection:
         if isinstance(error, CONFUSED):
             self.raw.terminate()
         elif isinstance(error, OUTDATED):
-            await self.pool.prepare_anew()
+            await self.pool.drop_prepared_statements()
         return translate_error(error, self.place, of_schema=of_schema)
 
 
@@ -98,7 +98,7 @@ class LoopPool:
         """How many connections are open or being opened."""
         return len(self._all) + len(self._opening)
 
-    def take_now(self) -> PostgresConnection | None:
+    def take_idle_connection(self) -> PostgresConnection | None:
         """Take an idle connection if there is one that is still open."""
         while self.idle:
             connection = self.idle.pop()
@@ -111,7 +111,7 @@ class LoopPool:
         """Take a connection, opening or waiting for one; `PoolTimeout` after the waiting time."""
         deadline = self.loop.time() + self._timeout
         while True:
-            connection = self.take_now()
+            connection = self.take_idle_connection()
             if connection is not None:
                 return connection
             if self.connection_count < self._size:
@@ -129,16 +129,16 @@ class LoopPool:
         except ORMError:
             raise
         except TimeoutError:
-            self._hand_back(future)
+            self._withdraw_waiter(future)
             raise PoolTimeout(
                 f"No PostgreSQL connection became free within {self._timeout:g} s: raise "
                 "pool_size or shorten transactions"
             ) from None
         except BaseException:
-            self._hand_back(future)
+            self._withdraw_waiter(future)
             raise
 
-    def _hand_back(self, future: asyncio.Future[PostgresConnection | None]) -> None:
+    def _withdraw_waiter(self, future: asyncio.Future[PostgresConnection | None]) -> None:
         if future in self.waiting:
             self.waiting.remove(future)
         elif future.done() and not future.cancelled():
@@ -146,7 +146,7 @@ class LoopPool:
             if connection is None:
                 self._wake_waiter(None)
             else:
-                self._pass_on(connection)
+                self._release_connection(connection)
 
     async def _open(self) -> PostgresConnection:
         # A task of its own, and of no caller's context: a connection that no caller waits for any
@@ -162,7 +162,7 @@ class LoopPool:
                 raise self._build_connection_error(
                     "the pool was closed while it was opened"
                 ) from None
-            opening.add_done_callback(self._left_over)
+            opening.add_done_callback(self._reclaim_opened_connection)
             raise
 
     async def _connect_to_server(self) -> PostgresConnection:
@@ -179,14 +179,14 @@ class LoopPool:
             if self._end_of_loop is None:
                 self._end_of_loop = self._wait_at_end_of_loop()
                 await anext(self._end_of_loop)
-            self._keep_watch()
+            self._schedule_watch()
             return connection
         self.loop.call_soon(self._wake_waiter, None)  # once this one does not count any more
         raise failure
 
-    def _left_over(self, opening: asyncio.Task[PostgresConnection]) -> None:
+    def _reclaim_opened_connection(self, opening: asyncio.Task[PostgresConnection]) -> None:
         if not opening.cancelled() and opening.exception() is None:
-            self._pass_on(opening.result())
+            self._release_connection(opening.result())
 
     def _build_connection_error(self, reason: str) -> ORMError:
         return ConnectionFailed(f"The connection to PostgreSQL at {self.place} failed: {reason}")
@@ -201,16 +201,16 @@ class LoopPool:
         if connection.tainted:
             connection.tainted = False
             try:
-                await finish_anyway(connection.raw.reset())
+                await finish_despite_cancellation(connection.raw.reset())
             except FOREIGN:
                 self.discard_connection(connection)
                 return
             except BaseException:  # cancelled, and the reset is complete all the same
-                self._pass_on(connection)
+                self._release_connection(connection)
                 raise
-        self._pass_on(connection)
+        self._release_connection(connection)
 
-    def _pass_on(self, connection: PostgresConnection) -> None:
+    def _release_connection(self, connection: PostgresConnection) -> None:
         if not self._wake_waiter(connection):
             self.idle.append(connection)
 
@@ -228,7 +228,7 @@ class LoopPool:
         The task is done when the server is through with what it was asked.
         """
         self._all.discard(connection)
-        task = self.run_in_background(_close(connection.raw))
+        task = self.run_in_background(_close_raw_connection(connection.raw))
         self._wake_waiter(None)
         return task
 
@@ -249,7 +249,7 @@ class LoopPool:
             while self._closing:
                 await asyncio.wait(self._closing)
 
-    async def prepare_anew(self) -> None:
+    async def drop_prepared_statements(self) -> None:
         """Drop the prepared statements of all connections, for the tables have changed."""
         for connection in self._all:
             await connection.raw.reload_schema_state()
@@ -274,7 +274,7 @@ class LoopPool:
         self._stop_watch()
         connections, self._all = self._all, set()
         self.idle.clear()
-        closing = [_close(connection.raw) for connection in connections]
+        closing = [_close_raw_connection(connection.raw) for connection in connections]
         for opening in self._opening:
             opening.cancel()
         waiting = (*self._closing, *self._opening, *probes)
@@ -282,7 +282,7 @@ class LoopPool:
 
     # -- the watch --------------------------------------------------------------------------------
 
-    def _keep_watch(self) -> None:
+    def _schedule_watch(self) -> None:
         if self._watch is None:
             self._watch = self.loop.call_later(1.0, self._watch_connections)
 
@@ -304,27 +304,31 @@ class LoopPool:
             and self._find_silent_connections(now - SILENCE)
             and self._probe is None
         ):
-            self._probe = self.loop.create_task(self._look_for_server())
+            self._probe = self.loop.create_task(self._probe_server())
         if self._all:
-            self._keep_watch()
+            self._schedule_watch()
 
     def _find_silent_connections(self, since: float) -> list[PostgresConnection]:
         return [c for c in self._all if 0.0 < c.started < since]
 
-    async def _look_for_server(self) -> None:
+    async def _probe_server(self) -> None:
         suspects = self._find_silent_connections(self.loop.time() - SILENCE)
         try:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
             if not isinstance(error, POSTGRES):  # that would have been an answer
-                self._give_up({*suspects, *self.idle}, translate_error(error, self.place))
+                self._terminate_connections(
+                    {*suspects, *self.idle}, translate_error(error, self.place)
+                )
         else:
-            await _close(raw)
+            await _close_raw_connection(raw)
         finally:
             self._probed = self.loop.time()
             self._probe = None
 
-    def _give_up(self, connections: set[PostgresConnection], failure: ORMError) -> None:
+    def _terminate_connections(
+        self, connections: set[PostgresConnection], failure: ORMError
+    ) -> None:
         for connection in connections & self._all:
             connection.raw.terminate()
         waiting, self.waiting = self.waiting, deque()
@@ -356,7 +360,7 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _close(raw: Any) -> None:
+async def _close_raw_connection(raw: Any) -> None:
     if raw.is_closed():
         return
     try:

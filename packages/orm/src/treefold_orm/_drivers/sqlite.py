@@ -20,7 +20,13 @@ from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.statement import Operation
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers import sqlite_errors, sqlite_execution as execution
-from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.base import (
+    Cursor,
+    Database,
+    Session,
+    build_read_only_error,
+    finish_despite_cancellation,
+)
 from treefold_orm._drivers.pool import Pool
 from treefold_orm._drivers.sqlite_line import AGAIN, Job, Running, run_line, wait_in_line
 from treefold_orm._drivers.sqlite_worker import END, Worker
@@ -90,7 +96,7 @@ class SQLiteSession(Session):
             return await worker.run_function(function, self._raw, *args)
         except asyncio.CancelledError:
             self.ensure_connection().interrupt()
-            await finish_anyway(self._wait_until_stopped(worker))
+            await finish_despite_cancellation(self._wait_until_stopped(worker))
             raise
 
     async def _wait_until_stopped(self, worker: Worker) -> None:
@@ -107,19 +113,19 @@ class SQLiteSession(Session):
         if raw is not None and not raw.in_transaction:
             raw.interrupt()
 
-    def take_on(self, job: Job) -> None:
+    def submit_job(self, job: Job) -> None:
         """Run a job and those behind it on the worker."""
         # not an argument: an error in the job holds the frames below it, and these must not hold it
         self._job = job
         worker = self._worker
         if worker is not None:
-            worker.queue_call(self._run_line)
+            worker.queue_call(self._run_queued_jobs)
             return
         worker = Worker(self.ensure_connection)
         worker.start_thread()
         worker.queue_call(partial(self._open_and_run, worker))
 
-    def _take_job(self) -> Job:
+    def _pop_job(self) -> Job:
         job, self._job = cast("Job", self._job), None
         return job
 
@@ -127,19 +133,19 @@ class SQLiteSession(Session):
         try:
             self._open(worker)
         except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
-            self._take_job().report_outcome(None, error)
+            self._pop_job().report_outcome(None, error)
             self._return_to_pool()
             return END
-        self._run_line()
+        self._run_queued_jobs()
         return None
 
     def _open(self, worker: Worker) -> None:
         worker.hold_connection(self.ensure_connection())
         self._worker = worker
 
-    def _run_line(self) -> None:
+    def _run_queued_jobs(self) -> None:
         try:
-            run_line(self, execution.execute_operation, self._take_job())
+            run_line(self, execution.execute_operation, self._pop_job())
         finally:
             self._return_to_pool()
 
@@ -148,10 +154,10 @@ class SQLiteSession(Session):
         worker = self._worker
         if worker is None:
             return False
-        worker.queue_call(partial(self._end_reading, cursors))
+        worker.queue_call(partial(self._end_read_transaction, cursors))
         return True
 
-    def _end_reading(self, cursors: list[sqlite3.Cursor]) -> None:
+    def _end_read_transaction(self, cursors: list[sqlite3.Cursor]) -> None:
         try:
             raw = self._raw
             if raw is not None:
@@ -218,7 +224,7 @@ _inherited: list[Connection | None] = []
 """Connections of the process that this one was forked from."""
 
 
-def _use_wal(raw: Connection) -> None:
+def _enable_wal(raw: Connection) -> None:
     # a new file that several processes open: SQLite refuses at once, without the busy timeout,
     # while another connection changes the mode
     deadline = time.monotonic() + BUSY_TIMEOUT
@@ -301,25 +307,27 @@ class SQLiteDatabase(Database):
         )
 
     def _create_pools(self) -> None:
-        self._writer = Pool(self._new_writer, size=1, name="SQLite writer", timeout=self._timeout)
+        self._writer = Pool(
+            self._create_writer, size=1, name="SQLite writer", timeout=self._timeout
+        )
         self._readers = (
             self._writer
             if self.single
             else Pool(
-                self._new_reader,
+                self._create_reader,
                 size=self._readers_wanted,
                 name="SQLite reader",
                 timeout=self._timeout,
             )
         )
 
-    def _new_writer(self) -> SQLiteSession:
-        return self._in_pool(SQLiteSession(self._open_connection, self.database), writer=True)
+    def _create_writer(self) -> SQLiteSession:
+        return self._assign_pool(SQLiteSession(self._open_connection, self.database), writer=True)
 
-    def _new_reader(self) -> SQLiteSession:
-        return self._in_pool(SQLiteSession(self._connect_reader, self.database), writer=False)
+    def _create_reader(self) -> SQLiteSession:
+        return self._assign_pool(SQLiteSession(self._connect_reader, self.database), writer=False)
 
-    def _in_pool(self, session: SQLiteSession, *, writer: bool) -> SQLiteSession:
+    def _assign_pool(self, session: SQLiteSession, *, writer: bool) -> SQLiteSession:
         session.pool = self._writer if writer else self._readers
         return session
 
@@ -338,7 +346,7 @@ class SQLiteDatabase(Database):
             )
         raw.execute("PRAGMA foreign_keys = ON")
         if not self.single:
-            _use_wal(raw)
+            _enable_wal(raw)
             full = self.synchronous == "full"
             raw.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = NORMAL")
         sqlite_functions.register_functions(raw)
@@ -347,14 +355,14 @@ class SQLiteDatabase(Database):
     def _connect_reader(self) -> Connection:
         raw = self._open_connection()
         raw.execute("PRAGMA query_only = ON")
-        raw.set_authorizer(sqlite_functions.readers_only)
+        raw.set_authorizer(sqlite_functions.authorize_read_only)
         return raw
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         if write and read_only:
-            raise refused_write()
+            raise build_read_only_error()
         pool = self._writer if write else self._readers
-        session = pool.take_now() or pool.take_item()
+        session = pool.take_item_nowait() or pool.take_item()
         try:
             raw = session._raw or session.ensure_connection()
             return execution.execute_operation(raw, operation)
@@ -363,11 +371,11 @@ class SQLiteDatabase(Database):
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         if write and read_only:
-            raise refused_write()
+            raise build_read_only_error()
         pool = self._writer if write else self._readers
-        session = pool.take_now()
+        session = pool.take_item_nowait()
         if session is None:
-            return await wait_in_line(pool, operation, SQLiteSession.take_on, self._timeout)
+            return await wait_in_line(pool, operation, SQLiteSession.submit_job, self._timeout)
         try:
             return await session.arun(operation)
         finally:

@@ -8,7 +8,11 @@ from typing import Any
 
 from treefold_orm._base import errors
 from treefold_orm._base.data_errors import RANGE, TOO_LONG
-from treefold_orm._expressions.naming import check_name, constraints_of, unique_over
+from treefold_orm._expressions.naming import (
+    build_check_constraint_name,
+    find_unique_constraint_name,
+    map_constraints_to_fields,
+)
 from treefold_orm._fields.meta import registry
 from treefold_orm._fields.text import TextField
 from treefold_orm._sqlite.refusals import take_refusal
@@ -19,7 +23,7 @@ _NAME = re.compile(
 )
 
 
-def _translate_refusal(text: str, code: str | None) -> errors.DataError | None:
+def _translate_function_error(text: str, code: str | None) -> errors.DataError | None:
     reason = take_refusal()
     if reason is not None and text.startswith("user-defined "):
         return errors.DataError(reason, code=code)
@@ -38,7 +42,7 @@ def translate_error(error: BaseException, file: str = "") -> errors.ORMError:
     if isinstance(error, OverflowError):
         return errors.DataError("An integer does not fit into 64 bits", code=code)
     if isinstance(error, sqlite3.IntegrityError):
-        return _too_long(text, code) or _translate_integrity_error(text, code)
+        return _translate_length_violation(text, code) or _translate_integrity_error(text, code)
     if code is not None and code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return errors.DatabaseLocked("The database stayed locked by another connection", code=code)
     if code == "SQLITE_INTERRUPT":
@@ -58,12 +62,12 @@ def translate_error(error: BaseException, file: str = "") -> errors.ORMError:
             "other; run the inner queries first, and give their keys as a list",
             code=code,
         )
-    return _translate_refusal(text, code) or errors.DatabaseError(
+    return _translate_function_error(text, code) or errors.DatabaseError(
         f"SQLite refused the statement: {text}", code=code
     )
 
 
-def _too_long(text: str, code: str | None) -> errors.DataError | None:
+def _translate_length_violation(text: str, code: str | None) -> errors.DataError | None:
     """The error for text longer than its column: other databases check the type."""
     check = _NAME.fullmatch(text)
     name = None if check is None else check[2]
@@ -72,7 +76,7 @@ def _too_long(text: str, code: str | None) -> errors.DataError | None:
     for meta in registry:
         for field in meta.columns:
             limited = isinstance(field, TextField) and field.max_length is not None
-            if limited and check_name(meta, field) == name:
+            if limited and build_check_constraint_name(meta, field) == name:
                 return errors.DataError(TOO_LONG, code=code)
     return None
 
@@ -110,7 +114,11 @@ def _find_violated_fields(text: str) -> tuple[str | None, tuple[str, ...], str |
     by_name = _NAME.fullmatch(text)
     if by_name is not None:
         name = by_name[1] or by_name[2]
-        found = [(m.name, known[name]) for m in registry if name in (known := constraints_of(m))]
+        found = [
+            (m.name, known[name])
+            for m in registry
+            if name in (known := map_constraints_to_fields(m))
+        ]
         # SQLite does not tell the table, and several may have a constraint of this name
         model, fields = found[0] if len(found) == 1 else (None, ())
         return model, fields, name
@@ -123,6 +131,8 @@ def _find_violated_fields(text: str) -> tuple[str | None, tuple[str, ...], str |
         if meta.table_name == pairs[0][0]:
             names = {field.column_name: field.name for field in meta.columns}
             fields = tuple(names.get(column, column) for column in columns)
-            unique = None if text.startswith("NOT") else unique_over(meta, set(columns))
+            unique = (
+                None if text.startswith("NOT") else find_unique_constraint_name(meta, set(columns))
+            )
             return meta.name, fields, unique
     return None, (), None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers import sqlite_errors
-from treefold_orm._drivers.base import single_statement
+from treefold_orm._drivers.base import execute_statement
 from treefold_orm._sqlite.clock import Connection
 
 T = TypeVar("T")
@@ -63,10 +63,10 @@ def _execute_other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
 def execute_atomic(raw: Connection, operation: Operation[T]) -> T:
     """Run an operation inside a transaction of its own."""
     journal = Journal()
-    execute_operation(raw, single_statement("BEGIN IMMEDIATE"))
+    execute_operation(raw, execute_statement("BEGIN IMMEDIATE"))
     try:
         outcome = execute_operation(raw, record_changes(operation, journal, atomic=True))
-        execute_operation(raw, single_statement("COMMIT"))
+        execute_operation(raw, execute_statement("COMMIT"))
     except BaseException:
         try:
             if raw.in_transaction:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.base import finish_despite_cancellation
 from treefold_orm._drivers.pool import Pool, Waiter
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Line:
         self._waiting.append(job)
         if self._timer is None or self._timer.when() > job.deadline:
             self._arm_timer(job.deadline)
-        self.pool.stand_in_line(job)
+        self.pool.enqueue_waiter(job)
 
     def _arm_timer(self, when: float) -> None:
         if self._timer is not None:
@@ -78,8 +78,8 @@ class Line:
         self._timer = None
         now = self.loop.time()
         for job in self._waiting:
-            if job.deadline <= now and job.give_up() and not job.outcome.done():
-                job.outcome.set_exception(self.pool.timed_out())
+            if job.deadline <= now and job.cancel_wait() and not job.outcome.done():
+                job.outcome.set_exception(self.pool.build_timeout_error())
         self._waiting = deque(job for job in self._waiting if not job.taken)
         if self._waiting:
             self._arm_timer(min(job.deadline for job in self._waiting))
@@ -137,7 +137,7 @@ class Job(Waiter[Any]):
         self._stopped: asyncio.Future[None] | None = None
 
     def offer_item(self, item: Any) -> bool:
-        if self.loop.is_closed() or not self.give_up():
+        if self.loop.is_closed() or not self.cancel_wait():
             return False
         self.start(item, self)
         return True
@@ -181,11 +181,11 @@ async def wait_in_line(
     try:
         return await job.outcome
     except asyncio.CancelledError:
-        if not job.give_up():  # it runs, or is about to
+        if not job.cancel_wait():  # it runs, or is about to
             session = job.session
             if session is not None and session.connection_if_open is not None:
                 session.running.interrupt_job(job, session.connection_if_open.interrupt)
-            await finish_anyway(job.wait_until_stopped())
+            await finish_despite_cancellation(job.wait_until_stopped())
         raise
     finally:
         del job  # it holds the error whose traceback holds this frame
@@ -205,4 +205,4 @@ def run_line(session: Any, execute: Execute, job: Job | None) -> None:
         session.running.set_job(None)
         job.report_outcome(result, error)
         result = error = None  # the traceback of an error holds this frame
-        job = session.pool.next_of(Job)
+        job = session.pool.pop_next_waiter(Job)

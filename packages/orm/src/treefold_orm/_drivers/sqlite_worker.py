@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import aiosqlite
 
-from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.base import finish_despite_cancellation
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Worker:
         opened = asyncio.get_running_loop().create_future()
         self.start_thread()
         self.queue_call(function, opened)
-        await finish_anyway(opened)
+        await finish_despite_cancellation(opened)
 
     def stop_thread(self, timeout: float) -> None:
         """End the thread from outside of any loop, closing its connection there."""

@@ -15,7 +15,7 @@ from treefold_orm._expressions.arithmetic import QUOTIENT_PLACES
 from treefold_orm._expressions.nodes import AggregateNode
 from treefold_orm._fields import carriers
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.structured import list_of
+from treefold_orm._fields.structured import make_list_field
 
 # kinds whose values have no order that is the same on both databases
 _UNORDERED = frozenset({"array", "binary", "boolean", "json", "uuid"})
@@ -30,7 +30,7 @@ _NAMES = {
 }
 
 
-def build_aggregate_node(node: AggregateNode) -> AggregateNode:
+def infer_aggregate_type(node: AggregateNode) -> AggregateNode:
     """Return an aggregate with its argument converted and its type known.
 
     Raises `FieldError` for an argument that the aggregate cannot take.
@@ -43,7 +43,8 @@ def build_aggregate_node(node: AggregateNode) -> AggregateNode:
     if given is not None and takes is None:
         name = _NAMES.get(node.name, node.name.capitalize())
         raise FieldError(
-            f"{name} cannot take {conversion.name_type(given)}: use Cast() for a type that it takes"
+            f"{name} cannot take {conversion.describe_type(given)}: use Cast() for a type that"
+            " it takes"
         )
     taken = arg if arg is None else conversion.convert_node(arg, takes, "operand")
     return replace_parts(node, field=gives, arg=taken)
@@ -52,16 +53,16 @@ def build_aggregate_node(node: AggregateNode) -> AggregateNode:
 Rule = Callable[[AnyField | None], tuple[AnyField | None, AnyField | None]]
 
 
-def _types_of_count(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _infer_count_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     return field, carriers.INTEGER
 
 
-def _types_of_sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    match "" if field is None else conversion.kind_of(field):
+def _infer_sum_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    match "" if field is None else conversion.classify_field(field):
         case "integer":
             return field, carriers.INTEGER
         case "decimal" if field is not None:
-            return field, carriers.decimal_carrier(conversion.places_of(field))
+            return field, carriers.make_decimal_field(conversion.count_decimal_places(field))
         case "float" | "number" | "json":
             return carriers.FLOAT, carriers.FLOAT
         case "duration":
@@ -70,52 +71,56 @@ def _types_of_sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | N
             return None, None
 
 
-def _types_of_mean(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    takes, gives = _types_of_sum(field)
+def _infer_mean_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    takes, gives = _infer_sum_types(field)
     if gives is carriers.INTEGER:
         return takes, carriers.FLOAT
-    if gives is not None and conversion.kind_of(gives) == "decimal":
-        return takes, carriers.decimal_carrier(max(conversion.places_of(gives), QUOTIENT_PLACES))
+    if gives is not None and conversion.classify_field(gives) == "decimal":
+        return takes, carriers.make_decimal_field(
+            max(conversion.count_decimal_places(gives), QUOTIENT_PLACES)
+        )
     return takes, gives
 
 
-def _types_of_extreme(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    unordered = field is not None and conversion.kind_of(field) in _UNORDERED
+def _infer_min_max_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    unordered = field is not None and conversion.classify_field(field) in _UNORDERED
     return (None, None) if unordered else (field, field)
 
 
-def _types_of_statistic(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    numeric = field is not None and conversion.kind_of(field) in conversion.NUMBERS | {"json"}
+def _infer_deviation_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    numeric = field is not None and conversion.classify_field(field) in conversion.NUMBERS | {
+        "json"
+    }
     return (carriers.FLOAT, carriers.FLOAT) if numeric else (None, None)
 
 
-def _types_of_truth(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    known = field is not None and conversion.kind_of(field) in {"boolean", "json"}
+def _infer_boolean_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    known = field is not None and conversion.classify_field(field) in {"boolean", "json"}
     return (carriers.BOOLEAN, carriers.BOOLEAN) if known else (None, None)
 
 
-def _types_of_text(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    known = field is not None and conversion.kind_of(field) in {"text", "json"}
+def _infer_string_agg_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    known = field is not None and conversion.classify_field(field) in {"text", "json"}
     return (carriers.TEXT, carriers.TEXT) if known else (None, None)
 
 
-def _types_of_list(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    return field, None if field is None else list_of(conversion.carrier_of(field))
+def _infer_array_agg_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    return field, None if field is None else make_list_field(conversion.follow_foreign_keys(field))
 
 
 # by name of the aggregate: type of the argument (None: nothing of that kind) and of the result
 AGGREGATE_RULES: dict[str, Rule] = {
-    "count": _types_of_count,
-    "sum": _types_of_sum,
-    "avg": _types_of_mean,
-    "min": _types_of_extreme,
-    "max": _types_of_extreme,
-    "stddev_pop": _types_of_statistic,
-    "stddev_samp": _types_of_statistic,
-    "var_pop": _types_of_statistic,
-    "var_samp": _types_of_statistic,
-    "bool_and": _types_of_truth,
-    "bool_or": _types_of_truth,
-    "string_agg": _types_of_text,
-    "array_agg": _types_of_list,
+    "count": _infer_count_types,
+    "sum": _infer_sum_types,
+    "avg": _infer_mean_types,
+    "min": _infer_min_max_types,
+    "max": _infer_min_max_types,
+    "stddev_pop": _infer_deviation_types,
+    "stddev_samp": _infer_deviation_types,
+    "var_pop": _infer_deviation_types,
+    "var_samp": _infer_deviation_types,
+    "bool_and": _infer_boolean_types,
+    "bool_or": _infer_boolean_types,
+    "string_agg": _infer_string_agg_types,
+    "array_agg": _infer_array_agg_types,
 }

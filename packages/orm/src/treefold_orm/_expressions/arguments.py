@@ -6,47 +6,49 @@ A value at a JSON path is read as the requested kind.
 from __future__ import annotations
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conversion import convert_node, kind_of, name_type
+from treefold_orm._expressions.conversion import classify_field, convert_node, describe_type
 from treefold_orm._expressions.nodes import ConstNode, Expr
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
 
 
-def text_argument(function: str, node: Expr) -> Expr:
+def require_text_argument(function: str, node: Expr) -> Expr:
     """Return an argument that must be text; what stands at a JSON path is NULL unless it is
     text.
     """
-    if node.field is None or kind_of(node.field) == "text":
+    if node.field is None or classify_field(node.field) == "text":
         return node
-    if kind_of(node.field) == "json":
+    if classify_field(node.field) == "json":
         return convert_node(node, TEXT)
     raise FieldError(
-        f"{function} must be given text, got {name_type(node.field)}; convert it with "
+        f"{function} must be given text, got {describe_type(node.field)}; convert it with "
         "Cast(..., fields.TextField())"
     )
 
 
-def number_argument(function: str, node: Expr) -> Expr:
+def require_number_argument(function: str, node: Expr) -> Expr:
     """Return an argument that must be a number; a value at a JSON path counts as a float."""
-    if node.field is None or kind_of(node.field) in {"integer", "decimal", "float"}:
+    if node.field is None or classify_field(node.field) in {"integer", "decimal", "float"}:
         return node
-    if kind_of(node.field) in {"json", "number"}:
+    if classify_field(node.field) in {"json", "number"}:
         return convert_node(node, FLOAT)
     raise FieldError(
-        f"{function} must be given a number, got {name_type(node.field)}; convert it with Cast()"
+        f"{function} must be given a number, got {describe_type(node.field)}; convert it with"
+        " Cast()"
     )
 
 
-def float_argument(function: str, node: Expr) -> Expr:
+def require_float_argument(function: str, node: Expr) -> Expr:
     """Return an argument that must be a number, as a float."""
-    return convert_node(number_argument(function, node), FLOAT)
+    return convert_node(require_number_argument(function, node), FLOAT)
 
 
-def whole_argument(function: str, node: Expr) -> Expr:
+def require_integer_argument(function: str, node: Expr) -> Expr:
     """Return an argument that counts something."""
-    if node.field is None or kind_of(node.field) == "integer":
+    if node.field is None or classify_field(node.field) == "integer":
         return node
     raise FieldError(
-        f"{function} must be given a whole number here, got {name_type(node.field)}; convert it "
+        f"{function} must be given a whole number here, got {describe_type(node.field)};"
+        " convert it "
         "with Cast(..., int)"
     )
 
@@ -56,6 +58,6 @@ def make_constant(value: int) -> ConstNode:
     return ConstNode(INTEGER, value)
 
 
-def value_of(node: Expr) -> int:
+def read_constant(node: Expr) -> int:
     """The number of a `make_constant`."""
     return node.value if isinstance(node, ConstNode) else 0

@@ -13,12 +13,12 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conversion import (
     NUMBERS,
-    common_field,
+    choose_datetime_carrier,
+    classify_field,
     convert_node,
-    kind_of,
-    moment_of,
-    name_type,
-    places_of,
+    count_decimal_places,
+    describe_type,
+    find_common_type,
 )
 from treefold_orm._expressions.nodes import ArithNode, Expr, ParamNode
 from treefold_orm._fields import carriers
@@ -30,15 +30,15 @@ _TIMED = frozenset({*POINTS, "duration"})
 _WORDS = {"text": "join text with Concat()", "boolean": "count conditions with Case() or Count()"}
 
 
-def field_of_operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
+def choose_operand_field(op: str, other: AnyField | None, value: Any) -> AnyField | None:
     """The field that carries a bare value beside another operand, None where its type decides."""
-    kind = "" if other is None else kind_of(other)
+    kind = "" if other is None else classify_field(other)
     if isinstance(value, bool):
         return None
     if kind == "float" and isinstance(value, (int, decimal.Decimal)):
         return carriers.FLOAT
     if kind == "decimal" and op in {"+", "-"} and isinstance(value, decimal.Decimal):
-        return common_field([other, carriers.field_of(value)])
+        return find_common_type([other, carriers.infer_value_field(value)])
     return None
 
 
@@ -47,49 +47,54 @@ def combine_operands(op: str, left: Expr, right: Expr) -> Expr:
 
     Raises `FieldError` where the types do not allow it.
     """
-    left, right = _add_type(left, right.field), _add_type(right, left.field)
+    left, right = (
+        _set_untyped_param_type(left, right.field),
+        _set_untyped_param_type(right, left.field),
+    )
     if left.field is None or right.field is None:
         return ArithNode(None, op, left, right)  # until an OuterRef in it knows its type
-    first, second = kind_of(left.field), kind_of(right.field)
+    first, second = classify_field(left.field), classify_field(right.field)
     if _TIMED & {first, second}:
-        left, right = _factor_of_span(left), _factor_of_span(right)
-        return ArithNode(_field_of_times(op, left.field, right.field), op, left, right)
+        left, right = _convert_duration_factor(left), _convert_duration_factor(right)
+        return ArithNode(_infer_temporal_result(op, left.field, right.field), op, left, right)
     for field in (left.field, right.field):
-        if kind_of(field) not in NUMBERS | {"json"}:
-            way = _WORDS.get(kind_of(field), "use Cast() to make it a number")
-            raise FieldError(f"{name_type(field)} cannot be computed with {op}: {way}")
+        if classify_field(field) not in NUMBERS | {"json"}:
+            way = _WORDS.get(classify_field(field), "use Cast() to make it a number")
+            raise FieldError(f"{describe_type(field)} cannot be computed with {op}: {way}")
     return _combine_numbers(op, left, right)
 
 
-def _add_type(node: Expr, other: AnyField | None) -> Expr:
+def _set_untyped_param_type(node: Expr, other: AnyField | None) -> Expr:
     # NULL has no type of its own
     return convert_node(node, other) if isinstance(node, ParamNode) and node.field is None else node
 
 
 def _combine_numbers(op: str, left: Expr, right: Expr) -> Expr:
-    kinds = {kind_of(side.field) for side in (left, right) if side.field is not None}
+    kinds = {classify_field(side.field) for side in (left, right) if side.field is not None}
     if kinds & {"float", "number", "json"}:
         if op == "%":
             raise FieldError("% has no exact result for floats: use Cast() to a DecimalField")
         sides = [convert_node(side, carriers.FLOAT, "operand") for side in (left, right)]
         return ArithNode(carriers.FLOAT, op, sides[0], sides[1])
-    places = [places_of(side.field) for side in (left, right) if side.field is not None]
+    places = [count_decimal_places(side.field) for side in (left, right) if side.field is not None]
     if kinds == {"integer"}:
         return ArithNode(carriers.FLOAT if op == "/" else carriers.INTEGER, op, left, right)
     if op == "*":
-        return ArithNode(carriers.decimal_carrier(sum(places)), op, left, right)
+        return ArithNode(carriers.make_decimal_field(sum(places)), op, left, right)
     if op == "/":
-        return ArithNode(carriers.decimal_carrier(max(*places, QUOTIENT_PLACES)), op, left, right)
+        return ArithNode(
+            carriers.make_decimal_field(max(*places, QUOTIENT_PLACES)), op, left, right
+        )
     if op == "%":
-        return ArithNode(carriers.decimal_carrier(max(places)), op, left, right)
-    field = common_field([left.field, right.field])
+        return ArithNode(carriers.make_decimal_field(max(places)), op, left, right)
+    field = find_common_type([left.field, right.field])
     sides = [convert_node(side, field, "operand") for side in (left, right)]
-    return ArithNode(carriers.decimal_carrier(max(places)), op, sides[0], sides[1])
+    return ArithNode(carriers.make_decimal_field(max(places)), op, sides[0], sides[1])
 
 
-def _factor_of_span(node: Expr) -> Expr:
+def _convert_duration_factor(node: Expr) -> Expr:
     """The factor or divisor of a span: decimals and JSON numbers as floats."""
-    kind = "" if node.field is None else kind_of(node.field)
+    kind = "" if node.field is None else classify_field(node.field)
     return (
         convert_node(node, carriers.FLOAT, "operand")
         if kind in {"decimal", "number", "json"}
@@ -97,22 +102,22 @@ def _factor_of_span(node: Expr) -> Expr:
     )
 
 
-def _field_of_point(field: AnyField | None) -> AnyField:
+def _choose_temporal_carrier(field: AnyField | None) -> AnyField:
     assert field is not None  # noqa: S101 - its kind was asked for
-    kind = kind_of(field)
-    return moment_of(field) if kind == "datetime" else POINTS[kind]
+    kind = classify_field(field)
+    return choose_datetime_carrier(field) if kind == "datetime" else POINTS[kind]
 
 
-def _field_of_times(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
-    first, second = (kind_of(field) if field is not None else "" for field in (left, right))
+def _infer_temporal_result(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
+    first, second = (classify_field(field) if field is not None else "" for field in (left, right))
     if op in {"+", "-"}:
         if first == second == "duration" or (op == "-" and first == second):
-            common_field([left, right])  # points with and without a zone have no distance
+            find_common_type([left, right])  # points with and without a zone have no distance
             return carriers.DURATION
         if first in POINTS and second == "duration":
-            return _field_of_point(left)
+            return _choose_temporal_carrier(left)
         if op == "+" and first == "duration" and second in POINTS:
-            return _field_of_point(right)
+            return _choose_temporal_carrier(right)
     by_number = first == "duration" and second in NUMBERS and op in {"*", "/"}
     if by_number or (op == "*" and first in NUMBERS and second == "duration"):
         return carriers.DURATION

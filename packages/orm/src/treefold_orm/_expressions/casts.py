@@ -13,14 +13,14 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.arguments import make_constant
 from treefold_orm._expressions.conversion import (
     NUMBERS,
-    carrier_of,
+    build_representation_key,
+    classify_field,
     convert_for_column,
     convert_node,
     count_bits,
-    kind_of,
-    name_type,
-    places_of,
-    representation_of,
+    count_decimal_places,
+    describe_type,
+    follow_foreign_keys,
 )
 from treefold_orm._expressions.nodes import ConvertNode, Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
@@ -38,15 +38,15 @@ def cast_to(node: Expr, target: AnyField) -> Expr:
     """Return `node` as the type of `target`; `FieldError` where that has no meaning."""
     if node.field is None:
         return ConvertNode(target, node, "cast")
-    source, wanted = kind_of(node.field), kind_of(target)
+    source, wanted = classify_field(node.field), classify_field(target)
     if source == wanted:
-        return _same_kind(node, node.field, target)
+        return _cast_within_kind(node, node.field, target)
     if source == "json":
-        return _of_json(node, target)
+        return _cast_from_json(node, target)
     if {source, wanted} <= NUMBERS:
         return ConvertNode(target, node, "cast")
     if source == "text" and wanted in TEXT_FORMS:
-        return _of_text(node, target)
+        return _cast_from_text(node, target)
     if wanted == "text" and source in _WRITTEN:
         return _cast_to_text(node)
     match source, wanted:
@@ -59,15 +59,17 @@ def cast_to(node: Expr, target: AnyField) -> Expr:
         case ("boolean", "integer") | ("integer", "boolean"):
             return FuncNode(target, f"{wanted}_of_{source}", (node,))
         case _:
-            raise FieldError(f"{name_type(node.field)} cannot be cast to {name_type(target)}")
+            raise FieldError(
+                f"{describe_type(node.field)} cannot be cast to {describe_type(target)}"
+            )
 
 
-def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
-    source = carrier_of(source)
+def _cast_within_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
+    source = follow_foreign_keys(source)
     if isinstance(source, EnumField):
         node = ConvertNode(source.base, node, "same")
         source = source.base
-    if kind_of(source) == "integer":
+    if classify_field(source) == "integer":
         return (
             node if count_bits(source) <= count_bits(target) else ConvertNode(target, node, "cast")
         )
@@ -76,34 +78,34 @@ def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
             source.max_digits <= target.max_digits
         )
         return node if fits else ConvertNode(target, node, "cast")
-    if kind_of(source) == "datetime" and source.storage != target.storage:
+    if classify_field(source) == "datetime" and source.storage != target.storage:
         return ConvertNode(target, node, "same")  # a time without a zone is UTC
-    if representation_of(source) != representation_of(target):
-        raise FieldError(f"{name_type(source)} cannot be cast to {name_type(target)}")
+    if build_representation_key(source) != build_representation_key(target):
+        raise FieldError(f"{describe_type(source)} cannot be cast to {describe_type(target)}")
     # a datetime in a zone of its own comes back in UTC
     plain = source.decoder("sqlite") == target.decoder("sqlite")
     return node if plain else ConvertNode(target, node, "same")
 
 
-def _of_json(node: Expr, target: AnyField) -> Expr:
-    kind = kind_of(target)
+def _cast_from_json(node: Expr, target: AnyField) -> Expr:
+    kind = classify_field(target)
     if kind in NUMBERS:
         return ConvertNode(target, convert_node(node, carriers.NUMBER), "cast")
     if kind in {"text", "boolean"}:
         return convert_node(node, target)
     if kind in TEXT_FORMS:
-        return _of_text(convert_node(node, carriers.TEXT), target)
+        return _cast_from_text(convert_node(node, carriers.TEXT), target)
     field = node.field
-    name = "JSON" if field is None else name_type(field)
-    raise FieldError(f"{name} cannot be cast to {name_type(target)}")
+    name = "JSON" if field is None else describe_type(field)
+    raise FieldError(f"{name} cannot be cast to {describe_type(target)}")
 
 
-def _of_text(node: Expr, target: AnyField) -> Expr:
-    kind = kind_of(target)
+def _cast_from_text(node: Expr, target: AnyField) -> Expr:
+    kind = classify_field(target)
     if kind == "decimal":
-        places = places_of(target)
+        places = count_decimal_places(target)
         wide = FuncNode(
-            carriers.decimal_carrier(places), "decimal_of_text", (node, make_constant(places))
+            carriers.make_decimal_field(places), "decimal_of_text", (node, make_constant(places))
         )
         return ConvertNode(target, wide, "cast")
     if kind == "integer" and count_bits(target) < 64:
@@ -111,33 +113,35 @@ def _of_text(node: Expr, target: AnyField) -> Expr:
     return FuncNode(target, f"{kind}_of_text", (node,))
 
 
-def text_of(function: str, node: Expr) -> Expr:
+def convert_to_text(function: str, node: Expr) -> Expr:
     """Return the text of an argument, as `Cast` writes it; `FieldError` for types without a text
     that a reader would expect.
     """
     field = node.field
-    if field is None or kind_of(field) == "text":
+    if field is None or classify_field(field) == "text":
         return node
-    if kind_of(field) == "json":
+    if classify_field(field) == "json":
         return convert_node(node, carriers.TEXT)
-    if kind_of(field) not in _JOINED:
+    if classify_field(field) not in _JOINED:
         raise FieldError(
             f"{function} must be given text, a number, a date, a time or a UUID, got "
-            f"{name_type(field)}; convert it with Cast(..., str)"
+            f"{describe_type(field)}; convert it with Cast(..., str)"
         )
     return _cast_to_text(node)
 
 
 def _cast_to_text(node: Expr) -> Expr:
     field: Any = node.field
-    kind = kind_of(field)
+    kind = classify_field(field)
     if kind == "decimal":
-        return FuncNode(carriers.TEXT, "text_of_decimal", (node, make_constant(places_of(field))))
+        return FuncNode(
+            carriers.TEXT, "text_of_decimal", (node, make_constant(count_decimal_places(field)))
+        )
     return FuncNode(carriers.TEXT, f"text_of_{kind}", (node,))
 
 
-def _text_again(args: tuple[Expr, ...], option: str) -> Expr:
-    return text_of("Cast", args[0])
+def _rebuild_text_cast(args: tuple[Expr, ...], option: str) -> Expr:
+    return convert_to_text("Cast", args[0])
 
 
-FUNCTION_RULES.update({f"text_of_{kind}": _text_again for kind in _JOINED})
+FUNCTION_RULES.update({f"text_of_{kind}": _rebuild_text_cast for kind in _JOINED})

@@ -13,7 +13,7 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
-from treefold_orm._expressions.conversion import common_field, convert_node, kind_of
+from treefold_orm._expressions.conversion import classify_field, convert_node, find_common_type
 from treefold_orm._expressions.operands import build_comparison, compare_column
 from treefold_orm._expressions.resolving import (
     COMPUTED,
@@ -25,7 +25,7 @@ from treefold_orm._expressions.resolving import (
 )
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.carriers import BOOLEAN, NUMBER, TEXT, field_of
+from treefold_orm._fields.carriers import BOOLEAN, NUMBER, TEXT, infer_value_field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Relation
 from treefold_orm._terms.columns import Column
@@ -93,12 +93,12 @@ def _resolve_related(condition: Related, scope: Scope) -> nodes.Node:
     for part in condition.path.split("__"):
         found = here.find(part)
         if not isinstance(found, Relation) or len(hops) >= lookups.MAX_HOPS:
-            raise here.unknown(part)
+            raise here.build_unknown_name_error(part)
         hops.append(found)
         here = found.target
     where = None
     if condition.where is not None:
-        where = resolve_condition(condition.where, scope.for_related(here))
+        where = resolve_condition(condition.where, scope.with_model(here))
     if condition.kind == "all":
         return nodes.Not(
             nodes.RelatedNode(tuple(hops), None if where is None else nodes.Not(where))
@@ -125,10 +125,10 @@ def resolve_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) 
     annotated = _find_annotation(scope, name)
     if annotated is not None and not (typed and hides_field(annotated[0])):
         return resolve_test(scope, annotated[0], annotated[1], value)
-    lookup = lookups.lookup_for(scope.meta, name, typed=typed)
-    if holds_expressions(lookup.op, value):
+    lookup = lookups.parse_lookup(scope.meta, name, typed=typed)
+    if contains_expressions(lookup.op, value):
         path = f"{lookup.name}__"
-        return _spread_values(
+        return _expand_in_or_range(
             lookup.op, value, lambda op, item: resolve_lookup(scope, path + op, item, typed=typed)
         )
     if isinstance(lookup.column, KeyColumns):
@@ -143,7 +143,7 @@ def _build_lookup(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Nod
     name = lookup.name if lookup.op == "exact" else f"{lookup.name}__{lookup.op}"
     if isinstance(value, COMPUTED):
         if lookup.json and lookup.keys is not None and lookup.op in _AT_PATH:
-            return _at_path(scope, lookup, value)
+            return _compare_json_path(scope, lookup, value)
         if lookup.op in {"range", "isnull", "search"} or (lookup.json and lookup.op != "exact"):
             raise FieldError(f"{name} takes plain values, not expressions")
         return compare_column(lookup, resolve_value(value, scope))
@@ -153,7 +153,7 @@ def _build_lookup(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Nod
     return nodes.Compare(used, scope.add_param(param, used.field))
 
 
-def holds_expressions(op: str, value: Any) -> bool:
+def contains_expressions(op: str, value: Any) -> bool:
     """Return True if the values of `in` or `range` hold expressions."""
     return (
         op in {"in", "range"}
@@ -162,9 +162,11 @@ def holds_expressions(op: str, value: Any) -> bool:
     )
 
 
-def _spread_values(op: str, values: Any, resolve: Callable[[str, Any], nodes.Node]) -> nodes.Node:
+def _expand_in_or_range(
+    op: str, values: Any, resolve: Callable[[str, Any], nodes.Node]
+) -> nodes.Node:
     """`in` and `range` with expressions, as comparisons with one value each."""
-    items = json_lookups.plain_items(values)
+    items = json_lookups.require_list_items(values)
     if op == "range":
         if len(items) != 2:
             raise FieldError(f"range must be given two values, got {len(items)}")
@@ -176,7 +178,7 @@ def _spread_values(op: str, values: Any, resolve: Callable[[str, Any], nodes.Nod
     return nodes.Or((*tests, resolve("in", plain))) if plain else nodes.Or(tuple(tests))
 
 
-def _at_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
+def _compare_json_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
     """The value at a JSON path compared with an expression, in the type of the expression."""
     if any(hop.to_many for hop in lookup.hops):
         raise FieldError(
@@ -208,8 +210,8 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
     """Resolve a comparison whose left side is an expression, checking the right side by the left's
     type.
     """
-    if holds_expressions(op, value):
-        return _spread_values(op, value, lambda op, item: resolve_test(scope, left, op, item))
+    if contains_expressions(op, value):
+        return _expand_in_or_range(op, value, lambda op, item: resolve_test(scope, left, op, item))
     if op == "search":
         raise FieldError("search works on fields with a SearchIndex, not on annotations")
     if op == "exact" and value is None:
@@ -222,7 +224,7 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
         return build_comparison(left, op, resolve_value(value, scope))
     field = left.field
     if field is None:
-        field = field_of(value[0] if op in {"in", "range"} and value else value)
+        field = infer_value_field(value[0] if op in {"in", "range"} and value else value)
     if value is None:
         raise FieldError(f"{op} cannot compare with None: use isnull")
     if field.internal == "binary" and op not in {"exact", "in"}:
@@ -231,27 +233,27 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
         return _compare_json_scalar(scope, left, op, value)
     if op not in {"exact", "gt", "gte", "lt", "lte", "in", "range"} and field.internal != "text":
         raise FieldError(f"{op!r} compares text, and the expression is not text")
-    if kind_of(field) in {"decimal", "float"}:
+    if classify_field(field) in {"decimal", "float"}:
         if op not in {"in", "range"}:
             return build_comparison(left, op, resolve_value(value, scope, field))
-        value, field = _in_one_type(value, field)
+        value, field = _unify_value_types(value, field)
         left = convert_node(left, field, "operand")
     _, param = lookups.Lookup("annotation", (), field, op, field).prepare_value(value)
     return nodes.Test(left, op, scope.add_param(param, field))
 
 
-def _in_one_type(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
+def _unify_value_types(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
     """Values for `in` and `range`, and the type with as many places as the finest of them."""
-    items = json_lookups.plain_items(values)
-    if kind_of(field) == "float":
+    items = json_lookups.require_list_items(values)
+    if classify_field(field) == "float":
         return [float(i) if isinstance(i, decimal.Decimal) else i for i in items], field
-    finest = [field_of(i) for i in items if isinstance(i, decimal.Decimal)]
-    return items, common_field([field, *finest]) or field
+    finest = [infer_value_field(i) for i in items if isinstance(i, decimal.Decimal)]
+    return items, find_common_type([field, *finest]) or field
 
 
 def _compare_json_scalar(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
     """The JSON test for a value: numbers are compared with numbers, text with text."""
-    first = json_lookups.plain_items(value)[:1] if op in {"in", "range"} else [value]
+    first = json_lookups.require_list_items(value)[:1] if op in {"in", "range"} else [value]
     if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in first):
         raise FieldError(f"{op} compares JSON numbers or text, not {type(first[0]).__name__}")
     field = TEXT if any(isinstance(item, str) for item in first) else NUMBER

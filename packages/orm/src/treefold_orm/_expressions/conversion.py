@@ -1,9 +1,9 @@
 """Conversion: which type several values have in common, and the nodes that bring them to it.
 
 Every node carries its field, and a value may be compared, chosen, combined or assigned only in one
-representation. `common_field` finds it, `convert_node` and `convert_for_column` put a `ConvertNode`
-where a value travels in another one, and a pair without a conversion is refused here, when the
-query is made. How a conversion is written is said by the dialects.
+representation. `find_common_type` finds it, `convert_node` and `convert_for_column` put a
+`ConvertNode` where a value travels in another one, and a pair without a conversion is refused here,
+when the query is made. How a conversion is written is said by the dialects.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.nodes import ConvertNode, Expr, ParamNode, awaits_outer
+from treefold_orm._expressions.nodes import ConvertNode, Expr, ParamNode, needs_outer_type
 from treefold_orm._fields import carriers
 from treefold_orm._fields.base import MISSING, AnyField
 from treefold_orm._fields.numbers import DecimalField
@@ -54,36 +54,36 @@ _ASSIGNED = _COMMON | {
 }
 
 
-def carrier_of(field: AnyField) -> AnyField:
+def follow_foreign_keys(field: AnyField) -> AnyField:
     """The field that says how values travel: of a foreign key, the key that it points to."""
     while is_foreign_key(field):
         field = field.known_target.pk
     return field
 
 
-def kind_of(field: AnyField) -> str:
+def classify_field(field: AnyField) -> str:
     """The kind of a field's values: `internal`, with one word for integers of all sizes."""
     kind = field.internal
     return "integer" if kind == "bigint" else kind
 
 
-def places_of(field: AnyField) -> int:
+def count_decimal_places(field: AnyField) -> int:
     """The decimal places that a field keeps; 0 for all that is not a decimal."""
-    field = carrier_of(field)
+    field = follow_foreign_keys(field)
     return field.decimal_places if isinstance(field, DecimalField) else 0
 
 
-def representation_of(field: AnyField) -> tuple[str, Any]:
+def build_representation_key(field: AnyField) -> tuple[str, Any]:
     """The common type of two fields whose values travel in the same form."""
-    field = carrier_of(field)
+    field = follow_foreign_keys(field)
     if isinstance(field, DecimalField):
         return "decimal", field.decimal_places
     if isinstance(field, ArrayField):
-        return "array", representation_of(field.base)
-    return kind_of(field), field.storage or None
+        return "array", build_representation_key(field.base)
+    return classify_field(field), field.storage or None
 
 
-def common_field(fields: Iterable[AnyField | None]) -> AnyField | None:
+def find_common_type(fields: Iterable[AnyField | None]) -> AnyField | None:
     """Return the type that values of all these fields can be brought to without loss.
 
     Fields that are not known (None) do not count; None where none is known. Integers and decimals
@@ -94,81 +94,88 @@ def common_field(fields: Iterable[AnyField | None]) -> AnyField | None:
     found: AnyField | None = None
     for field in fields:
         if field is not None:
-            found = field if found is None else _common_carrier(found, field)
+            found = field if found is None else _merge_types(found, field)
     return found
 
 
-def common_type(nodes: Sequence[Expr]) -> AnyField | None:
+def find_common_expression_type(nodes: Sequence[Expr]) -> AnyField | None:
     """Return the type that values can be brought to; None until each `OuterRef` knows its own.
 
     A rule that took the type of the others meanwhile could leave out what that type does not need.
     """
-    if any(map(awaits_outer, nodes)):
+    if any(map(needs_outer_type, nodes)):
         return None
-    return common_field(node.field for node in nodes)
+    return find_common_type(node.field for node in nodes)
 
 
-def _common_carrier(one: AnyField, other: AnyField) -> AnyField:
+def _merge_types(one: AnyField, other: AnyField) -> AnyField:
     if one is other:
         return one
-    first, second = kind_of(one), kind_of(other)
+    first, second = classify_field(one), classify_field(other)
     if first == second:
-        return _same_kind(one, other, first)
+        return _merge_types_of_same_kind(one, other, first)
     kinds = {first, second}
     if "json" in kinds:
         found = _OF_JSON.get(second if first == "json" else first)
         if found is not None:
             return found
     elif kinds == {"date", "datetime"}:
-        return moment_of(one if first == "datetime" else other)
+        return choose_datetime_carrier(one if first == "datetime" else other)
     elif kinds == {"integer", "decimal"}:
-        return carriers.decimal_carrier(max(places_of(one), places_of(other)))
+        return carriers.make_decimal_field(
+            max(count_decimal_places(one), count_decimal_places(other))
+        )
     elif kinds == {"integer", "number"}:
         return carriers.NUMBER
     elif kinds <= NUMBERS:
         return carriers.FLOAT
     raise FieldError(
-        f"{name_type(one)} and {name_type(other)} have no type in common: convert one with Cast()"
+        f"{describe_type(one)} and {describe_type(other)} have no type in common: convert one"
+        " with Cast()"
     )
 
 
-def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
-    one, other = carrier_of(one), carrier_of(other)
+def _merge_types_of_same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
+    one, other = follow_foreign_keys(one), follow_foreign_keys(other)
     if isinstance(one, EnumField) and isinstance(other, EnumField):
         if one.enum_class is other.enum_class:
             return one
-    elif kind == "array" and representation_of(one) != representation_of(other):
+    elif kind == "array" and build_representation_key(one) != build_representation_key(other):
         raise FieldError(
-            f"{name_type(one)} and {name_type(other)} have no type in common: their items differ"
+            f"{describe_type(one)} and {describe_type(other)} have no type in common: their"
+            " items differ"
         )
     match kind:
         case "decimal":
-            return carriers.decimal_carrier(max(places_of(one), places_of(other)))
+            return carriers.make_decimal_field(
+                max(count_decimal_places(one), count_decimal_places(other))
+            )
         case "integer":
             return carriers.INTEGER
         case "text":
             return carriers.TEXT
         case "datetime" if one.storage == other.storage:
-            return moment_of(one)
+            return choose_datetime_carrier(one)
         case "datetime":
             raise FieldError(
-                f"{name_type(one)} and {name_type(other)} have no type in common: only one of them "
+                f"{describe_type(one)} and {describe_type(other)} have no type in common: only"
+                " one of them "
                 "has a zone; give the other one with Cast()"
             )
         case _:
             return one
 
 
-def moment_of(field: AnyField) -> AnyField:
+def choose_datetime_carrier(field: AnyField) -> AnyField:
     """The type of points in time beside a field: with a zone, or without as the field is."""
-    return carriers.NAIVE if carrier_of(field).storage else carriers.DATETIME
+    return carriers.NAIVE if follow_foreign_keys(field).storage else carriers.DATETIME
 
 
-def name_type(field: AnyField) -> str:
+def describe_type(field: AnyField) -> str:
     """Name a type for an error: `Order.total (Decimal)`, or `int` where no column is meant."""
-    kind = kind_of(field)
+    kind = classify_field(field)
     name = _NAMES.get(kind, kind)
-    if kind == "datetime" and carrier_of(field).storage:
+    if kind == "datetime" and follow_foreign_keys(field).storage:
         name = "datetime without a zone"
     return name if field.meta is MISSING else f"{field.meta.name}.{field.name} ({name})"
 
@@ -183,16 +190,19 @@ def convert_node(node: Expr, field: AnyField | None, mode: str = "value") -> Exp
     if field is None:
         return node
     if node.field is None:
-        return _add_field(node, field)
-    if representation_of(node.field) == representation_of(field):
+        return _set_param_field(node, field)
+    if build_representation_key(node.field) == build_representation_key(field):
         return node
-    first, second = kind_of(node.field), kind_of(field)
-    wider = first == second == "decimal" and places_of(field) > places_of(node.field)
+    first, second = classify_field(node.field), classify_field(field)
+    wider = first == second == "decimal" and count_decimal_places(field) > count_decimal_places(
+        node.field
+    )
     if not wider and (first, second) not in _COMMON:
         raise FieldError(
-            f"{name_type(node.field)} cannot be used as {name_type(field)}: convert it with Cast()"
+            f"{describe_type(node.field)} cannot be used as {describe_type(field)}: convert it"
+            " with Cast()"
         )
-    return ConvertNode(field, _number_of(node, second), mode)
+    return ConvertNode(field, _convert_json_to_number(node, second), mode)
 
 
 def convert_for_column(node: Expr, field: AnyField) -> Expr:
@@ -203,59 +213,64 @@ def convert_for_column(node: Expr, field: AnyField) -> Expr:
     (`DataError`). Raises `FieldError` for types without a conversion.
     """
     if node.field is None:
-        return _add_field(node, field)
-    same = representation_of(node.field) == representation_of(field)
+        return _set_param_field(node, field)
+    same = build_representation_key(node.field) == build_representation_key(field)
     if same and _fits_into(node.field, field):
         return node
-    first, second = kind_of(node.field), kind_of(field)
+    first, second = classify_field(node.field), classify_field(field)
     if not same and (first, second) not in _ASSIGNED:
         raise FieldError(
-            f"{name_type(field)} cannot be set to {name_type(node.field)}: convert it with Cast()"
+            f"{describe_type(field)} cannot be set to {describe_type(node.field)}: convert it"
+            " with Cast()"
         )
-    return ConvertNode(field, _number_of(node, second), "assign")
+    return ConvertNode(field, _convert_json_to_number(node, second), "assign")
 
 
-def _number_of(node: Expr, kind: str) -> Expr:
+def _convert_json_to_number(node: Expr, kind: str) -> Expr:
     """The value at a JSON path as a number, where a number of another kind is made of it."""
-    if node.field is not None and kind_of(node.field) == "json" and kind in {"integer", "decimal"}:
+    if (
+        node.field is not None
+        and classify_field(node.field) == "json"
+        and kind in {"integer", "decimal"}
+    ):
         return ConvertNode(carriers.NUMBER, node, "operand")
     return node
 
 
-def _add_field(node: Expr, field: AnyField) -> Expr:
+def _set_param_field(node: Expr, field: AnyField) -> Expr:
     return ParamNode(field, node.index) if isinstance(node, ParamNode) else node
 
 
 def _fits_into(source: AnyField, target: AnyField) -> bool:
     """Return True if all values of `source`, which travel in the same form, fit into `target`."""
-    source, target = carrier_of(source), carrier_of(target)
+    source, target = follow_foreign_keys(source), follow_foreign_keys(target)
     if isinstance(source, DecimalField) and isinstance(target, DecimalField):
         digits = source.max_digits - source.decimal_places
         same = source.decimal_places == target.decimal_places
         return same and digits <= target.max_digits - target.decimal_places
-    if kind_of(source) == kind_of(target) == "integer":
+    if classify_field(source) == classify_field(target) == "integer":
         return count_bits(source) <= count_bits(target)
     return True
 
 
 def count_bits(field: AnyField) -> int:
     """How many bits a column of integers has on PostgreSQL: 16, 32 or 64."""
-    field = carrier_of(field)
+    field = follow_foreign_keys(field)
     if isinstance(field, EnumField):
         field = field.base
     return _BITS.get(field.types.get("postgres", ""), 64)
 
 
-def shared_decimal(field: AnyField) -> AnyField:
+def intern_decimal_field(field: AnyField) -> AnyField:
     """The one field that stands for all decimals of so many digits that belong to no model, as a
     caller makes them for a type: plans are kept by it.
     """
     if not isinstance(field, DecimalField) or field.meta is not MISSING:
         return field
-    return _shared_decimal(field.max_digits, field.decimal_places)
+    return _make_interned_decimal(field.max_digits, field.decimal_places)
 
 
 @functools.lru_cache(maxsize=256)
-def _shared_decimal(digits: int, places: int) -> AnyField:
+def _make_interned_decimal(digits: int, places: int) -> AnyField:
     made: AnyField = DecimalField(max_digits=digits, decimal_places=places)
     return made

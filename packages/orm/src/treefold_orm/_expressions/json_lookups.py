@@ -47,7 +47,7 @@ def prepare_test(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return _PREPARE[lookup.op](lookup, value)
 
 
-def kind_of(value: Any) -> str:
+def classify_json_value(value: Any) -> str:
     """Name the JSON type of a Python value, for comparisons that must not mix types."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -60,7 +60,7 @@ def kind_of(value: Any) -> str:
 
 def _prepare_exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
     lookup.column.coerce(value)
-    kind = kind_of(value)
+    kind = classify_json_value(value)
     if kind in {"true", "false", "null"}:
         return kind, None
     return ("same" if kind == "structure" else f"{kind}:exact"), value
@@ -71,7 +71,7 @@ def _prepare_order(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 
 def _require_comparable(lookup: Lookup, value: Any) -> str:
-    kind = kind_of(value)
+    kind = classify_json_value(value)
     if kind not in {"number", "text"}:
         raise FieldError(
             f"{lookup.name}__{lookup.op} compares JSON numbers or text, not {type(value).__name__}"
@@ -81,7 +81,7 @@ def _require_comparable(lookup: Lookup, value: Any) -> str:
 
 
 def _prepare_range(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    bounds = items_of(lookup, value)
+    bounds = require_lookup_items(lookup, value)
     if len(bounds) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     kind = _require_comparable(lookup, bounds[0])
@@ -91,18 +91,18 @@ def _prepare_range(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 
 def _prepare_in(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    items = items_of(lookup, value)
+    items = require_lookup_items(lookup, value)
     lookup.column.coerce(items)
     return "in", items
 
 
 def _prepare_text(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return f"text:{lookup.op}", checked_text(lookup, value)
+    return f"text:{lookup.op}", require_text_value(lookup, value)
 
 
 def _prepare_contains(lookup: Lookup, value: Any) -> tuple[str, Any]:
     if isinstance(value, str):
-        return "item", checked_text(lookup, value)
+        return "item", require_text_value(lookup, value)
     lookup.column.coerce(value)
     return "contains", value
 
@@ -113,27 +113,29 @@ def _prepare_contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 
 def _prepare_key(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return "has_key", checked_text(lookup, value)
+    return "has_key", require_text_value(lookup, value)
 
 
 def _prepare_keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return lookup.op, [checked_text(lookup, item) for item in items_of(lookup, value)]
+    return lookup.op, [
+        require_text_value(lookup, item) for item in require_lookup_items(lookup, value)
+    ]
 
 
-def checked_text(lookup: Lookup, value: Any) -> str:
+def require_text_value(lookup: Lookup, value: Any) -> str:
     """Return a text that is looked for, or raise `FieldValueError`."""
     try:
         return _TEXT.coerce(value)
     except ValueError as error:
-        raise lookup.column.wrong(str(getattr(error, "reason", "takes text"))) from None
+        raise lookup.column.build_value_error(str(getattr(error, "reason", "takes text"))) from None
 
 
-def items_of(lookup: Lookup, value: Any) -> list[Any]:
+def require_lookup_items(lookup: Lookup, value: Any) -> list[Any]:
     """Return the items of the list that a lookup takes."""
-    return plain_items(value, f"{lookup.name}__{lookup.op}")
+    return require_list_items(value, f"{lookup.name}__{lookup.op}")
 
 
-def plain_items(value: Any, what: str = "in") -> list[Any]:
+def require_list_items(value: Any, what: str = "in") -> list[Any]:
     """Return the items of a list given to a lookup, or raise `FieldError`."""
     kind = type(value).__name__
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):

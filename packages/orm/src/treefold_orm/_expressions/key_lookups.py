@@ -48,7 +48,7 @@ def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resol
         return resolved(scope, _build_key_part_lookup(lookup, key.parts[0], "isnull"), missing)
     match lookup.op:
         case "exact":
-            pairs = zip(key.parts, _values_of_parts(scope, lookup, value), strict=True)
+            pairs = zip(key.parts, _split_key_value(scope, lookup, value), strict=True)
             return nodes.And(
                 tuple(
                     [
@@ -58,26 +58,26 @@ def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resol
                 )
             )
         case "in":
-            return _compare_among(scope, lookup, value)
+            return _compare_key_in_list(scope, lookup, value)
         case "range":
             if not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != 2:
                 raise FieldError(f"{lookup.name}__range takes two keys")
             low, high = cast("list[Any]", value)
             return nodes.And(
                 (
-                    _compare_in_order(scope, lookup, "gte", low, resolved),
-                    _compare_in_order(scope, lookup, "lte", high, resolved),
+                    _compare_key_lexicographically(scope, lookup, "gte", low, resolved),
+                    _compare_key_lexicographically(scope, lookup, "lte", high, resolved),
                 )
             )
         case _:
-            return _compare_in_order(scope, lookup, lookup.op, value, resolved)
+            return _compare_key_lexicographically(scope, lookup, lookup.op, value, resolved)
 
 
-def _compare_in_order(
+def _compare_key_lexicographically(
     scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved
 ) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
-    values = _values_of_parts(scope, lookup, value)
+    values = _split_key_value(scope, lookup, value)
     branches: list[nodes.Node] = []
     for place, part in enumerate(key.parts):
         last = place == len(key.parts) - 1
@@ -91,7 +91,7 @@ def _compare_in_order(
     return nodes.Or(tuple(branches))
 
 
-def _compare_among(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
+def _compare_key_in_list(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
     if isinstance(value, QuerySource):
         return nodes.Compare(lookup, resolve_value(value, scope))
@@ -106,19 +106,19 @@ def _build_key_part_lookup(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
     return Lookup(lookup.name, lookup.hops, part, op, part, takes=op != "isnull")
 
 
-def _values_of_parts(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
+def _split_key_value(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
     """The value of each part that a key is compared with."""
     key = cast("KeyColumns", lookup.column)
     if isinstance(value, OuterRef):
         return [_OuterPart(value, place) for place in range(len(key.parts))]
     if isinstance(value, (F, Column)):
-        found: KeyColumns | None = _key_at(scope, value.path)
+        found: KeyColumns | None = _find_composite_key(scope, value.path)
         if found is None or len(found.parts) != len(key.parts):
             raise FieldError(
                 f"{lookup.name} compares a key of {len(key.parts)} columns, and {value.path!r} is "
                 "another kind of value"
             )
-        prefix = _prefix_of_parts(value.path)
+        prefix = _build_key_part_prefix(value.path)
         if isinstance(value, Column):
             return [Column[Any](value.meta, prefix + p.name, p) for p in found.parts]
         return [F(prefix + part.name) for part in found.parts]
@@ -127,18 +127,18 @@ def _values_of_parts(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
     return list(key.coerce(value))
 
 
-def _key_at(scope: Scope, path: str) -> KeyColumns | None:
+def _find_composite_key(scope: Scope, path: str) -> KeyColumns | None:
     if path in scope.annotations:
         return None
     _, column, rest = walk_path(scope.meta, path)
     return column if isinstance(column, KeyColumns) and not rest else None
 
 
-def _prefix_of_parts(path: str) -> str:
+def _build_key_part_prefix(path: str) -> str:
     return path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
 
 
-def key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
+def resolve_key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
     """Resolve a name or typed column that leads to a key of several columns to its parts.
 
     Empty for everything else, which is resolved as any expression.
@@ -151,7 +151,7 @@ def key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
         path, typed = term, False
     else:
         return ()
-    key = _key_at(scope, path)
+    key = _find_composite_key(scope, path)
     if key is None:
         return ()
     hops = walk_path(scope.meta, path)[0]

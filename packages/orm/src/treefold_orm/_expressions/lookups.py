@@ -1,6 +1,6 @@
 """Lookups: `author__name__icontains` resolved against a model.
 
-`lookup_for` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
+`parse_lookup` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
 against the field it is compared with. Sensitive fields are refused here, so no keyword can feel
 its way to a secret. Nothing here builds SQL.
 """
@@ -17,13 +17,13 @@ from treefold_orm._expressions import json_lookups
 from treefold_orm._expressions.template import Template
 from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._fields.meta import Meta, Relation, owner_of
+from treefold_orm._fields.meta import Meta, Relation, find_owner_meta
 from treefold_orm._fields.numbers import BigIntegerField, IntegerField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._fields.structured import ArrayField, EnumField, JSONField
 from treefold_orm._fields.text import TextField
 from treefold_orm._fields.times import DateField, DateTimeField, TimeField
-from treefold_orm._search.search_index import index_for
+from treefold_orm._search.search_index import require_search_index
 from treefold_orm._search.search_text import as_query
 
 NOTHING: Any = object()  # the lookup takes no parameter
@@ -70,13 +70,13 @@ class CustomLookup(Record):
 custom_lookups: dict[str, list[CustomLookup]] = {}
 
 
-def custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
+def find_custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
     """The registered lookup of this name that fits a field; the closest class wins."""
     fitting = [known for known in custom_lookups.get(op, ()) if isinstance(field, known.on)]
-    return min(fitting, key=lambda known: _distance_to_class(field, known.on), default=None)
+    return min(fitting, key=lambda known: _compute_mro_distance(field, known.on), default=None)
 
 
-def _distance_to_class(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
+def _compute_mro_distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
     line = type(field).__mro__
     return min(line.index(kind) for kind in classes if kind in line)
 
@@ -128,7 +128,7 @@ class Lookup:
         way = self.name, self.hops, self.column, op, self.field, self.transforms, self.keys
         return Lookup(*way, takes=takes, search=search)
 
-    def identity_parts(self) -> tuple[Any, ...]:
+    def build_equality_key(self) -> tuple[Any, ...]:
         """The parts by which two lookups are equal."""
         return (
             self.hops,
@@ -142,7 +142,7 @@ class Lookup:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Lookup) and self.identity_parts() == other.identity_parts()
+            isinstance(other, Lookup) and self.build_equality_key() == other.build_equality_key()
         )
 
     def __hash__(self) -> int:
@@ -153,7 +153,7 @@ class Lookup:
         none.
         """
         if self.op == "exact" and value is None:
-            return self._null_variant(), NOTHING
+            return self._make_null_lookup(), NOTHING
         if value is None:
             raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
         if self.json and self.op != "isnull":
@@ -172,10 +172,10 @@ class Lookup:
             if meta is None or meta.pk is not self.column:
                 raise
         if value.pk is None:  # an instance stands for its key where a path ends at its model
-            raise self.column.wrong(f"that {meta.name} is not saved yet")
+            raise self.column.build_value_error(f"that {meta.name} is not saved yet")
         return self.field.coerce(value.pk)
 
-    def _null_variant(self) -> Lookup:
+    def _make_null_lookup(self) -> Lookup:
         if self.null is None:
             self.null = self.with_operator("json:null" if self.keys is not None else "null")
         return self.null
@@ -186,7 +186,7 @@ def _prepare_scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
 
 
 def _prepare_text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    return lookup, json_lookups.checked_text(lookup, value)
+    return lookup, json_lookups.require_text_value(lookup, value)
 
 
 def _prepare_isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
@@ -198,13 +198,13 @@ def _prepare_isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
 
 
 def _prepare_in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    items = json_lookups.items_of(lookup, value)
+    items = json_lookups.require_lookup_items(lookup, value)
     coerce = lookup._coerce_value
     return lookup, [coerce(item) for item in items if item is not None]
 
 
 def _prepare_range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    items = json_lookups.items_of(lookup, value)
+    items = json_lookups.require_lookup_items(lookup, value)
     if len(items) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     return lookup, [lookup.field.coerce(item) for item in items]
@@ -230,7 +230,7 @@ _PREPARE: dict[str, Any] = {
 }
 
 
-def lookup_for(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
+def parse_lookup(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
     """Return the lookup that `name` stands for on a model.
 
     `typed` is set when code, not a keyword, named the path; only then sensitive fields may be
@@ -263,7 +263,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
         part = parts.pop(0)
         found = here.find(part)
         if found is None:
-            raise here.unknown(part)
+            raise here.build_unknown_name_error(part)
         if isinstance(found, Field):
             if is_foreign_key(found):
                 found.known_target  # noqa: B018 - raises while the target is not defined
@@ -276,7 +276,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
             )
         if not parts or here.find(parts[0]) is None:
             if parts and parts[0] not in OPERATORS and parts[0] not in custom_lookups:
-                raise here.unknown(parts[0])
+                raise here.build_unknown_name_error(parts[0])
             found = here.pk
             break
     if hops and hops[-1].kind == "forward" and found is hops[-1].target_field:
@@ -324,7 +324,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
     named = False
     transforms: list[str] = []
     field: AnyField = column
-    custom = custom_lookup(rest[-1], column) if rest and rest[-1] in custom_lookups else None
+    custom = find_custom_lookup(rest[-1], column) if rest and rest[-1] in custom_lookups else None
     if custom is not None and len(rest) == 1:
         op = rest[0]
     elif isinstance(column, JSONField):
@@ -342,7 +342,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
                 transforms.append(part)
             else:
                 op, named = part, True
-        custom = custom_lookup(op, field)
+        custom = find_custom_lookup(op, field)
         if custom is None:
             _check_op(meta, name, field=field, op=op)
     path = name.removesuffix(f"__{op}")
@@ -381,7 +381,7 @@ def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
     if isinstance(field, ArrayField):
         allowed = frozenset({"exact", "isnull"}) | ARRAY
     elif isinstance(field, TextField) and op == "search":
-        index_for(owner_of(field), [field])
+        require_search_index(find_owner_meta(field), [field])
         return
     elif field.internal == "text" or (
         isinstance(field, EnumField) and field.base.internal == "text"

@@ -23,17 +23,17 @@ from treefold_orm._terms import constraints
 from treefold_orm._terms.operators import Condition, Expression, OrderBy
 
 
-def field_of_constraint(meta: Meta, name: str) -> Field[Any]:
+def require_constraint_field(meta: Meta, name: str) -> Field[Any]:
     """The field that a constraint or index names."""
     found = meta.pk if name == "pk" else meta.fields.get(name) or meta.by_attname.get(name)
     if found is None:
-        raise meta.unknown(name)
+        raise meta.build_unknown_name_error(name)
     if isinstance(found, KeyColumns):
         raise ModelError(f"{meta.name}: a constraint or index must name the columns of the key")
     return found
 
 
-def check_declared(meta: Meta) -> None:
+def check_constraint_declarations(meta: Meta) -> None:
     """Raise `ModelError` for a constraint or an index over names that the model does not have.
 
     Names in expressions are left to the schema while a foreign key waits for its target.
@@ -43,9 +43,9 @@ def check_declared(meta: Meta) -> None:
         if not isinstance(declared, (constraints.Constraint, constraints.Index)):
             continue  # a search index is checked by its own room
         try:
-            for term in _terms_of(declared):
+            for term in _collect_declared_terms(declared):
                 if isinstance(term, str):
-                    field_of_constraint(meta, term.removeprefix("-"))
+                    require_constraint_field(meta, term.removeprefix("-"))
                 elif not waits:
                     resolve_any(term, Scope(meta, []))
             condition: Condition | None = getattr(declared, "condition", None)
@@ -59,7 +59,9 @@ def check_declared(meta: Meta) -> None:
             ) from None
 
 
-def _terms_of(declared: constraints.Constraint | constraints.Index) -> tuple[Any, ...]:
+def _collect_declared_terms(
+    declared: constraints.Constraint | constraints.Index,
+) -> tuple[Any, ...]:
     match declared:
         case constraints.UniqueConstraint():
             return (*declared.fields, *declared.expressions, *declared.include)
@@ -71,18 +73,18 @@ def _terms_of(declared: constraints.Constraint | constraints.Index) -> tuple[Any
             return ()
 
 
-def unique_name(meta: Meta, constraint: constraints.UniqueConstraint) -> str:
+def build_unique_constraint_name(meta: Meta, constraint: constraints.UniqueConstraint) -> str:
     """The name of a unique constraint: its own, or one made of its columns."""
-    columns = [field_of_constraint(meta, name).column_name for name in constraint.fields]
+    columns = [require_constraint_field(meta, name).column_name for name in constraint.fields]
     return constraint.name or constraint_name("uq", meta.table_name, *columns)
 
 
-def check_name(meta: Meta, field: Field[Any]) -> str:
+def build_check_constraint_name(meta: Meta, field: Field[Any]) -> str:
     """The name of the check that belongs to the type of a field."""
     return constraint_name("ck", meta.table_name, field.column_name)
 
 
-def constraints_of(meta: Meta) -> dict[str, tuple[str, ...]]:
+def map_constraints_to_fields(meta: Meta) -> dict[str, tuple[str, ...]]:
     """The names of all constraints of a model's table, each with the fields it speaks of.
 
     A declaration that cannot work is left out: errors of the database are explained by this, and
@@ -91,7 +93,7 @@ def constraints_of(meta: Meta) -> dict[str, tuple[str, ...]]:
     table = meta.table_name
     found: dict[str, tuple[str, ...]] = {f"{table}_pkey": tuple(key.name for key in meta.keys)}
     for field in meta.columns:
-        found[check_name(meta, field)] = (field.name,)
+        found[build_check_constraint_name(meta, field)] = (field.name,)
         if field.unique:
             found[constraint_name("uq", table, field.column_name)] = (field.name,)
         if is_foreign_key(field):
@@ -102,12 +104,12 @@ def constraints_of(meta: Meta) -> dict[str, tuple[str, ...]]:
         with contextlib.suppress(ORMError):
             name = constraint.name
             if isinstance(constraint, constraints.UniqueConstraint):
-                name = unique_name(meta, constraint)
-            found[name] = fields_of(meta, constraint)
+                name = build_unique_constraint_name(meta, constraint)
+            found[name] = collect_constraint_fields(meta, constraint)
     return found
 
 
-def unique_over(meta: Meta, columns: set[str]) -> str | None:
+def find_unique_constraint_name(meta: Meta, columns: set[str]) -> str | None:
     """The name of the one unique constraint over exactly these columns, as far as there is one."""
     names = [
         constraint_name("uq", meta.table_name, field.column_name)
@@ -117,12 +119,14 @@ def unique_over(meta: Meta, columns: set[str]) -> str | None:
     for constraint in meta.constraints:
         if isinstance(constraint, constraints.UniqueConstraint) and constraint.fields:
             with contextlib.suppress(ORMError):
-                held = {field_of_constraint(meta, name).column_name for name in constraint.fields}
-                names += [unique_name(meta, constraint)] if held == columns else []
+                held = {
+                    require_constraint_field(meta, name).column_name for name in constraint.fields
+                }
+                names += [build_unique_constraint_name(meta, constraint)] if held == columns else []
     return names[0] if len(names) == 1 else None
 
 
-def fields_of(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]:
+def collect_constraint_fields(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]:
     """The names of the fields that a declared constraint speaks of."""
     scope = Scope(meta, [])
     parts: list[nodes.Node] = []
@@ -145,11 +149,11 @@ def fields_of(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]
         elif isinstance(term, (Expression, OrderBy)):
             parts.append(resolve_any(term, scope))
     for node in parts:
-        names.update(dict.fromkeys(_columns_in(node)))
+        names.update(dict.fromkeys(_collect_column_names(node)))
     return tuple(names)
 
 
-def _columns_in(node: nodes.Node) -> list[str]:
+def _collect_column_names(node: nodes.Node) -> list[str]:
     names: list[str] = []
     if isinstance(node, nodes.ColumnNode):
         names.append(node.column.name)
@@ -157,6 +161,6 @@ def _columns_in(node: nodes.Node) -> list[str]:
         names.append(node.lookup.column.name)
     if isinstance(node, nodes.SchemaSQLNode):
         names += [column.name for column in node.columns]
-    for child in nodes.children_of(node):
-        names += _columns_in(child)
+    for child in nodes.collect_children(node):
+        names += _collect_column_names(child)
     return names

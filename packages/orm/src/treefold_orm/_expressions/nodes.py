@@ -356,19 +356,19 @@ def contains_outer(node: Node | None) -> bool:
     return _contains_kind(node, OuterNode, outside=(SubqueryNode,))
 
 
-def awaits_outer(node: Expr) -> bool:
+def needs_outer_type(node: Expr) -> bool:
     """Return True if the type of a value is known only once its query enters another one."""
     if node.field is not None:
         return False
     if isinstance(node, SubqueryNode):
-        return has_unresolved(node.key)
+        return has_unresolved_outer_ref(node.key)
     return isinstance(node, OuterNode) or any(
-        awaits_outer(child) for child in children_of(node) if isinstance(child, Expr)
+        needs_outer_type(child) for child in collect_children(node) if isinstance(child, Expr)
     )
 
 
 @functools.lru_cache(maxsize=512)
-def has_unresolved(key: tuple[Any, ...]) -> bool:
+def has_unresolved_outer_ref(key: tuple[Any, ...]) -> bool:
     """Return True if a query inside another one has an `OuterRef` of a query further out."""
     stack: list[tuple[Any, int]] = [(part, 1) for part in key[1:]]
     while stack:
@@ -379,7 +379,7 @@ def has_unresolved(key: tuple[Any, ...]) -> bool:
         elif isinstance(part, SubqueryNode):
             stack += [(inner, depth + 1) for inner in part.key[1:]]
         elif isinstance(part, Node):
-            stack += [(child, depth) for child in children_of(part)]
+            stack += [(child, depth) for child in collect_children(part)]
         elif part.__class__ is tuple:
             stack += [(item, depth) for item in cast("tuple[Any, ...]", part)]
     return False
@@ -389,11 +389,11 @@ def _contains_kind(node: Node | None, kind: type[Node], *, outside: tuple[type[N
     if node is None or isinstance(node, outside):
         return False
     return isinstance(node, kind) or any(
-        _contains_kind(child, kind, outside=outside) for child in children_of(node)
+        _contains_kind(child, kind, outside=outside) for child in collect_children(node)
     )
 
 
-def children_of(node: Node) -> list[Node]:
+def collect_children(node: Node) -> list[Node]:
     """The nodes directly below a node."""
     found: list[Node] = []
     stack: list[Any] = [getattr(node, name) for name in node._names]
@@ -406,7 +406,7 @@ def children_of(node: Node) -> list[Node]:
     return found
 
 
-def per_row(node: Expr) -> Expr:
+def wrap_row_aggregate(node: Expr) -> Expr:
     """The value of an expression for each row: aggregates in it are those of the row alone."""
     return RowNode(node.field, node) if contains_group_aggregate(node) else node
 
@@ -414,17 +414,17 @@ def per_row(node: Expr) -> Expr:
 def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
     parts = [getattr(node, name) for name in node._names]
-    made = [_change_part(part, change) for part in parts]
+    made = [_apply_to_nodes(part, change) for part in parts]
     if all(new is old for new, old in zip(made, parts, strict=True)):
         return node
     return cast("Any", node.__class__)(*made)
 
 
-def _change_part(part: Any, change: Callable[[Node], Node]) -> Any:
+def _apply_to_nodes(part: Any, change: Callable[[Node], Node]) -> Any:
     if isinstance(part, Node):
         return change(part)
     if part.__class__ is not tuple:
         return part
     items = cast("tuple[Any, ...]", part)
-    made = tuple(_change_part(item, change) for item in items)
+    made = tuple(_apply_to_nodes(item, change) for item in items)
     return items if all(map(is_, made, items)) else made

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.arguments import float_argument
+from treefold_orm._expressions.arguments import require_float_argument
 from treefold_orm._expressions.conversion import (
-    common_field,
-    common_type,
+    build_representation_key,
+    classify_field,
     convert_for_column,
     convert_node,
-    kind_of,
-    name_type,
-    representation_of,
-    shared_decimal,
+    describe_type,
+    find_common_expression_type,
+    find_common_type,
+    intern_decimal_field,
 )
 from treefold_orm._expressions.lookups import TEXTUAL, Lookup
 from treefold_orm._fields.base import AnyField
@@ -37,7 +37,7 @@ def build_comparison(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node
         return nodes.Test(_require_text(left, op), op, _require_text(right, op))
     if op not in _PLAIN:
         raise FieldError(f"{op} takes plain values here, not expressions")
-    field = common_field([left.field, right.field])
+    field = find_common_type([left.field, right.field])
     _check_order(field, op)
     return nodes.Test(
         convert_node(left, field, "operand"), op, convert_node(right, field, "operand")
@@ -53,9 +53,11 @@ def compare_column(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
         return nodes.Compare(lookup, _require_text(right, op))
     if op not in _PLAIN:
         return nodes.Compare(lookup, convert_node(right, lookup.field, "operand"))
-    field = common_field([lookup.field, right.field])
+    field = find_common_type([lookup.field, right.field])
     right = convert_node(right, field, "operand")
-    same = field is None or representation_of(field) == representation_of(lookup.field)
+    same = field is None or build_representation_key(field) == build_representation_key(
+        lookup.field
+    )
     return nodes.Compare(lookup, right, None if same else field)
 
 
@@ -65,35 +67,36 @@ def _check_order(field: AnyField | None, op: str) -> None:
 
 
 def _require_text(node: nodes.Expr, op: str) -> nodes.Expr:
-    if node.field is None or kind_of(node.field) in {"text", "json"}:
+    if node.field is None or classify_field(node.field) in {"text", "json"}:
         return convert_node(node, TEXT, "operand")
-    raise FieldError(f"{op} cannot compare {name_type(node.field)}: it takes text, convert it")
+    raise FieldError(f"{op} cannot compare {describe_type(node.field)}: it takes text, convert it")
 
 
 def _is_array(field: AnyField | None) -> bool:
     return isinstance(field, ArrayField)
 
 
-def chosen_case(
+def build_case(
     whens: Sequence[tuple[nodes.Node, nodes.Expr]],
     default: nodes.Expr | None,
     output: AnyField | None = None,
 ) -> nodes.Expr:
     """Return the CASE of conditions and results, in one type; `output` is set by the caller."""
     results = [then for _, then in whens] + ([] if default is None else [default])
-    waits = any(map(nodes.awaits_outer, results))
-    field = common_type(results) or (None if waits else output)
+    waits = any(map(nodes.needs_outer_type, results))
+    field = find_common_expression_type(results) or (None if waits else output)
     pairs = tuple((when, convert_node(then, field)) for when, then in whens)
     made = nodes.CaseNode(field, pairs, None if default is None else convert_node(default, field))
-    return made if output is None else as_output(made, output)
+    return made if output is None else convert_to_output_type(made, output)
 
 
-def build_choice(name: str, args: Sequence[nodes.Expr], option: str = "") -> nodes.Expr:
+def build_same_type_function(name: str, args: Sequence[nodes.Expr], option: str = "") -> nodes.Expr:
     """Return the function `name` of arguments that are brought to one type, which is its own."""
-    field = common_type(args)
-    if name in {"greatest", "least"} and field is not None and kind_of(field) in _UNORDERED:
+    field = find_common_expression_type(args)
+    if name in {"greatest", "least"} and field is not None and classify_field(field) in _UNORDERED:
         raise FieldError(
-            f"{name.capitalize()} must be given values that have an order, got {name_type(field)}; "
+            f"{name.capitalize()} must be given values that have an order, got"
+            f" {describe_type(field)}; "
             "convert them with Cast()"
         )
     if name == "coalesce" and len(args) == 1:
@@ -109,10 +112,10 @@ def build_declared_function(node: nodes.CustomNode) -> nodes.CustomNode:
     return nodes.CustomNode(node.field, node.template, args, node.takes)
 
 
-def as_output(node: nodes.Expr, field: AnyField) -> nodes.Expr:
+def convert_to_output_type(node: nodes.Expr, field: AnyField) -> nodes.Expr:
     """Return `node` with the type that the caller gives it, converted as for a column of it."""
-    field = shared_decimal(field)
-    if nodes.awaits_outer(node):
+    field = intern_decimal_field(field)
+    if nodes.needs_outer_type(node):
         return nodes.ConvertNode(field, node, "output")
     made = convert_for_column(node, field)
     if isinstance(made, nodes.ConvertNode) and made is not node:
@@ -132,13 +135,13 @@ def strip_conversion(node: nodes.Expr) -> nodes.Expr:
 
 def build_power(base: nodes.Expr, exponent: nodes.Expr) -> nodes.Expr:
     """Return `base` to the power of `exponent`, as a float."""
-    args = tuple(float_argument("Power", side) for side in (base, exponent))
+    args = tuple(require_float_argument("Power", side) for side in (base, exponent))
     return nodes.FuncNode(FLOAT, "power", args)
 
 
 # functions whose operands share a type, by name: the rule that makes their node again
 FUNCTION_RULES: dict[str, Callable[[tuple[nodes.Expr, ...], str], nodes.Expr]] = {
-    name: lambda args, option, name=name: build_choice(name, args, option)
+    name: lambda args, option, name=name: build_same_type_function(name, args, option)
     for name in ("coalesce", "greatest", "least", "nullif")
 }
 FUNCTION_RULES["power"] = lambda args, option: build_power(args[0], args[1])

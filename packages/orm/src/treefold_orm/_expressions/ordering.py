@@ -30,13 +30,13 @@ def resolve_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
     nodes: list[OrderNode] = []
     for term in terms:
         try:
-            nodes += _by_type(_resolve_order_term(scope, term))
+            nodes += _expand_json_order(_resolve_order_term(scope, term))
         except SeveralColumns:
-            nodes += _of_key(scope, term)
+            nodes += _resolve_key_order(scope, term)
     return tuple(nodes)
 
 
-def remember_ordering(
+def cache_ordering(
     meta: Meta, names: tuple[str, ...], terms: tuple[OrderNode, ...]
 ) -> KnownOrdering:
     """Keep the ordering that names stand for, up to a number of them."""
@@ -46,16 +46,16 @@ def remember_ordering(
     return made
 
 
-def _of_key(scope: Scope, term: Any) -> list[OrderNode]:
+def _resolve_key_order(scope: Scope, term: Any) -> list[OrderNode]:
     # few models have such a key
-    from treefold_orm._expressions.key_lookups import key_columns
+    from treefold_orm._expressions.key_lookups import resolve_key_columns
 
     nulls, descending, inner = "", False, term
     if isinstance(term, OrderBy):
         nulls, descending, inner = term.nulls, term.descending, term.expression
     elif isinstance(term, str):
         descending, inner = term.startswith("-"), term.removeprefix("-")
-    columns = key_columns(scope, inner)
+    columns = resolve_key_columns(scope, inner)
     if not columns:
         raise FieldError(f"{scope.meta.name} cannot be ordered by an expression over its key")
     return [OrderNode(node, descending, nulls) for node in columns]
@@ -80,7 +80,7 @@ def _resolve_order_term(scope: Scope, term: Any) -> OrderNode:
     return OrderNode(expr, descending=term.startswith("-"))
 
 
-def _by_type(term: OrderNode) -> list[OrderNode]:
+def _expand_json_order(term: OrderNode) -> list[OrderNode]:
     """The terms of a value at a JSON path: by its type, then as a number, then as text.
 
     No value and `null` are NULL. The databases order JSON each in a way of its own: SQLite as

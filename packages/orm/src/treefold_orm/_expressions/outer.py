@@ -12,18 +12,18 @@ from typing import Any, TypeVar, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record, record, replace_parts
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import build_aggregate_node
+from treefold_orm._expressions.aggregate_types import infer_aggregate_type
 from treefold_orm._expressions.arithmetic import combine_operands
 from treefold_orm._expressions.casts import cast_to
 from treefold_orm._expressions.conversion import convert_for_column
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import (
     FUNCTION_RULES,
-    as_output,
+    build_case,
     build_comparison,
     build_declared_function,
-    chosen_case,
     compare_column,
+    convert_to_output_type,
     strip_conversion,
 )
 from treefold_orm._expressions.scope import Scope
@@ -35,15 +35,15 @@ Key = tuple[Any, ...]
 Fields = tuple[AnyField | None, ...]
 
 
-def with_outer(key: Key, scope: Scope, fields_of: Callable[[Key], Fields]) -> Key:
+def resolve_outer_types(key: Key, scope: Scope, fields_of: Callable[[Key], Fields]) -> Key:
     """Return the key of an inner query with the types of its references to the query of `scope`.
 
     Queries inside of it may have some too: at each level further in, those that look one level
     further out. `fields_of` returns the types of the columns of a query.
     """
-    if not nodes.has_unresolved(key):
+    if not nodes.has_unresolved_outer_ref(key):
         return key
-    return _typed_key(key, _Entry(scope, 1, fields_of))
+    return _resolve_types_in_key(key, _Entry(scope, 1, fields_of))
 
 
 @record
@@ -54,34 +54,34 @@ class _Entry(Record):
     level: int
     fields_of: Callable[[Key], Fields]
 
-    def further_in(self) -> _Entry:
+    def enter_subquery(self) -> _Entry:
         return replace_parts(self, level=self.level + 1)
 
 
-def _typed_key(key: Key, entry: _Entry) -> Key:
-    def add_types(part: Any) -> Any:
+def _resolve_types_in_key(key: Key, entry: _Entry) -> Key:
+    def resolve_types(part: Any) -> Any:
         if isinstance(part, nodes.Node):
-            return _add_type(part, entry)
-        return tuple(map(add_types, cast("Key", part))) if part.__class__ is tuple else part
+            return _resolve_types_in_node(part, entry)
+        return tuple(map(resolve_types, cast("Key", part))) if part.__class__ is tuple else part
 
-    return (key[0], *map(add_types, key[1:]))
+    return (key[0], *map(resolve_types, key[1:]))
 
 
-def _add_type(node: nodes.Node, entry: _Entry) -> nodes.Node:
+def _resolve_types_in_node(node: nodes.Node, entry: _Entry) -> nodes.Node:
     if isinstance(node, nodes.OuterNode):
         due = node.field is None and node.level == entry.level
         return _resolve_outer_node(node, entry.scope) if due else node
     if isinstance(node, nodes.SubqueryNode):
-        if not nodes.has_unresolved(node.key):
+        if not nodes.has_unresolved_outer_ref(node.key):
             return node
-        key = _typed_key(node.key, entry.further_in())
+        key = _resolve_types_in_key(node.key, entry.enter_subquery())
         fields = entry.fields_of(key)
         return replace_parts(node, key=key, field=fields[0] if fields else None)
-    made = nodes.rebuild_node(node, lambda child: _add_type(child, entry))
-    return node if made is node else _reapply_rules(made)
+    made = nodes.rebuild_node(node, lambda child: _resolve_types_in_node(child, entry))
+    return node if made is node else _reapply_type_rules(made)
 
 
-def part_of(node: nodes.OuterNode, column: AnyField) -> AnyField:
+def select_key_part(node: nodes.OuterNode, column: AnyField) -> AnyField:
     """The column that a node means at the end of its path: a part where a key has several."""
     if node.part is None and not isinstance(column, KeyColumns):
         return column
@@ -96,15 +96,15 @@ def _resolve_outer_node(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     if isinstance(known, nodes.CTENode):
         return replace_parts(node, field=known.field)
     if known is not None:
-        return replace_parts(node, field=known.field, known=_take_annotation(node, known))
+        return replace_parts(node, field=known.field, known=_build_outer_value(node, known))
     _, column, rest = walk_path(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
         raise FieldError(f"{node.shown_call} must name a column or an annotation")
-    return replace_parts(node, field=part_of(node, column))
+    return replace_parts(node, field=select_key_part(node, column))
 
 
-def _take_annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
+def _build_outer_value(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
     if node.part is not None:
         raise FieldError(f"{node.shown_call} must name a key with as many columns")
     if nodes.contains_window(known) or nodes.contains_group_aggregate(known):
@@ -115,7 +115,7 @@ def _take_annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterVal
     return nodes.OuterValue(known)
 
 
-def _reapply_rules(node: nodes.Node) -> nodes.Node:
+def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
     """The node with the rules for its operands applied again."""
     match node:
         case nodes.ArithNode():
@@ -124,7 +124,7 @@ def _reapply_rules(node: nodes.Node) -> nodes.Node:
             )
         case nodes.CaseNode():
             whens = [(when, strip_conversion(then)) for when, then in node.whens]
-            return chosen_case(
+            return build_case(
                 whens, None if node.default is None else strip_conversion(node.default)
             )
         case nodes.Test() if node.right is not None:
@@ -136,12 +136,12 @@ def _reapply_rules(node: nodes.Node) -> nodes.Node:
         case nodes.ConvertNode() if node.mode == "assign" and node.field is not None:
             return convert_for_column(node.arg, node.field)
         case nodes.ConvertNode() if node.mode == "output" and node.field is not None:
-            return as_output(node.arg, node.field)
+            return convert_to_output_type(node.arg, node.field)
         case nodes.ConvertNode() if node.mode == "cast" and node.field is not None:
             return cast_to(node.arg, node.field)
         case nodes.AggregateNode():
             arg = None if node.arg is None else strip_conversion(node.arg)
-            return build_aggregate_node(replace_parts(node, field=None, arg=arg))
+            return infer_aggregate_type(replace_parts(node, field=None, arg=arg))
         case nodes.RowNode():
             return nodes.RowNode(node.node.field, node.node)
         case nodes.CustomNode():

@@ -14,13 +14,13 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record, record
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.arithmetic import combine_operands, field_of_operand
-from treefold_orm._expressions.conversion import common_type
-from treefold_orm._expressions.lookups import Lookup, lookup_for, refuse_sensitive, walk_path
+from treefold_orm._expressions.arithmetic import choose_operand_field, combine_operands
+from treefold_orm._expressions.conversion import find_common_expression_type
+from treefold_orm._expressions.lookups import Lookup, parse_lookup, refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import build_power
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.carriers import field_of
+from treefold_orm._fields.carriers import infer_value_field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.numbers import DecimalField, FloatField
 from treefold_orm._terms.columns import Column
@@ -98,7 +98,7 @@ def resolve_operands(
         frozen.append(_resolve_operand(value, scope))
         if frozen[-1] is None:  # values are numbered in reading order
             places.append(scope.add_param(None, None).index)
-    beside = field or common_type([node for node in frozen if node is not None])
+    beside = field or find_common_expression_type([node for node in frozen if node is not None])
     bare = iter(places)
     made: list[nodes.Expr] = []
     for value, node in zip(values, frozen, strict=True):
@@ -121,11 +121,11 @@ def _find_carrier(value: Any, field: AnyField | None) -> tuple[AnyField | None, 
     """The field that carries a bare value beside `field`, and the value as that field takes it."""
     if value is None:
         return field, None
-    carrier = field_of(value) if field is None else field
+    carrier = infer_value_field(value) if field is None else field
     if isinstance(carrier, DecimalField) and isinstance(value, (int, decimal.Decimal)):
         # a scale of its own may be finer than the column's: 0.005 compared with two places must
         # not be refused
-        own = field_of(decimal.Decimal(value))
+        own = infer_value_field(decimal.Decimal(value))
         if isinstance(own, DecimalField) and own.decimal_places > carrier.decimal_places:
             carrier = own
     elif isinstance(carrier, FloatField) and isinstance(value, decimal.Decimal):
@@ -165,7 +165,7 @@ def resolve_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
         )
     node: nodes.Expr = nodes.ColumnNode(column, hops, column)
     if rest:
-        lookup = lookup_for(scope.meta, path, typed=typed)
+        lookup = parse_lookup(scope.meta, path, typed=typed)
         if lookup.op != "exact":
             raise FieldError(f"{scope.meta.name}: {path!r} is a comparison, not a value")
         return LookupValue(lookup).build_node()
@@ -224,11 +224,13 @@ def _resolve_arithmetic(term: Combined, scope: Scope) -> nodes.Expr:
     sides.append(_resolve_operand(term.right, nested))
     left, right = sides
     if left is None:
-        beside = field_of_operand(term.op, None if right is None else right.field, term.left)
+        beside = choose_operand_field(term.op, None if right is None else right.field, term.left)
         carrier, nested.params[place] = _find_carrier(term.left, beside)
         left = nodes.ParamNode(carrier, place)
     if right is None:
-        right = resolve_value(term.right, nested, field_of_operand(term.op, left.field, term.right))
+        right = resolve_value(
+            term.right, nested, choose_operand_field(term.op, left.field, term.right)
+        )
     return combine_operands(term.op, left, right)
 
 

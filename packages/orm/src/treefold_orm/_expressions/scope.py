@@ -44,7 +44,7 @@ class Scope:
         self.params.append(value)
         return ParamNode(field, len(self.params) - 1)
 
-    def for_related(self, meta: Meta) -> Scope:
+    def with_model(self, meta: Meta) -> Scope:
         """The same parameters, seen from a related model."""
         return Scope(meta, self.params, {}, self.depth, self.database)
 

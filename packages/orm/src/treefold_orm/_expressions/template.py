@@ -34,7 +34,7 @@ class Template:
         self.arity = sizes.pop()
         self._texts = by_dialect
 
-    def text_for(self, dialect: str) -> str:
+    def require_dialect_sql(self, dialect: str) -> str:
         """The SQL for a dialect, with `{}` for each argument."""
         found = self._texts.get(dialect)
         if found is None:

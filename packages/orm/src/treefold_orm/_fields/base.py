@@ -26,7 +26,7 @@ from typing import (
 from treefold_orm._base.errors import DataError, FieldValueError, ModelError, UnsupportedFeature
 from treefold_orm._base.names import is_sensitive_name, quote
 from treefold_orm._base.records import Record, record
-from treefold_orm._fields.labels import Choices, choice_labels
+from treefold_orm._fields.labels import Choices, collect_choice_labels
 
 if TYPE_CHECKING:
     import inspect
@@ -57,7 +57,7 @@ class Reading(Record):
     """How a driver's value becomes the Python value in the code that is generated for rows.
 
     `raw` and `value` are conditions on what comes before and after `decode`, written into that
-    code with `{0}` for the value; other values go through `Field.misread`.
+    code with `{0}` for the value; other values go through `Field.read_unexpected_value`.
     """
 
     decode: Codec | None
@@ -65,7 +65,7 @@ class Reading(Record):
     value: LiteralString = ""
 
 
-def refuse_storage(storage: str, options: Any) -> None:
+def check_storage_options(storage: str, options: Any) -> None:
     """Raise `ModelError` for options that a column of another tool cannot have."""
     for name in ("primary_key", "db_default"):
         if getattr(options.get(name), "is_native", False):
@@ -143,7 +143,7 @@ _ELSEWHERE = {  # options of Django's fields that have another name or place her
 }
 
 
-def unknown_option(kind: type[Any], name: str) -> ModelError:
+def build_unknown_option_error(kind: type[Any], name: str) -> ModelError:
     """Return the error for an option that a field class does not take, with the way out."""
     import inspect  # an error may take its time
 
@@ -198,7 +198,7 @@ class Field(Generic[T]):
         **unknown: Any,
     ) -> None:
         if unknown:
-            raise unknown_option(type(self), min(unknown))
+            raise build_unknown_option_error(type(self), min(unknown))
         if primary_key and null:
             raise ModelError("A primary key cannot be null: drop null=True")
         self.null = null
@@ -210,7 +210,7 @@ class Field(Generic[T]):
         self.unique = unique or primary_key
         self.db_index = db_index
         self.db_column = db_column
-        self.choices = None if choices is None else choice_labels(choices)
+        self.choices = None if choices is None else collect_choice_labels(choices)
         self.validators = tuple(validators)
         # no choices or validators: type and range are all there is to check
         self.plain = choices is None and not validators
@@ -236,7 +236,7 @@ class Field(Generic[T]):
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         if instance is None:
             return self.column
-        return instance._missing_field(self)
+        return instance._load_missing_field(self)
 
     if TYPE_CHECKING:
 
@@ -249,11 +249,11 @@ class Field(Generic[T]):
         check_field_name(meta, name)
         self.meta = meta
         self.name = name
-        self.attname = self.attribute()
+        self.attname = self.compute_attribute_name()
         self.column_name = self.db_column or self.attname
         self.quoted = quote(self.column_name)
 
-    def attribute(self) -> str:
+    def compute_attribute_name(self) -> str:
         """Name of the instance attribute that holds the column's value."""
         return self.name
 
@@ -291,7 +291,7 @@ class Field(Generic[T]):
         """The type that values have inside of queries, which is the column's but for `storage`."""
         return self.column_type(dialect)
 
-    def restored(self, raw: Any, dialect: str) -> Any:
+    def convert_stored_value(self, raw: Any, dialect: str) -> Any:
         """The value of a column with `storage` as queries give it; for rows of raw SQL."""
         return raw
 
@@ -301,7 +301,7 @@ class Field(Generic[T]):
 
     # -- values -----------------------------------------------------------------------------------
 
-    def wrong(self, reason: str, **limits: Any) -> FieldValueError:
+    def build_value_error(self, reason: str, **limits: Any) -> FieldValueError:
         """Return the error for a value that does not fit; the value itself is never quoted."""
         owner = self.meta.name if self.meta is not MISSING else "value"
         return FieldValueError(owner, self.name, reason=reason, limits=limits)
@@ -319,30 +319,34 @@ class Field(Generic[T]):
         if value is None:
             if self.null:
                 return None
-            raise self.wrong("may not be null")
+            raise self.build_value_error("may not be null")
         value = self.coerce(value)
-        for problem in self.problems(value):
+        for problem in self.iter_value_errors(value):
             raise problem
         return value
 
-    def problems(self, value: Any) -> Iterator[FieldValueError]:
+    def iter_value_errors(self, value: Any) -> Iterator[FieldValueError]:
         """Yield an error for every reason against a coerced value: choices and validators."""
         if self.choices is not None and value not in self.choices:
-            yield self.wrong("not one of the choices", expected=", ".join(map(repr, self.choices)))
+            yield self.build_value_error(
+                "not one of the choices", expected=", ".join(map(repr, self.choices))
+            )
         for validate in self.validators:
             try:
                 validate(value)
             except FieldValueError as error:
-                yield self.wrong(error.reason, **error.limits)
+                yield self.build_value_error(error.reason, **error.limits)
             except ValueError as error:
-                yield self.wrong("refused by a validator" if self.sensitive else str(error))
+                yield self.build_value_error(
+                    "refused by a validator" if self.sensitive else str(error)
+                )
 
     @property
     def has_labels(self) -> bool:
         """True where values have labels for people."""
         return self.choices is not None
 
-    def label_of(self, value: Any) -> str | None:
+    def find_label(self, value: Any) -> str | None:
         """Return the label of a value; a value without one is its own text, None stays None."""
         labels = self.choices or {}
         return labels.get(value, value if value is None else str(value))
@@ -369,7 +373,7 @@ class Field(Generic[T]):
         """
         return self.on_sqlite[0] if dialect == "sqlite" else None
 
-    def encoded(self, values: list[Any], dialect: str) -> list[Any]:
+    def encode_column(self, values: list[Any], dialect: str) -> list[Any]:
         """A column of coerced values as the driver takes them."""
         encode = self.encoder(dialect)
         if encode is None:
@@ -382,25 +386,25 @@ class Field(Generic[T]):
         """The decoder from a driver's value to the Python value, or None where they are equal."""
         return self.on_sqlite[1] if dialect == "sqlite" else None
 
-    def reading(self, dialect: str) -> Reading:
+    def build_read_rule(self, dialect: str) -> Reading:
         """How rows are read: `decoder`, and the checks of its values."""
         return Reading(self.decoder(dialect))
 
-    def misread(self, raw: Any) -> Any:
-        """Return the value of a raw value that `reading` does not expect, or raise `DataError`."""
-        raise self.unreadable(raw)
+    def read_unexpected_value(self, raw: Any) -> Any:
+        """Return the value of one that the read rule does not expect, or raise `DataError`."""
+        raise self.build_unreadable_error(raw)
 
-    def unreadable(self, raw: Any) -> DataError:
+    def build_unreadable_error(self, raw: Any) -> DataError:
         """Return the error for a stored value that this field cannot have written; the value itself
         is never quoted.
         """
         name = f"{self.meta.name}.{self.name}" if self.meta is not MISSING else "A value"
         return DataError(
             f"{name} cannot be read as {type(self).__name__}: the row holds "
-            f"{self.found(raw)}; {self.remedy}"
+            f"{self.describe_raw_value(raw)}; {self.remedy}"
         )
 
-    def found(self, raw: Any) -> str:
+    def describe_raw_value(self, raw: Any) -> str:
         """Describe the value of a row without showing it."""
         return f"{'an' if type(raw).__name__[0] in 'aeiou' else 'a'} {type(raw).__name__}"
 

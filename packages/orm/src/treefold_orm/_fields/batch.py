@@ -30,7 +30,9 @@ class LazyBatch:
         self.columns: dict[Field[Any], dict[Any, Any]] = {}
         self.related: dict[str, dict[Any, Any]] = {}
 
-    def distinct_values(self, field: Field[Any], decode: Callable[[Any], Any] | None) -> set[Any]:
+    def collect_distinct_values(
+        self, field: Field[Any], decode: Callable[[Any], Any] | None
+    ) -> set[Any]:
         """Return the distinct values of a column that was loaded with the rows or later."""
         if field in self.fields:
             place = self.start + self.fields.index(field)
@@ -40,7 +42,7 @@ class LazyBatch:
         found.discard(None)
         return found if decode is None else set(map(decode, found))
 
-    def distinct_keys(
+    def collect_distinct_keys(
         self, parts: Sequence[Field[Any]], decoders: Sequence[Callable[[Any], Any] | None]
     ) -> set[tuple[Any, ...]]:
         """Return the distinct keys of several columns, which always come with the rows."""

@@ -24,27 +24,27 @@ class NumberField(Field[Any]):
 
     def coerce(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.wrong(f"takes an int or a float, not {type(value).__name__}")
+            raise self.build_value_error(f"takes an int or a float, not {type(value).__name__}")
         if not math.isfinite(value):
-            raise self.wrong("must be finite")
+            raise self.build_value_error("must be finite")
         return value
 
     def encoder(self, dialect: str) -> Codec | None:
-        return _exact_number if dialect == "postgres" else _sqlite_number
+        return _float_to_decimal if dialect == "postgres" else _convert_huge_int_to_float
 
     def decoder(self, dialect: str) -> Codec | None:
-        return _json_number if dialect == "postgres" else None
+        return _decimal_to_int_or_float if dialect == "postgres" else None
 
 
-def _exact_number(value: float) -> decimal.Decimal:
+def _float_to_decimal(value: float) -> decimal.Decimal:
     return decimal.Decimal(repr(value))
 
 
-def _sqlite_number(value: float) -> float:
+def _convert_huge_int_to_float(value: float) -> float:
     return float(value) if abs(value) >= 2**63 else value
 
 
-def _json_number(value: decimal.Decimal) -> int | float:
+def _decimal_to_int_or_float(value: decimal.Decimal) -> int | float:
     exponent = value.as_tuple().exponent
     return float(value) if isinstance(exponent, int) and exponent < 0 else int(value)
 
@@ -75,12 +75,12 @@ BY_TYPE: dict[type, AnyField] = {
 }
 
 
-def field_of(value: Any) -> AnyField:
+def infer_value_field(value: Any) -> AnyField:
     """Return the field that carries a bare Python value, or raise `FieldError`."""
     if isinstance(value, decimal.Decimal):
         exponent = value.as_tuple().exponent
         places = max(0, -exponent) if isinstance(exponent, int) else 0
-        return decimal_carrier(places)
+        return make_decimal_field(places)
     found = BY_TYPE.get(cast("type", value.__class__))
     if found is None:
         raise FieldError(f"Value({type(value).__name__}) has no column type: give an output_field")
@@ -90,7 +90,7 @@ def field_of(value: Any) -> AnyField:
 _DECIMALS: dict[int, AnyField] = {}
 
 
-def decimal_carrier(places: int) -> AnyField:
+def make_decimal_field(places: int) -> AnyField:
     """Return the field that carries decimals of so many places."""
     if places not in _DECIMALS:
         if places > 100:

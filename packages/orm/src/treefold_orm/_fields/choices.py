@@ -77,7 +77,7 @@ class TextChoices(str, enum.ReprEnum, metaclass=ChoicesType):
     @property
     def label(self) -> str:
         """The label: as given, else the name in words."""
-        return _label_from_name(self.name) if self._label is None else self._label
+        return _format_label(self.name) if self._label is None else self._label
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> str:
@@ -106,8 +106,8 @@ class IntegerChoices(int, enum.ReprEnum, metaclass=ChoicesType):
     @property
     def label(self) -> str:
         """The label: as given, else the name in words."""
-        return _label_from_name(self.name) if self._label is None else self._label
+        return _format_label(self.name) if self._label is None else self._label
 
 
-def _label_from_name(name: str) -> str:
+def _format_label(name: str) -> str:
     return name.replace("_", " ").title()

@@ -61,7 +61,7 @@ class CompositePrimaryKey(KeyAccess):
         if value is None:
             value = [None] * len(keys)
         elif not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != len(keys):
-            raise instance._meta.pk.wrong(f"takes a tuple of {len(keys)} values, or None")
+            raise instance._meta.pk.build_value_error(f"takes a tuple of {len(keys)} values, or None")
         for part, item in zip(keys, cast("list[Any]", value), strict=True):
             setattr(instance, part.name if hasattr(item, "_meta") else part.attname, item)
 
@@ -88,24 +88,24 @@ class KeyColumns(Field[tuple[Any, ...]]):
     def coerce(self, value: Any) -> tuple[Any, ...]:
         if hasattr(value, "_meta") and value._meta is self.meta:
             if value.pk is None:
-                raise self.wrong(f"that {self.meta.name} is not saved yet")
+                raise self.build_value_error(f"that {self.meta.name} is not saved yet")
             value = value.pk
         if not isinstance(value, (tuple, list)):
-            raise self.wrong(
+            raise self.build_value_error(
                 f"takes a tuple of {len(self.parts)} values, not {type(value).__name__}"
             )
         items = cast("list[Any]", value)
         if len(items) != len(self.parts):
-            raise self.wrong(f"takes {len(self.parts)} values, not {len(items)}")
+            raise self.build_value_error(f"takes {len(self.parts)} values, not {len(items)}")
         if None in items:
-            raise self.wrong("no part of a key may be null")
+            raise self.build_value_error("no part of a key may be null")
         try:
             return tuple([p.coerce(item) for p, item in zip(self.parts, items, strict=True)])
         except FieldValueError as error:
-            raise self.wrong(f"{error.field} {error.reason}", **error.limits) from None
+            raise self.build_value_error(f"{error.field} {error.reason}", **error.limits) from None
 
     def parse(self, text: str) -> tuple[Any, ...]:
-        raise self.wrong("cannot come from one text; take its columns one by one")
+        raise self.build_value_error("cannot come from one text; take its columns one by one")
 
     def column_type(self, dialect: str) -> str:
         return ""
@@ -121,6 +121,6 @@ def _check_part(meta: Owner, part: Field[Any]) -> None:
         )
 
 
-def parts_of(field: Field[Any]) -> tuple[Field[Any], ...]:
+def expand_key_columns(field: Field[Any]) -> tuple[Field[Any], ...]:
     """The columns that a field stands for: itself, or the parts of a key of several columns."""
     return field.parts if isinstance(field, KeyColumns) else (field,)

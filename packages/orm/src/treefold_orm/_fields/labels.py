@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Choices: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | type[enum.Enum]"
 
 
-def choice_labels(choices: Choices) -> dict[Any, str]:
+def collect_choice_labels(choices: Choices) -> dict[Any, str]:
     """Return the label of each value, groups of choices flattened."""
     pairs: Any = choices
     if isinstance(choices, type):
@@ -35,7 +35,7 @@ def choice_labels(choices: Choices) -> dict[Any, str]:
             continue
         value, label = cast("Sequence[Any]", item)
         if isinstance(label, (tuple, list, Mapping)):  # a named group of choices
-            labels.update(choice_labels(cast("Choices", label)))
+            labels.update(collect_choice_labels(cast("Choices", label)))
         else:
             labels[value] = str(label)
     return labels

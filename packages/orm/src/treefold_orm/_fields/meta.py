@@ -79,7 +79,7 @@ class Instance:
 
         def __init__(self, **values: Any) -> None: ...
         def clean(self) -> None: ...
-        def _missing_field(self, field: Field[Any]) -> Any: ...
+        def _load_missing_field(self, field: Field[Any]) -> Any: ...
         @classmethod
         def _attach_reverse(cls, relation: Relation) -> None: ...
         @classmethod
@@ -95,7 +95,7 @@ class Meta:
         self.model = model
         self.registry: Registry = getattr(model, "_registry", registry)
         space: str | None = model.__dict__.get("_space")
-        self.space = registry.space_of(model.__module__) if space is None else space
+        self.space = registry.find_space(model.__module__) if space is None else space
         self.name = model.__name__
         self.abstract = abstract
         self.table_name = table
@@ -162,7 +162,9 @@ class Meta:
             )
         for name in names:
             if name not in self.fields and name not in self.by_attname:
-                raise ModelError(f"{self.unknown(name)}; CompositePrimaryKey must name fields")
+                raise ModelError(
+                    f"{self.build_unknown_name_error(name)}; CompositePrimaryKey must name fields"
+                )
         self.keys = tuple(self.fields.get(name) or self.by_attname[name] for name in names)
         self.pk = KeyColumns(self.keys)
         self.pk.bind(self, "pk")
@@ -191,9 +193,9 @@ class Meta:
                 "give one a related_name"
             )
         self.relations[relation.name] = relation
-        self.forget_paths()
+        self.clear_path_caches()
 
-    def add_pointer(self, key: Any) -> None:
+    def add_incoming_foreign_key(self, key: Any) -> None:
         """Make a foreign key that points here known; those of models that were replaced go."""
         self.pointers = [known for known in self.pointers if known is not key and known.is_in_use]
         self.pointers.append(key)
@@ -204,7 +206,7 @@ class Meta:
             del self.relations[relation.name]
             self.model._detach_reverse(relation)
 
-    def forget_paths(self) -> None:
+    def clear_path_caches(self) -> None:
         """Drop what lookups and orderings led to: one may mean another model by now."""
         self.lookups.clear()
         self.orderings.clear()
@@ -219,14 +221,14 @@ class Meta:
             return relation
         return self.fields.get(name) or self.by_attname.get(name)
 
-    def column_named(self, name: str) -> Field[Any]:
+    def require_column(self, name: str) -> Field[Any]:
         """Return the column field with this name or attribute; raise `FieldError` without one."""
         found = self.fields.get(name) or self.by_attname.get(name)
         if found is None:
-            raise self.unknown(name)
+            raise self.build_unknown_name_error(name)
         return found
 
-    def unknown(self, name: str) -> FieldError:
+    def build_unknown_name_error(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
         self.registry.settle_targets()
         import difflib
@@ -240,7 +242,7 @@ class Meta:
         return f"<Meta of {self.name}>"
 
 
-def owner_of(field: Field[Any]) -> Meta:
+def find_owner_meta(field: Field[Any]) -> Meta:
     """The description of the model that a field belongs to."""
     return cast("Meta", field.meta)
 

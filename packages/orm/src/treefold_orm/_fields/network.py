@@ -71,14 +71,16 @@ class GenericIPAddressField(TextField[T]):
             try:
                 value = ipaddress.ip_address(text)
             except ValueError:
-                raise self.wrong("not an IP address") from None
+                raise self.build_value_error("not an IP address") from None
         if isinstance(value, ipaddress.IPv6Address):
             if value.scope_id is not None:
-                raise self.wrong("an IP address with a zone, which names a device of one machine")
+                raise self.build_value_error(
+                    "an IP address with a zone, which names a device of one machine"
+                )
             if self.unpack_ipv4 and value.ipv4_mapped is not None:
                 value = value.ipv4_mapped
         if value.version not in _VERSIONS[self.protocol]:
-            raise self.wrong(f"not an {self.protocol} address")
+            raise self.build_value_error(f"not an {self.protocol} address")
         return _format_address(value)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
-from treefold_orm._fields.base import Codec, Field, Options, Reading, T, refuse_storage
+from treefold_orm._fields.base import Codec, Field, Options, Reading, T, check_storage_options
 from treefold_orm._fields.storage import round_to_decimal, scale_to_integer
 
 _ONE_INT = {int}
@@ -40,9 +40,11 @@ class IntegerField(Field[T]):
 
     def coerce(self, value: Any) -> int:
         if value.__class__ is not int and (not isinstance(value, int) or isinstance(value, bool)):
-            raise self.wrong(f"takes an int, not {type(value).__name__}")
+            raise self.build_value_error(f"takes an int, not {type(value).__name__}")
         if not self.low <= value <= self.high:
-            raise self.wrong(f"outside {self.low} to {self.high}", ge=self.low, le=self.high)
+            raise self.build_value_error(
+                f"outside {self.low} to {self.high}", ge=self.low, le=self.high
+            )
         return int(value)
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -52,7 +54,7 @@ class IntegerField(Field[T]):
 
     def parse(self, text: str) -> int:
         if len(text) > 20 or not text.lstrip("-").isascii() or not text.removeprefix("-").isdigit():
-            raise self.wrong("takes a whole number")
+            raise self.build_value_error("takes a whole number")
         return self.coerce(int(text))
 
     def checks(self, dialect: str) -> list[str]:
@@ -211,7 +213,7 @@ class BooleanField(Field[T]):
 
     def coerce(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise self.wrong(f"takes a bool, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a bool, not {type(value).__name__}")
         return value
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -219,7 +221,7 @@ class BooleanField(Field[T]):
 
     def parse(self, text: str) -> bool:
         if text not in {"true", "false", "1", "0"}:
-            raise self.wrong("takes true or false")
+            raise self.build_value_error("takes true or false")
         return text in {"true", "1"}
 
     def checks(self, dialect: str) -> list[str]:
@@ -245,13 +247,13 @@ class FloatField(Field[T]):
 
     def coerce(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.wrong(f"takes a float, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a float, not {type(value).__name__}")
         try:
             number = float(value)
         except OverflowError:
-            raise self.wrong("too large") from None
+            raise self.build_value_error("too large") from None
         if not math.isfinite(number):
-            raise self.wrong("must be finite")
+            raise self.build_value_error("must be finite")
         return number
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -261,7 +263,7 @@ class FloatField(Field[T]):
         try:
             return self.coerce(float(text))
         except ValueError:
-            raise self.wrong("takes a number") from None
+            raise self.build_value_error("takes a number") from None
 
 
 class DecimalField(Field[T]):
@@ -316,7 +318,7 @@ class DecimalField(Field[T]):
         if storage not in (None, "real", "text"):
             raise ModelError(f"storage must be 'real' or 'text', got {storage!r}")
         self.storage = storage or ""
-        refuse_storage(f"storage={storage!r}" if storage else "", options)
+        check_storage_options(f"storage={storage!r}" if storage else "", options)
 
     def column_type(self, dialect: str) -> str:
         if self.storage:
@@ -336,20 +338,24 @@ class DecimalField(Field[T]):
 
     def coerce(self, value: Any) -> decimal.Decimal:
         if isinstance(value, bool) or not isinstance(value, (decimal.Decimal, int, str)):
-            raise self.wrong(f"takes a Decimal, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a Decimal, not {type(value).__name__}")
         try:
             number = decimal.Decimal(value)
         except (decimal.InvalidOperation, ValueError):
-            raise self.wrong("takes a decimal number") from None
+            raise self.build_value_error("takes a decimal number") from None
         if not number.is_finite():
-            raise self.wrong("must be finite")
+            raise self.build_value_error("must be finite")
         if number and number.adjusted() >= self.max_digits - self.decimal_places:
             whole = self.max_digits - self.decimal_places
-            raise self.wrong(f"more than {whole} digits before the point", whole_digits=whole)
+            raise self.build_value_error(
+                f"more than {whole} digits before the point", whole_digits=whole
+            )
         fixed = number.quantize(self.unit, context=_WIDE)
         if fixed != number:
             places = self.decimal_places
-            raise self.wrong(f"more than {places} decimal places", decimal_places=places)
+            raise self.build_value_error(
+                f"more than {places} decimal places", decimal_places=places
+            )
         return fixed
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -364,9 +370,9 @@ class DecimalField(Field[T]):
         places = self.decimal_places
         return lambda value: int(value.scaleb(places, _WIDE))
 
-    def encoded(self, values: list[Any], dialect: str) -> list[Any]:
+    def encode_column(self, values: list[Any], dialect: str) -> list[Any]:
         if dialect != "sqlite" or self.null or self.db_fills:
-            return super().encoded(values, dialect)
+            return super().encode_column(values, dialect)
         whole = decimal.Decimal(1).scaleb(self.decimal_places, _WIDE)
         return list(map(int, map(partial(_WIDE.multiply, whole), values)))  # two calls in C
 
@@ -376,18 +382,18 @@ class DecimalField(Field[T]):
         # one call in C, which takes integers only
         return partial(_WIDE.multiply, decimal.Decimal(1).scaleb(-self.decimal_places))
 
-    def reading(self, dialect: str) -> Reading:
+    def build_read_rule(self, dialect: str) -> Reading:
         if dialect != "sqlite":
             return Reading(None)
         return Reading(self.decoder(dialect), raw="{0}.__class__ is int")
 
-    def restored(self, raw: Any, dialect: str) -> Any:
+    def convert_stored_value(self, raw: Any, dialect: str) -> Any:
         try:
             if dialect == "sqlite":
                 return scale_to_integer(raw, self.decimal_places)
             return round_to_decimal(raw, self.decimal_places)
         except ValueError:
-            error = self.unreadable(raw)
+            error = self.build_unreadable_error(raw)
         raise error
 
 

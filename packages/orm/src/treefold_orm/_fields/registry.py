@@ -49,7 +49,7 @@ class Registry:
             self._store_model(meta)
 
     def _store_model(self, meta: Meta) -> None:
-        key = _registry_key(meta)
+        key = _build_registry_key(meta)
         old = self._models.get(key) or self._gone.pop(key, None)
         self._models[key] = meta
         if old is None:
@@ -82,31 +82,35 @@ class Registry:
             self._gone = dict(former)
             for key in former:
                 del self._models[key]
-            own = [named for named in self._named_targets if _registry_key(named.source) in former]
+            own = [
+                named
+                for named in self._named_targets
+                if _build_registry_key(named.source) in former
+            ]
             self._named_targets = [named for named in self._named_targets if named not in own]
 
         def restore_modules(names: Collection[str]) -> None:
             kept = {key: meta for key, meta in former.items() if key[1] in names}
             with self._lock:
                 self._named_targets += [
-                    named for named in own if _registry_key(named.source) in kept
+                    named for named in own if _build_registry_key(named.source) in kept
                 ]
                 for meta in kept.values():
                     self._store_model(meta)
                 for named in own:
-                    self._point_to_successor(named)
+                    self._repoint_to_replacement(named)
 
         return restore_modules
 
-    def _point_to_successor(self, named: _TextTarget) -> None:
+    def _repoint_to_replacement(self, named: _TextTarget) -> None:
         """Point a model that was put back to the model that took its target's place."""
         target = named.target
-        new = self._models.get(_registry_key(target)) if target is not None else None
+        new = self._models.get(_build_registry_key(target)) if target is not None else None
         if self.has_model(named.source) and new is not None and new is not target:
             named.target = new
             named.action(new)
 
-    def related_modules(self, root: str | os.PathLike[str]) -> list[frozenset[str]]:
+    def group_related_modules(self, root: str | os.PathLike[str]) -> list[frozenset[str]]:
         """Return the groups of modules whose models are connected by relations, in a space."""
         space = os.path.join(os.path.realpath(root), "")
         groups: dict[str, set[str]] = {}
@@ -121,7 +125,7 @@ class Registry:
 
     def has_model(self, meta: Meta) -> bool:
         """Return True while a model is registered."""
-        return self._models.get(_registry_key(meta)) is meta
+        return self._models.get(_build_registry_key(meta)) is meta
 
     def __iter__(self) -> Iterator[Meta]:
         self.settle_targets()
@@ -136,7 +140,7 @@ class Registry:
             self._roots.sort(key=len, reverse=True)  # the nearest folder comes first
         _entered.set(folder)
 
-    def space_of(self, module: str) -> str:
+    def find_space(self, module: str) -> str:
         """Return the folder among the spaces that a module's file lies in; empty for none."""
         file: str | None = getattr(sys.modules.get(module), "__file__", None)
         path = os.path.realpath(file) if file and self._roots else ""
@@ -147,7 +151,7 @@ class Registry:
         space = _entered.get()
         return [meta for meta in self if not space or meta.space in ("", space)]
 
-    def when_known(
+    def call_when_resolved(
         self,
         source: Meta,
         target: type[Instance] | str,
@@ -176,11 +180,11 @@ class Registry:
     def _settle_targets(self) -> None:
         gone = self._gone.values()
         lost = [n for n in self._named_targets if n.target in gone and n.source not in gone]
-        misled = self._find_misled_targets()
+        misled = self._find_changed_targets()
         for named in misled:
             named.undo()
         for meta in self._models.values() if misled else ():
-            meta.forget_paths()
+            meta.clear_path_caches()
         self._named_targets = [n for n in self._named_targets if n not in lost and n not in misled]
         self._waiting += [*lost, *misled]
         tried: set[_TextTarget] = set()  # an action may settle others, or add some
@@ -188,7 +192,7 @@ class Registry:
             tried.add(named)
             self._resolve(named)
 
-    def _find_misled_targets(self) -> list[_TextTarget]:
+    def _find_changed_targets(self) -> list[_TextTarget]:
         """The texts that were taken for another model than the one that they mean by now."""
         unsure, self._unsure = self._unsure, False
         found: list[_TextTarget] = []
@@ -200,7 +204,7 @@ class Registry:
                     found.append(named)
             except ModelError:
                 self._unsure = True
-                if not self._own_may_follow(named):
+                if not self._may_be_defined_later(named):
                     raise
         return found
 
@@ -214,14 +218,14 @@ class Registry:
             named.target = target
             named.action(target)
         except ModelError:
-            if not self._own_may_follow(named):
+            if not self._may_be_defined_later(named):
                 raise
             named.undo()
             self._named_targets = [n for n in self._named_targets if n is not named]
             if named not in self._waiting:
                 self._waiting.append(named)
 
-    def _own_may_follow(self, named: _TextTarget) -> bool:
+    def _may_be_defined_later(self, named: _TextTarget) -> bool:
         """True while the module of the text is imported and has no model of that name."""
         module = named.source.model.__module__
         return is_being_imported(module) and not any(
@@ -244,7 +248,7 @@ class Registry:
             near = [m for m in found if m.model.__module__ == source.model.__module__]
             found = near[-1:] or [m for m in found if m.space == source.space] or found
         if len(found) > 1:
-            raise _ambiguous_target_error(source, text, found)
+            raise _build_ambiguous_target_error(source, text, found)
         return found[0] if found else None
 
 
@@ -263,7 +267,7 @@ class _TextTarget:
         self.target: Meta | None = None
 
 
-def _ambiguous_target_error(source: Meta, text: str, found: list[Meta]) -> ModelError:
+def _build_ambiguous_target_error(source: Meta, text: str, found: list[Meta]) -> ModelError:
     names = sorted(f"{meta.model.__module__}.{meta.name}" for meta in found)
     return ModelError(
         f"{source.name} points to {text!r}, which could be {' or '.join(names)}: write the whole "
@@ -271,7 +275,7 @@ def _ambiguous_target_error(source: Meta, text: str, found: list[Meta]) -> Model
     )
 
 
-def _registry_key(meta: Meta) -> tuple[str, str, str]:
+def _build_registry_key(meta: Meta) -> tuple[str, str, str]:
     return meta.space, _module_name(meta), meta.model.__qualname__
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeGuard, TypeVa
 
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._fields.base import MISSING, Codec, Field, Options, Reading, Stored
-from treefold_orm._fields.meta import Instance, Meta, Relation, owner_of
+from treefold_orm._fields.meta import Instance, Meta, Relation, find_owner_meta
 
 if TYPE_CHECKING:
     from treefold_orm._terms.columns import Reference
@@ -131,26 +131,26 @@ class ForeignKey(Field[V], Generic[M, V]):
         def __get__(self, instance, owner):
             if instance is None:
                 return self.column
-            return instance._related_object(self)
+            return instance._resolve_related_object(self)
 
         def __set__(self, instance, value):
             instance._set_related(self, value)
 
-    def attribute(self) -> str:
+    def compute_attribute_name(self) -> str:
         return f"{self.name}_id"
 
-    def settle(self, target: Meta) -> None:
+    def link_target(self, target: Meta) -> None:
         """Learn the target, and make the relation known on both sides."""
         if target.abstract:
             raise ModelError(
                 f"{self.meta.name}.{self.name} points to abstract {target.name}: point to a "
                 "concrete model"
             )
-        source = owner_of(self)
-        forward = self.point_to(target)
+        source = find_owner_meta(self)
+        forward = self.set_target(target)
         self._made = (forward,)
         source.add_relation(forward)
-        target.add_pointer(self)
+        target.add_incoming_foreign_key(self)
         back = self.reverse_name()
         if back is not None:
             several = not self.one_to_one
@@ -159,14 +159,14 @@ class ForeignKey(Field[V], Generic[M, V]):
             target.add_relation(reverse)
             target.model._attach_reverse(reverse)
 
-    def point_to(self, target: Meta) -> Relation:
+    def set_target(self, target: Meta) -> Relation:
         """Learn the target; return the relation to it."""
-        source = owner_of(self)
+        source = find_owner_meta(self)
         refuse_composite_target(source, self.name, target)
         self.target = target
         return Relation(self.name, source, target, "forward", self, target.pk, nullable=self.null)
 
-    def unsettle(self) -> None:
+    def unlink_target(self) -> None:
         """Forget the target, and take the relation back from both sides."""
         if self.target is not None:
             self.target.pointers.remove(self)
@@ -176,7 +176,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     @property
     def is_in_use(self) -> bool:
         """True while its model is registered: a reload puts another one in its place."""
-        return owner_of(self).registry.has_model(owner_of(self))
+        return find_owner_meta(self).registry.has_model(find_owner_meta(self))
 
     def reverse_name(self) -> str | None:
         """Name of the way back, or None where `related_name` ends with `+` and there is none."""
@@ -189,7 +189,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     def known_target(self) -> Meta:
         """The target's meta, or `FieldError` while no class has the name."""
         if self.target is None:
-            owner_of(self).registry.settle_targets()
+            find_owner_meta(self).registry.settle_targets()
         if self.target is None:
             raise FieldError(
                 f"{self.meta.name}.{self.name} points to {self.to!r}, which is not defined"
@@ -212,13 +212,13 @@ class ForeignKey(Field[V], Generic[M, V]):
         if isinstance(value, target.model):
             value = value.pk
             if value is None:
-                raise self.wrong(f"that {target.name} is not saved yet")
+                raise self.build_value_error(f"that {target.name} is not saved yet")
         elif hasattr(value, "_meta"):
-            raise self.wrong(f"takes a {target.name}, not a {type(value).__name__}")
+            raise self.build_value_error(f"takes a {target.name}, not a {type(value).__name__}")
         try:
             return target.pk.coerce(value)
         except ValueError as error:
-            raise self.wrong(str(getattr(error, "reason", "not a key"))) from None
+            raise self.build_value_error(str(getattr(error, "reason", "not a key"))) from None
 
     def fits_all(self, values: list[Any]) -> bool:
         return self.known_target.pk.fits_all(values)
@@ -232,11 +232,11 @@ class ForeignKey(Field[V], Generic[M, V]):
     def decoder(self, dialect: str) -> Codec | None:
         return self.known_target.pk.decoder(dialect)
 
-    def reading(self, dialect: str) -> Reading:
-        return self.known_target.pk.reading(dialect)
+    def build_read_rule(self, dialect: str) -> Reading:
+        return self.known_target.pk.build_read_rule(dialect)
 
-    def misread(self, raw: Any) -> Any:
-        return self.known_target.pk.misread(raw)
+    def read_unexpected_value(self, raw: Any) -> Any:
+        return self.known_target.pk.read_unexpected_value(raw)
 
 
 def drop_relations(made: tuple[Relation, ...]) -> None:

@@ -38,12 +38,12 @@ def scale_to_integer(value: Any, places: int) -> int:
     return number
 
 
-def unscaled_text(value: int, places: int) -> str:
+def format_scaled_integer(value: int, places: int) -> str:
     """The text of a scaled integer, with all its places."""
     return f"{decimal.Decimal(value).scaleb(-places, _WIDE):f}"
 
 
-def zoned_text(value: Any) -> str:
+def add_utc_offset(value: Any) -> str:
     """A stored time without a zone as the text that a point in time is on SQLite."""
     if not isinstance(value, str):
         raise ValueError  # noqa: TRY004, RUF100 - a value, not an argument, is wrong
@@ -53,6 +53,6 @@ def zoned_text(value: Any) -> str:
     return f"{moment.isoformat(' ', 'microseconds')}+00:00"
 
 
-def unzoned_text(value: str) -> str:
+def strip_utc_offset(value: str) -> str:
     """The text without a zone: with a fraction only where there is one, as most tools write it."""
     return dt.datetime.fromisoformat(value).replace(tzinfo=None).isoformat(" ")

@@ -43,11 +43,11 @@ class UUIDField(Field[T]):
         if isinstance(value, uuid.UUID):
             return value
         if not isinstance(value, str):
-            raise self.wrong(f"takes a UUID, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a UUID, not {type(value).__name__}")
         try:
             return uuid.UUID(value)
         except ValueError:
-            raise self.wrong("not a UUID") from None
+            raise self.build_value_error("not a UUID") from None
 
 
 class BinaryField(Field[T]):
@@ -69,7 +69,7 @@ class BinaryField(Field[T]):
 
     def coerce(self, value: Any) -> bytes:
         if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise self.wrong(f"takes bytes, not {type(value).__name__}")
+            raise self.build_value_error(f"takes bytes, not {type(value).__name__}")
         return bytes(cast("bytes", value))
 
 
@@ -89,7 +89,7 @@ class JSONField(Field[T]):
         return value
 
     def encoder(self, dialect: str) -> Codec | None:
-        return json_text
+        return dump_canonical_json
 
     def decoder(self, dialect: str) -> Codec | None:
         return json.loads
@@ -140,10 +140,10 @@ class EnumField(Field[T], Generic[T]):
     def has_labels(self) -> bool:
         return self.choices is not None or hasattr(self.enum_class, "choices")
 
-    def label_of(self, value: Any) -> str | None:
+    def find_label(self, value: Any) -> str | None:
         if self.choices is None and value is not None:
             return getattr(self.enum_class(value), "label", str(value))
-        return super().label_of(value)
+        return super().find_label(value)
 
     @property
     def internal(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - follows the values' type
@@ -156,13 +156,13 @@ class EnumField(Field[T], Generic[T]):
         try:
             return self.enum_class(value)
         except ValueError:
-            raise self.wrong(f"not a {self.enum_class.__name__}") from None
+            raise self.build_value_error(f"not a {self.enum_class.__name__}") from None
 
     def parse(self, text: str) -> Any:
         return self.coerce(int(text) if self.base.internal == "bigint" and text.isdigit() else text)
 
     def encoder(self, dialect: str) -> Codec | None:
-        return _enum_value
+        return _unwrap_enum_member
 
     def decoder(self, dialect: str) -> Codec | None:
         return _Members(self).__getitem__
@@ -226,14 +226,14 @@ class ArrayField(Field[T], Generic[T]):
 
     def coerce(self, value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise self.wrong(f"takes a list, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a list, not {type(value).__name__}")
         try:
             items = cast("list[Any]", value)
             return [
                 None if item is None and self.base.null else self.base.clean(item) for item in items
             ]
         except FieldValueError as error:
-            raise self.wrong(f"an item {error.reason}", **error.limits) from None
+            raise self.build_value_error(f"an item {error.reason}", **error.limits) from None
 
     def encoder(self, dialect: str) -> Codec | None:
         encode = self.base.encoder(dialect)
@@ -248,7 +248,7 @@ class ArrayField(Field[T], Generic[T]):
         return lambda items: [None if i is None else decode(i) for i in items]
 
 
-def json_text(value: Any) -> str:
+def dump_canonical_json(value: Any) -> str:
     """Return `value` as compact JSON with sorted keys."""
     return json.dumps(
         value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
@@ -258,14 +258,16 @@ def json_text(value: Any) -> str:
 def check_json(field: Field[Any], value: Any) -> None:
     """Raise `FieldValueError` unless `value` is plain JSON that both databases keep."""
     try:
-        text = json_text(value)
+        text = dump_canonical_json(value)
         text.encode()
     except (TypeError, ValueError, RecursionError):
-        raise field.wrong("takes plain JSON: dict, list, text, finite number, bool, None") from None
+        raise field.build_value_error(
+            "takes plain JSON: dict, list, text, finite number, bool, None"
+        ) from None
     if "\\u0000" in text and "\0" in "".join(_collect_texts(value)):
-        raise field.wrong("contains a NUL character")
-    if not _keys_are_text(value):
-        raise field.wrong("takes text keys only")
+        raise field.build_value_error("contains a NUL character")
+    if not _has_only_text_keys(value):
+        raise field.build_value_error("takes text keys only")
 
 
 def _collect_texts(value: Any) -> list[str]:
@@ -283,7 +285,7 @@ def _collect_texts(value: Any) -> list[str]:
     return found
 
 
-def _keys_are_text(value: Any) -> bool:
+def _has_only_text_keys(value: Any) -> bool:
     stack = [value]
     while stack:
         item = stack.pop()
@@ -297,7 +299,7 @@ def _keys_are_text(value: Any) -> bool:
     return True
 
 
-def _enum_value(member: enum.Enum) -> Any:
+def _unwrap_enum_member(member: enum.Enum) -> Any:
     return member.value
 
 
@@ -311,7 +313,7 @@ class ListField(ArrayField[list[Any]]):
 
     def coerce(self, value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise self.wrong(f"takes a list, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a list, not {type(value).__name__}")
         items = cast("list[Any]", value)
         return [None if item is None else self.base.coerce(item) for item in items]
 
@@ -320,7 +322,7 @@ class ListField(ArrayField[list[Any]]):
         if dialect != "sqlite":
             return encode
         return lambda items: json.dumps(
-            [_as_json(item) for item in (items if encode is None else encode(items))]
+            [_encode_bytes_as_hex(item) for item in (items if encode is None else encode(items))]
         )
 
     def decoder(self, dialect: str) -> Codec | None:
@@ -334,11 +336,11 @@ class ListField(ArrayField[list[Any]]):
         return lambda text: [None if i is None else decode(i) for i in json.loads(text)]
 
 
-def _as_json(item: Any) -> Any:
+def _encode_bytes_as_hex(item: Any) -> Any:
     return item.hex() if isinstance(item, bytes) else item
 
 
 @functools.lru_cache(maxsize=1024)
-def list_of(base: AnyField) -> AnyField:
+def make_list_field(base: AnyField) -> AnyField:
     """The field of lists of a field's values: one for each, since plans are kept by it."""
     return ListField(base)

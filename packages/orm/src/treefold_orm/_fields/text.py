@@ -56,15 +56,15 @@ class TextField(Field[T]):
     def coerce(self, value: Any) -> str:
         if value.__class__ is not str:
             if not isinstance(value, str):
-                raise self.wrong(f"takes a str, not {type(value).__name__}")
+                raise self.build_value_error(f"takes a str, not {type(value).__name__}")
             value = str.__str__(value)
         if "\0" in value:
-            raise self.wrong("contains a NUL character")
+            raise self.build_value_error("contains a NUL character")
         if not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise self.wrong("contains a lone surrogate") from None
+                raise self.build_value_error("contains a lone surrogate") from None
         return value
 
     def clean(self, value: Any) -> str | None:
@@ -74,8 +74,8 @@ class TextField(Field[T]):
         self.check_text(text)
         return text
 
-    def problems(self, value: Any) -> Iterator[FieldValueError]:
-        yield from super().problems(value)
+    def iter_value_errors(self, value: Any) -> Iterator[FieldValueError]:
+        yield from super().iter_value_errors(value)
         try:
             self.check_text(value)
         except FieldValueError as error:
@@ -84,7 +84,7 @@ class TextField(Field[T]):
     def check_text(self, text: str) -> None:
         """Check length and form; only written values are checked."""
         if self.max_length is not None and len(text) > self.max_length:
-            raise self.wrong(
+            raise self.build_value_error(
                 f"longer than {self.max_length} characters ({len(text)})",
                 max_length=self.max_length,
             )
@@ -160,7 +160,7 @@ class SlugField(TextField[T]):
     def check_text(self, text: str) -> None:
         super().check_text(text)
         if _SLUG.fullmatch(text) is None:
-            raise self.wrong("takes letters, digits, hyphens and underscores only")
+            raise self.build_value_error("takes letters, digits, hyphens and underscores only")
 
 
 class EmailField(TextField[T]):
@@ -196,7 +196,7 @@ class EmailField(TextField[T]):
         local, at, host = text.rpartition("@")
         fits = len(local) <= 64 and _LOCAL.fullmatch(local) and _HOST.fullmatch(host)
         if not (at and fits):
-            raise self.wrong("not an e-mail address")
+            raise self.build_value_error("not an e-mail address")
 
 
 class URLField(TextField[T]):
@@ -233,8 +233,8 @@ class URLField(TextField[T]):
             parts = urlsplit(text)
             port = parts.port
         except ValueError:
-            raise self.wrong("not an address") from None
+            raise self.build_value_error("not an address") from None
         printable = text.isprintable() and not any(c.isspace() for c in text)
         absolute = parts.scheme in {"http", "https"} and parts.hostname and port != 0
         if not (absolute and printable):
-            raise self.wrong("not an absolute http or https address")
+            raise self.build_value_error("not an absolute http or https address")

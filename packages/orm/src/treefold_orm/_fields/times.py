@@ -11,8 +11,16 @@ from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.base import MISSING, Codec, Field, Options, Reading, T, refuse_storage
-from treefold_orm._fields.storage import zoned_text
+from treefold_orm._fields.base import (
+    MISSING,
+    Codec,
+    Field,
+    Options,
+    Reading,
+    T,
+    check_storage_options,
+)
+from treefold_orm._fields.storage import add_utc_offset
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -52,9 +60,9 @@ class DateField(Field[T]):
             try:
                 return dt.date.fromisoformat(value)
             except ValueError:
-                raise self.wrong("takes a date as YYYY-MM-DD") from None
+                raise self.build_value_error("takes a date as YYYY-MM-DD") from None
         if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
-            raise self.wrong(f"takes a date, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a date, not {type(value).__name__}")
         return value
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -84,11 +92,11 @@ class TimeField(Field[T]):
             try:
                 value = dt.time.fromisoformat(value)
             except ValueError:
-                raise self.wrong("takes a time as HH:MM:SS") from None
+                raise self.build_value_error("takes a time as HH:MM:SS") from None
         if not isinstance(value, dt.time):
-            raise self.wrong(f"takes a time, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a time, not {type(value).__name__}")
         if value.tzinfo is not None:
-            raise self.wrong("takes a time without zone")
+            raise self.build_value_error("takes a time without zone")
         return value
 
 
@@ -139,7 +147,7 @@ class DateTimeField(Field[T]):
             options.setdefault("default", _utc_now if zone else _naive_utc_now)
         super().__init__(null=null, **options)
         self.storage = "" if zone else "naive"
-        refuse_storage("" if zone else "zone=None", options)
+        check_storage_options("" if zone else "zone=None", options)
         self.auto_now = auto_now
         self.auto_now_add = auto_now_add
 
@@ -154,19 +162,23 @@ class DateTimeField(Field[T]):
             try:
                 value = dt.datetime.fromisoformat(value)
             except ValueError:
-                raise self.wrong("takes a date and time in ISO form") from None
+                raise self.build_value_error("takes a date and time in ISO form") from None
         if not isinstance(value, dt.datetime):
-            raise self.wrong(f"takes a datetime, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a datetime, not {type(value).__name__}")
         if self.storage:
             if value.tzinfo is not None:
-                raise self.wrong("takes a datetime without a zone, as its column holds them")
+                raise self.build_value_error(
+                    "takes a datetime without a zone, as its column holds them"
+                )
             return value
         if value.tzinfo is None:
-            raise self.wrong("takes an aware datetime: give it a zone, such as datetime.UTC")
+            raise self.build_value_error(
+                "takes an aware datetime: give it a zone, such as datetime.UTC"
+            )
         try:
             return value.astimezone(dt.UTC)
         except OverflowError:
-            raise self.wrong("outside the years 1 to 9999 in UTC") from None
+            raise self.build_value_error("outside the years 1 to 9999 in UTC") from None
 
     def fits_all(self, values: list[Any]) -> bool:
         if set(map(type, values)) != {dt.datetime}:
@@ -175,40 +187,40 @@ class DateTimeField(Field[T]):
 
     def encoder(self, dialect: str) -> Codec | None:
         if self.storage:
-            return _naive_text if dialect == "sqlite" else _as_utc
+            return _format_naive_as_utc if dialect == "sqlite" else _as_utc
         return _datetime_text if dialect == "sqlite" else None
 
     def decoder(self, dialect: str) -> Codec | None:
         if self.storage:
             return _from_naive_text if dialect == "sqlite" else _without_zone
-        return dt.datetime.fromisoformat if dialect == "sqlite" else self.misread
+        return dt.datetime.fromisoformat if dialect == "sqlite" else self.read_unexpected_value
 
-    def restored(self, raw: Any, dialect: str) -> Any:
+    def convert_stored_value(self, raw: Any, dialect: str) -> Any:
         try:
-            return zoned_text(raw) if dialect == "sqlite" else _as_utc(raw)
+            return add_utc_offset(raw) if dialect == "sqlite" else _as_utc(raw)
         except (ValueError, AttributeError):
-            error = self.unreadable(raw)
+            error = self.build_unreadable_error(raw)
         raise error
 
-    def reading(self, dialect: str) -> Reading:
+    def build_read_rule(self, dialect: str) -> Reading:
         if self.storage:
             return Reading(self.decoder(dialect))
         if dialect == "sqlite":
             return Reading(dt.datetime.fromisoformat, value="{0}.tzinfo is utc")
         return Reading(None, raw="{0}.tzinfo is not None")
 
-    def misread(self, raw: Any) -> Any:
+    def read_unexpected_value(self, raw: Any) -> Any:
         if isinstance(raw, dt.datetime):
             if raw.tzinfo is not None and raw.utcoffset() == _ZERO:
                 return raw
             if raw in (dt.datetime.max, dt.datetime.min):  # the driver's infinity
                 return raw.replace(tzinfo=dt.UTC)
-        raise self.unreadable(raw)
+        raise self.build_unreadable_error(raw)
 
-    def found(self, raw: Any) -> str:
+    def describe_raw_value(self, raw: Any) -> str:
         if isinstance(raw, (str, dt.datetime)):
             return "a date and time that is not in UTC"
-        return super().found(raw)
+        return super().describe_raw_value(raw)
 
 
 class DurationField(Field[T]):
@@ -234,18 +246,18 @@ class DurationField(Field[T]):
 
     def coerce(self, value: Any) -> dt.timedelta:
         if not isinstance(value, dt.timedelta):
-            raise self.wrong(f"takes a timedelta, not {type(value).__name__}")
+            raise self.build_value_error(f"takes a timedelta, not {type(value).__name__}")
         if not -_LONGEST < value < _LONGEST:
-            raise self.wrong("longer than 100,000 years")
+            raise self.build_value_error("longer than 100,000 years")
         return value
 
     def parse(self, text: str) -> dt.timedelta:
         try:
             return self.coerce(dt.timedelta(seconds=float(text)))
         except (ValueError, OverflowError):
-            raise self.wrong("takes a number of seconds") from None
+            raise self.build_value_error("takes a number of seconds") from None
 
-    def reading(self, dialect: str) -> Reading:
+    def build_read_rule(self, dialect: str) -> Reading:
         if dialect != "sqlite" or self.meta is MISSING:  # an average is no whole number
             return Reading(self.decoder(dialect))
         return Reading(_from_microseconds, raw="{0}.__class__ is int")
@@ -271,7 +283,7 @@ def _without_zone(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=None)
 
 
-def _naive_text(value: dt.datetime) -> str:
+def _format_naive_as_utc(value: dt.datetime) -> str:
     return f"{value.isoformat(' ', 'microseconds')}+00:00"
 
 

@@ -22,14 +22,14 @@ class ZoneField(Field[Any]):
     internal = "text"
 
     def coerce(self, value: Any) -> dt.tzinfo:
-        zone_name(value)
+        require_zone_name(value)
         return value
 
     def encoder(self, dialect: str) -> Codec | None:
-        return zone_name if dialect == "sqlite" else _posix_name
+        return require_zone_name if dialect == "sqlite" else _format_posix_zone
 
 
-def zone_name(zone: Any) -> str:
+def require_zone_name(zone: Any) -> str:
     """The name of a region, or the seconds east of UTC; `FieldError` for other zones."""
     if isinstance(zone, dt.timezone):
         distance = zone.utcoffset(None)
@@ -44,8 +44,8 @@ def zone_name(zone: Any) -> str:
     return name
 
 
-def _posix_name(zone: Any) -> str:
-    name = zone_name(zone)
+def _format_posix_zone(zone: Any) -> str:
+    name = require_zone_name(zone)
     if name[0] not in "+-":
         return name
     # POSIX counts towards the west
@@ -65,9 +65,9 @@ class ZonedField(DateTimeField[Any]):
         zone = self.zone
         if dialect == "sqlite":
             return lambda text: dt.datetime.fromisoformat(text).astimezone(zone)
-        return lambda value: self.misread(value).astimezone(zone)
+        return lambda value: self.read_unexpected_value(value).astimezone(zone)
 
-    def reading(self, dialect: str) -> Reading:
+    def build_read_rule(self, dialect: str) -> Reading:
         return Reading(self.decoder(dialect))
 
 
@@ -75,7 +75,7 @@ ZONE: AnyField = ZoneField()
 
 
 @functools.lru_cache(maxsize=256)
-def field_in_zone(zone: dt.tzinfo) -> ZonedField:
+def make_zoned_field(zone: dt.tzinfo) -> ZonedField:
     """The field of datetimes in a zone: one for each, since plans are kept by it."""
     return ZonedField(zone)
 
@@ -85,7 +85,7 @@ def truncate_in_zone(unit: str, text: str | None, name: str) -> str | None:
     if text is None:
         return None
     moment = dt.datetime.fromisoformat(text)
-    local = moment.astimezone(zone_named(name)).replace(microsecond=0)
+    local = moment.astimezone(parse_zone_name(name)).replace(microsecond=0)
     distance = local.utcoffset()
     if unit in _CLOCK:
         # within a day the clock's distance from UTC stays what it was
@@ -110,8 +110,8 @@ _FIRST_DAY: dict[str, Callable[[dt.datetime], dt.datetime]] = {
 
 
 @functools.lru_cache(maxsize=256)
-def zone_named(name: str) -> dt.tzinfo:
-    """The zone that `zone_name` has named."""
+def parse_zone_name(name: str) -> dt.tzinfo:
+    """The zone that `require_zone_name` has named."""
     if name[0] in "+-":
         return dt.timezone(dt.timedelta(seconds=int(name)))
     import zoneinfo

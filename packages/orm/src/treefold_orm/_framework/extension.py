@@ -20,7 +20,7 @@ from treefold_orm._base import errors
 from treefold_orm._base.records import replace_parts
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
-from treefold_orm._jobs.process import LogContext, here, name_queue
+from treefold_orm._jobs.process import LogContext, choose_queue_name, here
 from treefold_orm._runtime.addresses import check_address, mask_address
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
@@ -82,7 +82,7 @@ class Databases:
         self.refusals = {
             errors.InvalidParameter: _refuse_parameter,
             errors.FieldValueError: _refuse_field_value,
-            errors.ValidationError: _not_valid,
+            errors.ValidationError: _refuse_validation_error,
             errors.UniqueViolation: _refuse_duplicate,
             **dict.fromkeys(_BUSY, _refuse_unavailable_database),
         }
@@ -98,11 +98,11 @@ class Databases:
         self._root = app.root
         self._addresses = dict(app.settings.databases)
         here.dev = bool(getattr(app, "dev", False))
-        here.queue = name_queue(getattr(app, "names", None))
+        here.queue = choose_queue_name(getattr(app, "names", None))
         if is_diverted():
-            from treefold_orm._framework.own_databases import name_for_tests
+            from treefold_orm._framework.own_databases import register_test_addresses
 
-            name_for_tests(getattr(app.settings, "test_databases", {}))
+            register_test_addresses(getattr(app.settings, "test_databases", {}))
         self._configure_databases()
 
     def use_log(self, log: LogContext) -> None:
@@ -124,9 +124,9 @@ class Databases:
 
             await asyncio.to_thread(check_boot, self._root)
         if is_diverted():
-            from treefold_orm._framework.own_databases import prepare_run
+            from treefold_orm._framework.own_databases import prepare_test_run
 
-            await asyncio.to_thread(prepare_run, self._root)
+            await asyncio.to_thread(prepare_test_run, self._root)
         _running.add(self)
         for alias in self._addresses:
             if (own := _configured.get(alias)) is not None:
@@ -187,7 +187,7 @@ class Databases:
 
     def related(self) -> Collection[Collection[str]]:
         """Return the groups of modules whose models are connected by relations."""
-        return registry.related_modules(self._root)
+        return registry.group_related_modules(self._root)
 
     def watch(self) -> Callable[[], str]:
         """Record the queries of what runs from here on in this context; development only.
@@ -305,7 +305,7 @@ def _refuse_duplicate(error: errors.UniqueViolation) -> Refusal:
     return 409, f"{', '.join(error.fields)}: exists already", entries
 
 
-def _not_valid(error: errors.ValidationError) -> Refusal:
+def _refuse_validation_error(error: errors.ValidationError) -> Refusal:
     entries = [
         {"loc": [name], "msg": text, "type": "value_error"}
         for name, texts in error.message_dict.items()

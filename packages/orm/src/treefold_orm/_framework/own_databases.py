@@ -20,10 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from treefold_orm._base.errors import ConfigurationError, DatabaseError, ORMError
 from treefold_orm._base.names import quote
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._drivers.base import Database, single_statement
+from treefold_orm._drivers.base import Database, execute_statement
 from treefold_orm._drivers.sqlite import SQLiteDatabase
 from treefold_orm._fields.meta import registry
-from treefold_orm._runtime.connections import _databases, divert_databases, made_for
+from treefold_orm._runtime.connections import (
+    _databases,
+    divert_databases,
+    make_unregistered_database,
+)
 from treefold_orm._runtime.sandbox import Sandbox
 from treefold_orm._schema.create import create_all
 
@@ -77,12 +81,12 @@ class OwnDatabases:
         """Put databases of this run in the place of those that are or get configured."""
         with ExitStack() as stack:
             if not _active:
-                stack.enter_context(divert_databases(self._divert_database))
+                stack.enter_context(divert_databases(self._replace_database))
             _active.append(self)
             stack.callback(_active.pop)
             for alias, database in list(_databases.items()):
                 if not isinstance(database, Sandbox) and database not in self._made:
-                    _databases[alias] = self._divert_database(database)
+                    _databases[alias] = self._replace_database(database)
                     database.close()
             yield
 
@@ -107,7 +111,7 @@ class OwnDatabases:
         while self._servers:
             self._servers.popitem()[1].close()
 
-    def _divert_database(self, database: Database) -> Database:
+    def _replace_database(self, database: Database) -> Database:
         made = self._build_replacement(database)
         self._made.append(made)
         return made
@@ -115,7 +119,7 @@ class OwnDatabases:
     def _build_replacement(self, database: Database) -> Database:
         alias = database.alias
         if alias in self.named:
-            made = made_for(alias, self.named[alias])
+            made = make_unregistered_database(alias, self.named[alias])
             made.dialect.regex = database.dialect.regex
             return made
         if isinstance(database, SQLiteDatabase):
@@ -137,13 +141,13 @@ class OwnDatabases:
         return self._files.setdefault(path, str(self._folder / name))
 
 
-def name_for_tests(addresses: Mapping[str, str]) -> None:
+def register_test_addresses(addresses: Mapping[str, str]) -> None:
     """Tell the run, if there is one, which databases are named for tests; earlier names win."""
     for own in _active:
         own.named = {**addresses, **own.named}
 
 
-def prepare_run(root: Path) -> None:
+def prepare_test_run(root: Path) -> None:
     """Make the tables of a project that started in a run, unless the run has them already."""
     for own in _active[-1:]:
         own.prepare(root)
@@ -200,10 +204,12 @@ class _TestDatabase:
         self._maintenance = real.with_database("postgres")
         self._session: Any = None
         try:
-            self.name = self._run_on_loop(self._create_database(_test_name(real.database, worker)))
+            self.name = self._run_on_loop(
+                self._create_database(_build_test_database_name(real.database, worker))
+            )
         except ORMError as error:
             self._stop_loop()
-            failure = _cannot_make(_test_name(real.database, worker), error)
+            failure = _build_creation_error(_build_test_database_name(real.database, worker), error)
         else:
             return
         raise failure
@@ -222,8 +228,8 @@ class _TestDatabase:
         self._session = await self._maintenance.acheckout(write=True)
         for number in range(1, TRIES + 1):
             name = wanted if number == 1 else _shorten_name(f"{wanted}_{number}")
-            if await self._session.arun(_is_true(_LOCK, name)):
-                if self._reuse and await self._session.arun(_is_true(_EXISTS, name)):
+            if await self._session.arun(_query_boolean(_LOCK, name)):
+                if self._reuse and await self._session.arun(_query_boolean(_EXISTS, name)):
                     return name
                 await self._run(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)")
                 await self._run(f"CREATE DATABASE {quote(name)}")
@@ -231,7 +237,7 @@ class _TestDatabase:
         raise DatabaseError(f"{TRIES} test runs use databases of this name now")
 
     async def _run(self, sql: str) -> None:
-        await self._session.arun(single_statement(sql))
+        await self._session.arun(execute_statement(sql))
 
     def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -252,12 +258,12 @@ _LOCK = "SELECT pg_try_advisory_lock(hashtext($1))"
 _EXISTS = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
 
 
-def _is_true(question: str, name: str) -> Operation[bool]:
+def _query_boolean(question: str, name: str) -> Operation[bool]:
     rows = yield Statement("rows", question, (name,))
     return bool(rows[0][0])
 
 
-def _test_name(name: str, worker: str) -> str:
+def _build_test_database_name(name: str, worker: str) -> str:
     return _shorten_name(f"test_{name}" + (f"_{worker}" if worker else ""))
 
 
@@ -269,7 +275,7 @@ def _shorten_name(name: str) -> str:
     return f"{kept}_{digest}"
 
 
-def _cannot_make(name: str, error: ORMError) -> ConfigurationError:
+def _build_creation_error(name: str, error: ORMError) -> ConfigurationError:
     denied = isinstance(error, DatabaseError) and error.code == "42501"
     way = f"grant CREATEDB to its user, or {NAME_ONE}" if denied else NAME_ONE
     return ConfigurationError(

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import Database, single_statement
-from treefold_orm._runtime.addresses import sqlite_options
+from treefold_orm._drivers.base import Database, execute_statement
+from treefold_orm._runtime.addresses import parse_sqlite_address
 from treefold_orm._runtime.login import try_login
 
 PATIENCE = 2.0
@@ -55,7 +55,7 @@ async def check_running(alias: str, database: Database) -> Check:
     kind = "postgresql" if database.name == "postgres" else database.name
     try:
         async with asyncio.timeout(PATIENCE):
-            await database.arun(single_statement("SELECT 1"), write=False, read_only=True)
+            await database.arun(execute_statement("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         return Check(alias, f"{kind}: does not answer within {PATIENCE:g} s")
     except ORMError as error:
@@ -80,7 +80,7 @@ async def check_address(alias: str, address: str) -> Check:
 
 def _check_sqlite(address: str) -> str:
     try:
-        path, options = sqlite_options(address.partition("://")[2])
+        path, options = parse_sqlite_address(address.partition("://")[2])
     except ConfigurationError as error:
         raise _Unfit(str(error), _MEND) from None
     path = path.removeprefix("/")

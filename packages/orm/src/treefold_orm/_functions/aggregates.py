@@ -12,10 +12,10 @@ from typing import Any, ClassVar, TypedDict, Unpack, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replace_parts
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import build_aggregate_node
+from treefold_orm._expressions.aggregate_types import infer_aggregate_type
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
-from treefold_orm._expressions.operands import as_output, build_choice
+from treefold_orm._expressions.operands import build_same_type_function, convert_to_output_type
 from treefold_orm._expressions.resolving import Resolvable, resolve, resolve_path, resolve_value
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
@@ -79,7 +79,7 @@ class Aggregate(Resolvable):
         self.default = default
         self.output_field = output_field
 
-    def default_name(self) -> str:
+    def build_default_name(self) -> str:
         """The name that an aggregate without one gets: `price__sum` for `Sum("price")`."""
         given = self.expression
         path: str | None = given if isinstance(given, str) else None
@@ -95,24 +95,26 @@ class Aggregate(Resolvable):
 
     def resolve(self, scope: Scope) -> nodes.Expr:
         hops, arg = self._resolve_argument(scope)
-        arg = self.argument(arg)
+        arg = self.convert_argument(arg)
         where: nodes.Node | None = None
         if self.filter is not None and not self.filter.empty:
             where = resolve_condition(Q(self.filter), scope)
             where = where if isinstance(where, nodes.And) else nodes.And((where,))
         plain = nodes.AggregateNode(None, self.name, arg, self.distinct, where, hops)
-        made: nodes.Expr = build_aggregate_node(self.complete(plain, scope))
+        made: nodes.Expr = infer_aggregate_type(self.apply_options(plain, scope))
         if self.output_field is not None:
-            made = as_output(made, self.output_field)
+            made = convert_to_output_type(made, self.output_field)
         if self.default is None:
             return made
-        return build_choice("coalesce", (made, resolve_value(self.default, scope, made.field)))
+        return build_same_type_function(
+            "coalesce", (made, resolve_value(self.default, scope, made.field))
+        )
 
-    def argument(self, arg: nodes.Expr | None) -> nodes.Expr | None:
+    def convert_argument(self, arg: nodes.Expr | None) -> nodes.Expr | None:
         """Return the argument as the aggregate takes it."""
         return arg
 
-    def complete(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
+    def apply_options(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
         """Return the node with the options of the aggregate beside its argument."""
         return node
 
@@ -132,7 +134,7 @@ class Aggregate(Resolvable):
             raise FieldError(
                 "An aggregate cannot be taken of a window: filter by the window and count the rows"
             )
-        return _way_of(node), node
+        return _find_relation_path(node), node
 
     def _build_key_argument(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
         if self.name != "count":
@@ -144,7 +146,7 @@ class Aggregate(Resolvable):
         return nodes.FuncNode(TEXT, "key_text", parts) if self.distinct else parts[0]
 
 
-def name_aggregates(
+def assign_aggregate_names(
     aggregates: Iterable[Any], expressions: Mapping[str, Any]
 ) -> dict[str, Expression | Condition]:
     """Return all aggregates by name, those with a default name before those with a given one."""
@@ -155,14 +157,14 @@ def name_aggregates(
                 f"{type(aggregate).__name__} must have a name, as in total=...; only aggregates "
                 "have one by default"
             )
-        name = aggregate.default_name()
+        name = aggregate.build_default_name()
         if name in made or name in expressions:
             raise FieldError(f"{name!r} names two aggregates: give one of them another name")
         made[name] = aggregate
     return {**made, **expressions}
 
 
-def _way_of(node: nodes.Expr) -> tuple[Any, ...]:
+def _find_relation_path(node: nodes.Expr) -> tuple[Any, ...]:
     """The way to the related rows that an expression is aggregated over; empty for the row's own.
 
     Its other parts are the same for all rows on that way.
@@ -172,11 +174,11 @@ def _way_of(node: nodes.Expr) -> tuple[Any, ...]:
     while stack:
         item = stack.pop()
         if isinstance(item, nodes.ColumnNode):
-            ways.append(_trim_to_many(item.hops))
+            ways.append(_trim_after_last_to_many(item.hops))
         elif isinstance(item, nodes.Compare):
-            ways.append(_trim_to_many(item.lookup.hops))
+            ways.append(_trim_after_last_to_many(item.lookup.hops))
         if not isinstance(item, _OF_THE_ROW):
-            stack.extend(nodes.children_of(item))
+            stack.extend(nodes.collect_children(item))
     longest = max(ways, key=len, default=())
     if any(longest[: len(way)] != way for way in ways):
         raise FieldError(
@@ -185,7 +187,7 @@ def _way_of(node: nodes.Expr) -> tuple[Any, ...]:
     return longest
 
 
-def _trim_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
+def _trim_after_last_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
     """The part of a way that ends with its last to-many relation."""
     return hops[: max((i for i, hop in enumerate(hops, 1) if hop.to_many), default=0)]
 
@@ -264,7 +266,7 @@ class _Statistic(Aggregate):
         super().__init__(expression, **options)
         self.sample = bool(sample)
 
-    def complete(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
+    def apply_options(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
         return replace_parts(node, name=self.names[self.sample])
 
 

@@ -52,15 +52,15 @@ class Function(Resolvable):
 
     @classmethod
     def _rebuild_node(cls, args: tuple[Expr, ...], option: str) -> Expr:
-        return cls.node(args[: cls.arity], option)
+        return cls.build_node(args[: cls.arity], option)
 
     def resolve(self, scope: Scope) -> Expr:
         nested = scope.enter_level()
         args = tuple(resolve(as_expression(arg), nested) for arg in self.args)
-        return self.node(args, self.option)
+        return self.build_node(args, self.option)
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         """Return the node over resolved arguments; `FieldError` for types it does not take."""
         field = _OUTPUTS.get(cls.output)
         if field is None:
@@ -77,7 +77,7 @@ class OneArgument(Function):
         super().__init__(expression)
 
 
-def plain_text(function: str, what: str, value: Any) -> Expression:
+def make_text_argument(function: str, what: str, value: Any) -> Expression:
     """Return an argument that is text unless it is an expression."""
     if isinstance(value, Expression):
         return value
@@ -86,7 +86,7 @@ def plain_text(function: str, what: str, value: Any) -> Expression:
     return Value(value)
 
 
-def plain_number(function: str, what: str, value: Any, *, low: int = -_MOST) -> Expression:
+def make_integer_argument(function: str, what: str, value: Any, *, low: int = -_MOST) -> Expression:
     """Return an argument that is a whole number of at least `low` unless it is an expression."""
     if isinstance(value, Expression):
         return value

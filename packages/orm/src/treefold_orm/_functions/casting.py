@@ -9,11 +9,11 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.casts import cast_to
 from treefold_orm._expressions.conversion import (
-    carrier_of,
+    choose_datetime_carrier,
+    classify_field,
     count_bits,
-    kind_of,
-    moment_of,
-    shared_decimal,
+    follow_foreign_keys,
+    intern_decimal_field,
 )
 from treefold_orm._expressions.nodes import Expr
 from treefold_orm._expressions.resolving import Resolvable, resolve
@@ -65,18 +65,18 @@ def _find_target_field(given: Any) -> AnyField:
         raise FieldError(f"Cast must be given a type that has a column, got {given!r}; {remedy}")
     if not isinstance(given, Field):
         raise FieldError(f"Cast must be given a field or a type, got {given!r}")
-    field = carrier_of(cast("AnyField", given))
+    field = follow_foreign_keys(cast("AnyField", given))
     if isinstance(field, DecimalField):
-        return shared_decimal(_copy_unbound(field))
+        return intern_decimal_field(_copy_unbound(field))
     if isinstance(field, EnumField):
         raise FieldError(
             f"Cast must be given the type of the values of an EnumField, got {field!r}; use "
-            f"{'int' if kind_of(field) == 'integer' else 'str'}"
+            f"{'int' if classify_field(field) == 'integer' else 'str'}"
         )
-    if kind_of(field) == "integer":
+    if classify_field(field) == "integer":
         return _INTEGERS[count_bits(field)]
-    if kind_of(field) == "datetime":
-        return moment_of(field)
+    if classify_field(field) == "datetime":
+        return choose_datetime_carrier(field)
     return _TARGETS.get(field.internal, field)
 
 

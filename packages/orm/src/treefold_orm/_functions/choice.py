@@ -11,7 +11,11 @@ from typing import Any, ClassVar
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.nodes import Expr
-from treefold_orm._expressions.operands import as_output, build_choice, chosen_case
+from treefold_orm._expressions.operands import (
+    build_case,
+    build_same_type_function,
+    convert_to_output_type,
+)
 from treefold_orm._expressions.resolving import Resolvable, resolve_operands
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
@@ -33,11 +37,13 @@ class _Choice(Resolvable):
         self.output_field = output_field
 
     def resolve(self, scope: Scope) -> Expr:
-        values = list(map(_field_or_value, self.args))
-        made = build_choice(
+        values = list(map(_convert_name_to_field, self.args))
+        made = build_same_type_function(
             self.name, resolve_operands(values, scope.enter_level(), self.output_field)
         )
-        return made if self.output_field is None else as_output(made, self.output_field)
+        return (
+            made if self.output_field is None else convert_to_output_type(made, self.output_field)
+        )
 
 
 class Coalesce(_Choice):
@@ -86,7 +92,7 @@ class When:
                 "When() must have a condition, got none or an empty Q(); give a value for all "
                 "other rows as default= of Case"
             )
-        self.then = _field_or_value(then)
+        self.then = _convert_name_to_field(then)
 
 
 class Case(Resolvable):
@@ -100,7 +106,7 @@ class Case(Resolvable):
         if not whens:
             raise FieldError("Case needs at least one When")
         self.whens = whens
-        self.default = _field_or_value(default)
+        self.default = _convert_name_to_field(default)
         self.output_field = output_field
 
     def resolve(self, scope: Scope) -> Expr:
@@ -110,8 +116,8 @@ class Case(Resolvable):
             results.append(self.default)
         values = list(resolve_operands(results, scope, self.output_field))
         default = None if self.default is None else values.pop()
-        return chosen_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
+        return build_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
 
 
-def _field_or_value(result: Any) -> Any:
+def _convert_name_to_field(result: Any) -> Any:
     return F(result) if isinstance(result, str) else result

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replace_parts
-from treefold_orm._expressions.casts import text_of
+from treefold_orm._expressions.casts import convert_to_text
 from treefold_orm._expressions.conditions import resolve_lookup
 from treefold_orm._expressions.nodes import AggregateNode, And, Expr, OrderNode
 from treefold_orm._expressions.ordering import resolve_order
@@ -27,7 +27,7 @@ class _Collecting(Aggregate):
         single = isinstance(order_by, str) or not isinstance(order_by, Sequence)
         self.order_by: Sequence[Any] = (order_by,) if single else order_by
 
-    def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
+    def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         order = resolve_order(scope, self.order_by)
         if node.distinct and node.arg is not None:
             if any(term.expr != node.arg for term in order):
@@ -69,11 +69,11 @@ class StringAgg(_Collecting, name="string_agg"):
             raise FieldError(f"StringAgg: delimiter must be text, got {delimiter!r}")
         self.delimiter = delimiter
 
-    def argument(self, arg: Expr | None) -> Expr | None:
-        return None if arg is None else text_of("StringAgg", arg)
+    def convert_argument(self, arg: Expr | None) -> Expr | None:
+        return None if arg is None else convert_to_text("StringAgg", arg)
 
-    def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
-        made = super().complete(node, scope)
+    def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
+        made = super().apply_options(node, scope)
         return replace_parts(made, args=(resolve(Value(self.delimiter), scope),))
 
 
@@ -91,8 +91,8 @@ class ArrayAgg(_Collecting, name="array_agg"):
 
     __slots__ = ()
 
-    def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
-        made = super().complete(node, scope)
+    def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
+        made = super().apply_options(node, scope)
         if sum(hop.to_many for hop in node.hops) < 2:
             return made
         # a related row without rows of its own has no values, where a join would give it a NULL

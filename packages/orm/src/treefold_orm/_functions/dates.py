@@ -6,13 +6,17 @@ import datetime as dt
 from typing import Any, Literal
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conversion import kind_of, moment_of, name_type
+from treefold_orm._expressions.conversion import (
+    choose_datetime_carrier,
+    classify_field,
+    describe_type,
+)
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.carriers import DATE, DATETIME, INTEGER, TIME
-from treefold_orm._fields.zones import ZONE, field_in_zone
+from treefold_orm._fields.zones import ZONE, make_zoned_field
 from treefold_orm._functions.base import Function
 from treefold_orm._terms.values import as_expression
 
@@ -37,7 +41,7 @@ class Now(Function, names="now"):
         super().__init__()
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         return FuncNode(DATETIME, "now", ())
 
 
@@ -63,28 +67,34 @@ class Extract(Resolvable):
     def resolve(self, scope: Scope) -> Expr:
         node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is not None:
-            _check_zoned("Extract", node)
+            _require_aware_datetime("Extract", node)
             zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
             # the time on the clocks of the zone, as if it were one in UTC
             node = FuncNode(DATETIME, "clock_in_zone", (node, zone))
         return _build_extract((node,), self.part)
 
 
-def _check_zoned(name: str, node: Expr) -> None:
-    if node.field is None or kind_of(node.field) != "datetime" or moment_of(node.field) != DATETIME:
-        given = "an OuterRef" if node.field is None else name_type(node.field)
+def _require_aware_datetime(name: str, node: Expr) -> None:
+    if (
+        node.field is None
+        or classify_field(node.field) != "datetime"
+        or choose_datetime_carrier(node.field) != DATETIME
+    ):
+        given = "an OuterRef" if node.field is None else describe_type(node.field)
         raise FieldError(f"{name} with a tzinfo must be given a datetime, got {given}")
 
 
 def _build_extract(args: tuple[Expr, ...], part: str) -> Expr:
     given = args[0].field
     if given is not None:
-        kind = kind_of(given)
+        kind = classify_field(given)
         if kind not in _PARTS_OF:
-            raise FieldError(f"Extract must be given a date or time, got {name_type(given)}")
+            raise FieldError(f"Extract must be given a date or time, got {describe_type(given)}")
         if part not in _PARTS_OF[kind]:
             needed = "a time" if kind == "date" else "a date"
-            raise FieldError(f"Extract of {part!r} must be given {needed}, got {name_type(given)}")
+            raise FieldError(
+                f"Extract of {part!r} must be given {needed}, got {describe_type(given)}"
+            )
     field = {"date": DATE, "time": TIME}.get(part, INTEGER)
     return FuncNode(field, "extract", args[:1], part)
 
@@ -108,21 +118,23 @@ class Trunc(Resolvable):
         node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is None:
             return _build_trunc((node,), self.unit)
-        _check_zoned("Trunc", node)
+        _require_aware_datetime("Trunc", node)
         zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
-        return FuncNode(field_in_zone(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
+        return FuncNode(make_zoned_field(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
 
 
 def _build_trunc(args: tuple[Expr, ...], unit: str) -> Expr:
     given = args[0].field
     if given is None:
         return FuncNode(None, "trunc", args, unit)
-    kind = kind_of(given)
+    kind = classify_field(given)
     if kind not in {"date", "datetime"}:
-        raise FieldError(f"Trunc must be given a date or a datetime, got {name_type(given)}")
+        raise FieldError(f"Trunc must be given a date or a datetime, got {describe_type(given)}")
     if kind == "date" and unit in _CLOCK:
-        raise FieldError(f"Trunc with {unit!r} must be given a datetime, got {name_type(given)}")
-    return FuncNode(DATE if kind == "date" else moment_of(given), "trunc", args, unit)
+        raise FieldError(
+            f"Trunc with {unit!r} must be given a datetime, got {describe_type(given)}"
+        )
+    return FuncNode(DATE if kind == "date" else choose_datetime_carrier(given), "trunc", args, unit)
 
 
 FUNCTION_RULES.update(extract=_build_extract, trunc=_build_trunc)

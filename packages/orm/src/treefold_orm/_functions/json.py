@@ -7,16 +7,16 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.arguments import make_constant
 from treefold_orm._expressions.casts import cast_to
-from treefold_orm._expressions.conversion import kind_of, name_type, places_of
+from treefold_orm._expressions.conversion import classify_field, count_decimal_places, describe_type
 from treefold_orm._expressions.nodes import ConstNode, Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
-from treefold_orm._fields.carriers import TEXT, field_of
+from treefold_orm._fields.carriers import TEXT, infer_value_field
 from treefold_orm._terms.values import as_expression
 
-_JSON: Field[Any] = field_of({})
+_JSON: Field[Any] = infer_value_field({})
 _PLAIN = frozenset({"integer", "float", "number", "text", "boolean", "json"})
 _WRITTEN = frozenset({"date", "datetime", "time", "uuid"})
 _MOST = 50  # pairs; PostgreSQL takes 100 arguments
@@ -43,29 +43,32 @@ class JSONObject(Resolvable):
         args: list[Expr] = []
         for name in sorted(self.values):  # as JSON fields write their keys
             value = resolve(as_expression(self.values[name]), nested)
-            args += [ConstNode(TEXT, TEXT.coerce(name)), _as_json(value)]
+            args += [ConstNode(TEXT, TEXT.coerce(name)), _convert_to_json(value)]
         return FuncNode(_JSON, "json_object", tuple(args))
 
 
-def _as_json(node: Expr) -> Expr:
+def _convert_to_json(node: Expr) -> Expr:
     if node.field is None:
         return FuncNode(None, "json_value", (node,))
-    kind = kind_of(node.field)
+    kind = classify_field(node.field)
     if kind == "decimal":
-        return FuncNode(None, "json_of_decimal", (node, make_constant(places_of(node.field))))
+        return FuncNode(
+            None, "json_of_decimal", (node, make_constant(count_decimal_places(node.field)))
+        )
     if kind in _PLAIN:
         return FuncNode(None, f"json_of_{kind}", (node,))
     if kind in _WRITTEN:
         return FuncNode(None, "json_of_text", (cast_to(node, TEXT),))
     raise FieldError(
-        f"JSONObject must be given values that JSON has a form for, got {name_type(node.field)}; "
+        "JSONObject must be given values that JSON has a form for, got"
+        f" {describe_type(node.field)}; "
         "convert it with Cast()"
     )
 
 
 FUNCTION_RULES.update(
     {
-        f"json_{name}": lambda args, option: _as_json(args[0])
+        f"json_{name}": lambda args, option: _convert_to_json(args[0])
         for name in ("value", "of_decimal", *(f"of_{kind}" for kind in _PLAIN))
     }
 )

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._expressions.arguments import (
-    float_argument,
     make_constant,
-    number_argument,
-    value_of,
+    read_constant,
+    require_float_argument,
+    require_number_argument,
 )
-from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._expressions.conversion import classify_field, count_decimal_places
 from treefold_orm._expressions.nodes import Expr, FuncNode
-from treefold_orm._fields.carriers import FLOAT, INTEGER, decimal_carrier
+from treefold_orm._fields.carriers import FLOAT, INTEGER, make_decimal_field
 from treefold_orm._functions.base import Constant, Function, OneArgument, check_number
 
 
@@ -27,31 +27,31 @@ class _Number(OneArgument):
     arity = 1
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
-        number = number_argument(cls.__name__, args[0])
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        number = require_number_argument(cls.__name__, args[0])
         if number.field is None:
             return FuncNode(None, cls.names[0], (number, *args[1:]))
-        match kind_of(number.field):
+        match classify_field(number.field):
             case "integer":
-                return cls.of_integer(number, args[1:])
+                return cls.build_integer_node(number, args[1:])
             case "decimal":
-                return cls.of_decimal(number, args[1:], places_of(number.field))
+                return cls.build_decimal_node(number, args[1:], count_decimal_places(number.field))
             case _:
-                return cls.of_float(number, args[1:])
+                return cls.build_float_node(number, args[1:])
 
     @classmethod
-    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+    def build_integer_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         """Return the node for an integer."""
         return number
 
     @classmethod
-    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+    def build_decimal_node(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
         """Return the node for a decimal of so many places."""
         name = f"{cls.names[0]}_decimal"
-        return FuncNode(decimal_carrier(0), name, (number, make_constant(places)))
+        return FuncNode(make_decimal_field(0), name, (number, make_constant(places)))
 
     @classmethod
-    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+    def build_float_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         """Return the node for a float."""
         return FuncNode(INTEGER, f"{cls.names[0]}_float", (number,))
 
@@ -62,15 +62,15 @@ class Abs(_Number, names="abs abs_integer abs_decimal abs_float"):
     __slots__ = ()
 
     @classmethod
-    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+    def build_integer_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         return FuncNode(INTEGER, "abs_integer", (number,))
 
     @classmethod
-    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
-        return FuncNode(decimal_carrier(places), "abs_decimal", (number,))
+    def build_decimal_node(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+        return FuncNode(make_decimal_field(places), "abs_decimal", (number,))
 
     @classmethod
-    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+    def build_float_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         return FuncNode(FLOAT, "abs_float", (number,))
 
 
@@ -80,8 +80,8 @@ class Sign(OneArgument, names="sign"):
     __slots__ = ()
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
-        return FuncNode(INTEGER, "sign", (number_argument("Sign", args[0]),))
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return FuncNode(INTEGER, "sign", (require_number_argument("Sign", args[0]),))
 
 
 class Round(_Number, names="round round_integer round_decimal round_float"):
@@ -103,21 +103,21 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
         self.args = (expression, Constant(places))
 
     @classmethod
-    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
-        if value_of(rest[0]) >= 0:
+    def build_integer_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        if read_constant(rest[0]) >= 0:
             return number
         return FuncNode(INTEGER, "round_integer", (number, *rest))
 
     @classmethod
-    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
-        kept = value_of(rest[0])
+    def build_decimal_node(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+        kept = read_constant(rest[0])
         if kept >= places:
             return number
-        field = decimal_carrier(max(kept, 0))
+        field = make_decimal_field(max(kept, 0))
         return FuncNode(field, "round_decimal", (number, *rest, make_constant(places)))
 
     @classmethod
-    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+    def build_float_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         return FuncNode(FLOAT, "round_float", (number, *rest))
 
 
@@ -139,9 +139,11 @@ class _Real(Function):
     __slots__ = ()
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         function = cls.__name__
-        return FuncNode(FLOAT, cls.names[0], tuple(float_argument(function, arg) for arg in args))
+        return FuncNode(
+            FLOAT, cls.names[0], tuple(require_float_argument(function, arg) for arg in args)
+        )
 
 
 class Power(_Real, names="power"):

@@ -12,7 +12,7 @@ import string
 from treefold_orm._base.errors import ModelError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.conditions import ResolvableCondition
-from treefold_orm._expressions.naming import field_of_constraint
+from treefold_orm._expressions.naming import require_constraint_field
 from treefold_orm._expressions.nodes import SchemaSQLNode
 from treefold_orm._expressions.resolving import Resolvable
 from treefold_orm._expressions.scope import Scope
@@ -43,7 +43,7 @@ class SchemaSQL(ResolvableCondition, Resolvable):
         self.fields = fields
 
     def resolve(self, scope: Scope) -> SchemaSQLNode:
-        columns = tuple(field_of_constraint(scope.meta, name) for name in self.fields)
+        columns = tuple(require_constraint_field(scope.meta, name) for name in self.fields)
         return SchemaSQLNode(None, self.text, columns)
 
     def resolve_condition(self, scope: Scope) -> SchemaSQLNode:

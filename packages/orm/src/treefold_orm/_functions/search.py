@@ -11,7 +11,7 @@ from treefold_orm._expressions.resolving import Resolvable
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import FLOAT, TEXT
-from treefold_orm._search.search_index import index_for
+from treefold_orm._search.search_index import require_search_index
 from treefold_orm._search.search_text import SearchQuery, as_query
 from treefold_orm._terms.operators import Condition
 from treefold_orm._terms.search_index import SearchIndex
@@ -49,7 +49,7 @@ class SearchVector:
                     "over relations with any_of()"
                 )
             columns.append(column)
-        return index_for(scope.meta, columns), tuple(dict.fromkeys(columns))
+        return require_search_index(scope.meta, columns), tuple(dict.fromkeys(columns))
 
 
 class _Matches(ResolvableCondition):

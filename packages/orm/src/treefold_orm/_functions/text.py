@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.arguments import text_argument, whole_argument
-from treefold_orm._expressions.casts import text_of
+from treefold_orm._expressions.arguments import require_integer_argument, require_text_argument
+from treefold_orm._expressions.casts import convert_to_text
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._fields.carriers import TEXT
 from treefold_orm._functions.base import (
     Function,
     OneArgument,
     check_number,
-    plain_number,
-    plain_text,
+    make_integer_argument,
+    make_text_argument,
 )
 from treefold_orm._terms.operators import Expression
 
@@ -29,8 +29,10 @@ class _Texts(Function, output="text"):
     __slots__ = ()
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
-        return super().node(tuple(text_argument(cls.__name__, arg) for arg in args), option)
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return super().build_node(
+            tuple(require_text_argument(cls.__name__, arg) for arg in args), option
+        )
 
 
 class _Text(_Texts, OneArgument):
@@ -102,7 +104,7 @@ class Position(_Texts, names="position", output="integer"):
     __slots__ = ()
 
     def __init__(self, text: Any, part: Any) -> None:
-        super().__init__(text, plain_text("Position", "part", part))
+        super().__init__(text, make_text_argument("Position", "part", part))
 
 
 class Concat(Function, names="concat"):
@@ -120,8 +122,8 @@ class Concat(Function, names="concat"):
         super().__init__(*expressions)
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
-        return FuncNode(TEXT, "concat", tuple(text_of("Concat", arg) for arg in args))
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return FuncNode(TEXT, "concat", tuple(convert_to_text("Concat", arg) for arg in args))
 
 
 class Replace(_Texts, names="replace"):
@@ -136,7 +138,11 @@ class Replace(_Texts, names="replace"):
     __slots__ = ()
 
     def __init__(self, text: Any, old: Any, new: Any = "") -> None:
-        super().__init__(text, plain_text("Replace", "old", old), plain_text("Replace", "new", new))
+        super().__init__(
+            text,
+            make_text_argument("Replace", "old", old),
+            make_text_argument("Replace", "new", new),
+        )
 
 
 class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
@@ -155,21 +161,24 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
         if not isinstance(start, Expression):
             remedy = "; the end of a text is Right(text, length)"
             check_number("Substr", "start", start, low=1, remedy=remedy)
-        given = [text, plain_number("Substr", "start", start)]
+        given = [text, make_integer_argument("Substr", "start", start)]
         if length is not None:
-            given.append(plain_number("Substr", "length", length, low=0))
+            given.append(make_integer_argument("Substr", "length", length, low=0))
         super().__init__(*given)
         if isinstance(start, Expression) or isinstance(length, Expression):
             self.option = "computed"
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         text, *numbers = args
         name = "substr" if len(args) == 3 else "substr_rest"
         return FuncNode(
             TEXT,
             f"{name}_any" if option else name,
-            (text_argument("Substr", text), *(whole_argument("Substr", n) for n in numbers)),
+            (
+                require_text_argument("Substr", text),
+                *(require_integer_argument("Substr", n) for n in numbers),
+            ),
             option,
         )
 
@@ -180,12 +189,12 @@ class _Counted(Function):
     __slots__ = ()
 
     @classmethod
-    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+    def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         function = cls.__name__
         text, number, *filling = args
-        texts = [text_argument(function, arg) for arg in (text, *filling)]
+        texts = [require_text_argument(function, arg) for arg in (text, *filling)]
         return FuncNode(
-            TEXT, cls.names[0], (texts[0], whole_argument(function, number), *texts[1:])
+            TEXT, cls.names[0], (texts[0], require_integer_argument(function, number), *texts[1:])
         )
 
 
@@ -195,7 +204,7 @@ class Left(_Counted, names="left"):
     __slots__ = ()
 
     def __init__(self, text: Any, length: Any) -> None:
-        super().__init__(text, plain_number("Left", "length", length))
+        super().__init__(text, make_integer_argument("Left", "length", length))
 
 
 class Right(_Counted, names="right"):
@@ -204,7 +213,7 @@ class Right(_Counted, names="right"):
     __slots__ = ()
 
     def __init__(self, text: Any, length: Any) -> None:
-        super().__init__(text, plain_number("Right", "length", length))
+        super().__init__(text, make_integer_argument("Right", "length", length))
 
 
 class LPad(_Counted, names="lpad"):
@@ -219,8 +228,8 @@ class LPad(_Counted, names="lpad"):
     __slots__ = ()
 
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
-        number = plain_number("LPad", "length", length, low=0)
-        super().__init__(text, number, plain_text("LPad", "fill", fill))
+        number = make_integer_argument("LPad", "length", length, low=0)
+        super().__init__(text, number, make_text_argument("LPad", "fill", fill))
 
 
 class RPad(_Counted, names="rpad"):
@@ -235,8 +244,8 @@ class RPad(_Counted, names="rpad"):
     __slots__ = ()
 
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
-        number = plain_number("RPad", "length", length, low=0)
-        super().__init__(text, number, plain_text("RPad", "fill", fill))
+        number = make_integer_argument("RPad", "length", length, low=0)
+        super().__init__(text, number, make_text_argument("RPad", "fill", fill))
 
 
 class Repeat(_Counted, names="repeat"):
@@ -245,4 +254,4 @@ class Repeat(_Counted, names="repeat"):
     __slots__ = ()
 
     def __init__(self, text: Any, number: Any) -> None:
-        super().__init__(text, plain_number("Repeat", "number", number, low=0))
+        super().__init__(text, make_integer_argument("Repeat", "number", number, low=0))

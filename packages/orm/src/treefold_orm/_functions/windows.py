@@ -18,7 +18,7 @@ from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.resolving import QuerySource, Resolvable, resolve, resolve_operands
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.carriers import DURATION, FLOAT, INTEGER, decimal_carrier
+from treefold_orm._fields.carriers import DURATION, FLOAT, INTEGER, make_decimal_field
 from treefold_orm._functions.base import Function, check_number
 from treefold_orm._terms.operators import Expression, OrderBy
 from treefold_orm._terms.values import F, Value, as_expression
@@ -72,9 +72,13 @@ class WindowFrame:
         if bound is None:
             return None
         side = (bound > bound * 0) - (bound < bound * 0)
-        return nodes.FrameBound(side, self.distance(scope, abs(bound), order) if side else None)
+        return nodes.FrameBound(
+            side, self.build_distance(scope, abs(bound), order) if side else None
+        )
 
-    def distance(self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]) -> nodes.Expr:
+    def build_distance(
+        self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]
+    ) -> nodes.Expr:
         """Return the node of a bound's distance from the row."""
         return scope.add_param(value, INTEGER)
 
@@ -113,25 +117,29 @@ class ValueRange(WindowFrame):
         if isinstance(bound, bool) or not isinstance(bound, allowed):
             raise FieldError(f"ValueRange: bounds must be numbers or timedeltas, got {bound!r}")
 
-    def distance(self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]) -> nodes.Expr:
+    def build_distance(
+        self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]
+    ) -> nodes.Expr:
         if len(order) != 1:
             raise FieldError(
                 f"ValueRange must have an order_by of one term in its Window, got {len(order)}"
             )
-        field = _distance_field(order[0].expr.field)
+        field = _choose_distance_field(order[0].expr.field)
         if isinstance(value, int) and field is FLOAT:
             value = float(value)
         return scope.add_param(field.coerce(value), field)
 
 
-def _distance_field(field: AnyField | None) -> AnyField:
-    kind = "" if field is None else conversion.kind_of(field)
+def _choose_distance_field(field: AnyField | None) -> AnyField:
+    kind = "" if field is None else conversion.classify_field(field)
     if kind == "decimal" and field is not None:
-        return decimal_carrier(conversion.places_of(field))
+        return make_decimal_field(conversion.count_decimal_places(field))
     if kind in _POINTS:
         return DURATION
     if kind not in {"integer", "float"}:
-        name = "an expression of no known type" if field is None else conversion.name_type(field)
+        name = (
+            "an expression of no known type" if field is None else conversion.describe_type(field)
+        )
         raise FieldError(f"ValueRange must order its Window by a number or a date, got {name}")
     return INTEGER if kind == "integer" else FLOAT
 
@@ -171,7 +179,7 @@ class WindowFunction(Function):
             f"{name}() must stand in a Window, as in Window({name}(...), order_by=[...])"
         )
 
-    def in_window(self, scope: Scope) -> nodes.Expr:
+    def resolve_without_window(self, scope: Scope) -> nodes.Expr:
         """Resolve against a model; return the node of the function without its window."""
         return super().resolve(scope)
 
@@ -212,19 +220,19 @@ class _Neighbour(WindowFunction):
         super().__init__(expression, Value(offset))
         self.default = F(default) if isinstance(default, str) else default
 
-    def in_window(self, scope: Scope) -> nodes.Expr:
+    def resolve_without_window(self, scope: Scope) -> nodes.Expr:
         if self.default is None:
-            return super().in_window(scope)
+            return super().resolve_without_window(scope)
         nested = scope.enter_level()
         value, default = resolve_operands([as_expression(self.args[0]), self.default], nested)
-        return self.node((value, resolve(self.args[1], nested), default))
+        return self.build_node((value, resolve(self.args[1], nested), default))
 
     @classmethod
-    def node(cls, args: tuple[nodes.Expr, ...], option: str = "") -> nodes.Expr:
+    def build_node(cls, args: tuple[nodes.Expr, ...], option: str = "") -> nodes.Expr:
         if len(args) == 2:
             return nodes.FuncNode(args[0].field, cls.names[0], args)
         value, offset, default = args
-        field = conversion.common_type([value, default])
+        field = conversion.find_common_expression_type([value, default])
         pair = conversion.convert_node(value, field), conversion.convert_node(default, field)
         return nodes.FuncNode(field, f"{cls.names[0]}_default", (pair[0], offset, pair[1]))
 
@@ -321,30 +329,32 @@ class Window(Resolvable):
                 "or GroupRange"
             )
         self.expression = expression
-        self.partition_by = _as_terms(partition_by)
-        self.order_by = _as_terms(order_by)
+        self.partition_by = _ensure_sequence(partition_by)
+        self.order_by = _ensure_sequence(order_by)
         self.frame = frame if isinstance(frame, WindowFrame) else _NAMED[frame]
 
     def resolve(self, scope: Scope) -> nodes.Expr:
         given = self.expression
         windowed = isinstance(given, WindowFunction)
-        function = given.in_window(scope) if windowed else resolve(given, scope)
+        function = given.resolve_without_window(scope) if windowed else resolve(given, scope)
         partition = tuple(resolve(as_expression(p), scope) for p in self.partition_by)
         order: tuple[nodes.OrderNode, ...] = resolve_order(scope, self.order_by)
         frame = None if self.frame is None else self.frame.resolve(scope, order)
 
-        def over(node: nodes.Expr) -> nodes.Expr:
+        def wrap_in_window(node: nodes.Expr) -> nodes.Expr:
             # a default or another type is applied to the result of the window
             if isinstance(node, nodes.ConvertNode):
-                return nodes.ConvertNode(node.field, over(node.arg), node.mode)
+                return nodes.ConvertNode(node.field, wrap_in_window(node.arg), node.mode)
             if isinstance(node, nodes.FuncNode) and node.name == "coalesce":
-                return nodes.FuncNode(node.field, node.name, (over(node.args[0]), *node.args[1:]))
+                return nodes.FuncNode(
+                    node.field, node.name, (wrap_in_window(node.args[0]), *node.args[1:])
+                )
             return _check_window(nodes.WindowNode(node.field, node, partition, order, frame))
 
-        return over(function)
+        return wrap_in_window(function)
 
 
-def _as_terms(given: Sequence[Any] | Expression | OrderBy) -> Sequence[Any]:
+def _ensure_sequence(given: Sequence[Any] | Expression | OrderBy) -> Sequence[Any]:
     return (given,) if isinstance(given, (str, Expression, OrderBy)) else given
 
 

@@ -70,14 +70,16 @@ class Call:
         return found
 
 
-def call_of(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+def build_checked_call(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Call:
     """Return the checked call of a function.
 
     Raises:
         TypeError: the function cannot be imported by name, does not take these arguments, or one of
             them is not JSON.
     """
-    name = function_name(fn)
+    name = require_importable_name(fn)
     try:
         bound = inspect.signature(fn).bind(*args, **kwargs)
     except TypeError as error:
@@ -89,7 +91,7 @@ def call_of(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     raise failure
 
 
-def function_name(fn: Callable[..., Any]) -> str:
+def require_importable_name(fn: Callable[..., Any]) -> str:
     """Return the name by which a worker imports a function, as `Services.mail:send`.
 
     Raises:
@@ -131,13 +133,13 @@ def _describe_kind(fn: Any) -> str:
 def _check_argument(function: str, name: str, value: Any, parameter: inspect.Parameter) -> None:
     if parameter.kind is parameter.VAR_POSITIONAL:
         value = list(value)
-    if found := _not_json(value, name, 0):
+    if found := _find_non_json_part(value, name, 0):
         raise TypeError(
             f"Arguments of a job are JSON ({JSON}), got {found} of {function}; {WAY_OUT}"
         )
 
 
-def _not_json(value: Any, place: str, depth: int) -> str:
+def _find_non_json_part(value: Any, place: str, depth: int) -> str:
     """Return the first part of a value that is not JSON, by type and place: values may be secret.
 
     Types are compared exactly: a tuple would arrive as a list, and an enum as text.
@@ -151,12 +153,16 @@ def _not_json(value: Any, place: str, depth: int) -> str:
         return f"more than {MAX_DEPTH} levels in {place.partition('[')[0]!r}"
     if kind is list:
         items = enumerate(cast("list[Any]", value))
-        return _first_nonempty(_not_json(item, f"{place}[{n}]", depth + 1) for n, item in items)
+        return _first_nonempty(
+            _find_non_json_part(item, f"{place}[{n}]", depth + 1) for n, item in items
+        )
     if kind is dict:
         pairs = cast("dict[Any, Any]", value)
         if wrong := next((key for key in pairs if type(key) is not str), None):
             return f"a key of type {type(wrong).__name__} in {place!r}"
-        found = (_not_json(item, f"{place}[{key!r}]", depth + 1) for key, item in pairs.items())
+        found = (
+            _find_non_json_part(item, f"{place}[{key!r}]", depth + 1) for key, item in pairs.items()
+        )
         return _first_nonempty(found)
     return f"{kind.__name__} in {place!r}"
 

@@ -65,14 +65,14 @@ class Claims(Queries):
             batch_size, entrypoints, queue_manager_id, global_concurrency_limit, heartbeat_timeout
         )
         new = [job for job in jobs if job.id not in self.held]
-        suspect = next((job for job in new if Starts.of_job(job).is_suspect), None)
+        suspect = next((job for job in new if Starts.from_job(job).is_suspect), None)
         if suspect is None:
             return new
         self._free.clear()
         await self._release_jobs(job for job in new if job is not suspect)
         return [suspect]
 
-    def end_suspicion(self) -> None:
+    def resume_claiming(self) -> None:
         """Claim jobs again: the suspect has ended."""
         self._free.set()
 
@@ -85,7 +85,7 @@ class Claims(Queries):
                 ids,
             )
 
-    async def keep_starts(self, job: Job, starts: Starts) -> None:
+    async def save_starts(self, job: Job, starts: Starts) -> None:
         """Write the starts of a job into its row; waits for a database that is away.
 
         Raises an error of `away` where the worker stops meanwhile.
@@ -116,7 +116,7 @@ class Claims(Queries):
             log.warning("job %d could not be put back, again after --lost-after: %s", job.id, kind)
 
 
-def failed_job_renewal_sql(table: str) -> str:
+def build_requeue_failed_sql(table: str) -> str:
     """Return the statement that makes failed jobs new ones."""
     return (
         f"UPDATE {table} SET headers = {_HEADERS} - '{KEY}' "  # noqa: S608 - a name of PgQueuer

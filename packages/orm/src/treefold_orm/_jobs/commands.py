@@ -71,7 +71,7 @@ def worker(
         dev: Work beside 'treefold dev': use the names of development in Redis.
         app_dir: The project.
     """
-    from treefold_orm._jobs.worker import Options, Worker, share_log
+    from treefold_orm._jobs.worker import Options, Worker, forward_pgqueuer_log
 
     options = Options(
         concurrency=concurrency,
@@ -82,7 +82,7 @@ def worker(
         drain=drain,
     )
     schedules = load_schedules()
-    share_log()
+    forward_pgqueuer_log()
 
     async def run_worker() -> None:
         loop = asyncio.get_running_loop()
@@ -109,14 +109,14 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     """
 
     async def read() -> list[str]:
-        counts = await engine.count_by_state()
+        counts = await engine.count_jobs_by_state()
         names = {"waiting": "queued", "running": "picked", "failed": "failed"}
         lines = [", ".join(f"{counts.get(state, 0)} {name}" for name, state in names.items())]
-        elsewhere = (await engine.waiting_elsewhere()).items()
+        elsewhere = (await engine.count_jobs_in_other_queues()).items()
         lines += [f"{count} waiting in queue {name}, of other names" for name, count in elsewhere]
-        for job in await engine.failed_jobs(limit):
-            call = engine.call_in(job)
-            error = await engine.last_error(job.id)
+        for job in await engine.list_failed_jobs(limit):
+            call = engine.parse_call(job)
+            error = await engine.read_last_error(job.id)
             error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
             lines.append(f"{job.id} {call.function}{format_arguments(call)} {error}")
         return lines
@@ -137,7 +137,7 @@ def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
     """
 
     async def put_back() -> list[int]:
-        failed = {int(job.id) for job in await engine.failed_jobs(100_000)}
+        failed = {int(job.id) for job in await engine.list_failed_jobs(100_000)}
         await engine.requeue_jobs(sorted(failed.intersection(ids)))
         return [one for one in ids if one not in failed]
 
@@ -148,10 +148,10 @@ def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    async def to_the_end() -> T:
+    async def run_and_close_databases() -> T:
         try:
             return await work
         finally:
             await aclose_all()
 
-    return asyncio.run(to_the_end())
+    return asyncio.run(run_and_close_databases())

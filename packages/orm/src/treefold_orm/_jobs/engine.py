@@ -131,7 +131,7 @@ def _build_headers(call: Call) -> dict[str, str] | None:
     return {"request_id": call.request_id} if call.request_id else None
 
 
-def call_in(job: Job) -> Call:
+def parse_call(job: Job) -> Call:
     """Return the call that a job of PgQueuer holds.
 
     Raises:
@@ -141,7 +141,7 @@ def call_in(job: Job) -> Call:
     return Call.from_json(job.payload or b"", request_id)
 
 
-async def failed_jobs(limit: int) -> list[Job]:
+async def list_failed_jobs(limit: int) -> list[Job]:
     """Return the jobs of this application that have failed for good, the newest first."""
     from pgqueuer.queries import Queries
 
@@ -161,7 +161,7 @@ async def read_history(job_id: int) -> list[Log]:
     return await Queries(_Connection()).job_log_history(JobId(job_id), HISTORY)
 
 
-async def last_error(job_id: int) -> str:
+async def read_last_error(job_id: int) -> str:
     """Return the type and the message of the error of a failed job."""
     errors = [step.traceback for step in await read_history(job_id) if step.traceback is not None]
     return errors[-1].exception_message if errors else ""
@@ -172,16 +172,16 @@ async def requeue_jobs(ids: Sequence[int]) -> None:
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
-    from treefold_orm._jobs.claiming import failed_job_renewal_sql
+    from treefold_orm._jobs.claiming import build_requeue_failed_sql
 
     queries = Queries(_Connection())
     await queries.driver.execute(
-        failed_job_renewal_sql(queries.qbq.qualified.queue_table), list(ids)
+        build_requeue_failed_sql(queries.qbq.qualified.queue_table), list(ids)
     )
     await queries.requeue_jobs([JobId(one) for one in ids])
 
 
-async def count_by_state() -> dict[str, int]:
+async def count_jobs_by_state() -> dict[str, int]:
     """Return how many jobs of this application there are in each state."""
     from pgqueuer.queries import Queries
 
@@ -192,7 +192,7 @@ async def count_by_state() -> dict[str, int]:
     return found
 
 
-async def waiting_elsewhere() -> dict[str, int]:
+async def count_jobs_in_other_queues() -> dict[str, int]:
     """Return how many jobs wait under other names in this database, by the name of their queue."""
     from pgqueuer.queries import Queries
 

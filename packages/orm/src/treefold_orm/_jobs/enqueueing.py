@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from treefold_orm._jobs import engine
-from treefold_orm._jobs.call import Call, call_of
+from treefold_orm._jobs.call import Call, build_checked_call
 from treefold_orm._jobs.in_process import arun_here, run_here
 from treefold_orm._jobs.process import here
 from treefold_orm._runtime.connections import database_for, is_diverted
@@ -32,7 +32,7 @@ def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         ConfigurationError: the database is not PostgreSQL, or lacks the tables.
     """
     call = _build_call(fn, args, kwargs)
-    if runs_here():
+    if runs_jobs_in_process():
         run_here(call)
     else:
         engine.insert_job(call)
@@ -41,17 +41,17 @@ def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
 async def aenqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
     """`enqueue` for async code."""
     call = _build_call(fn, args, kwargs)
-    if runs_here():
+    if runs_jobs_in_process():
         await arun_here(call)
     else:
         await engine.ainsert_job(call)
 
 
 def _build_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    return replace(call_of(fn, args, kwargs), request_id=here.request_id()).copy()
+    return replace(build_checked_call(fn, args, kwargs), request_id=here.request_id()).copy()
 
 
-def runs_here() -> bool:
+def runs_jobs_in_process() -> bool:
     """Return True if jobs run in this process, False if they are kept.
 
     Raises:
@@ -74,5 +74,5 @@ def check_boot(root: Path) -> None:
     """
     from treefold_orm._jobs.sources import uses_jobs
 
-    if uses_jobs(root) and not runs_here():
+    if uses_jobs(root) and not runs_jobs_in_process():
         importlib.import_module("pgqueuer.queries")  # 0.3 s that a request would wait for

@@ -51,13 +51,13 @@ class Process:
         found = OUTSIDE if self.log is None else self.log.request_id.get()
         return "" if found == OUTSIDE else found
 
-    def enter_request(self, request_id: str) -> None:
+    def set_request_id(self, request_id: str) -> None:
         """Set the id that the log lines of the current context carry."""
         if self.log is not None and request_id:
             self.log.request_id.set(request_id)
 
 
-def name_queue(names: Any) -> str:
+def choose_queue_name(names: Any) -> str:
     """Return the queue of an application.
 
     A name that is that of a folder is left out: the next release may lie in another one, and must

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, cast
 
 from treefold_orm._base.errors import ConfigurationError
-from treefold_orm._jobs.call import Call, call_of
+from treefold_orm._jobs.call import Call, build_checked_call
 from treefold_orm._jobs.engine import check_installed
 
 P = ParamSpec("P")
@@ -37,7 +37,7 @@ class Schedule:
         self, cron: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
         self.cron = cron
-        self.call: Call = call_of(fn, args, kwargs).copy()
+        self.call: Call = build_checked_call(fn, args, kwargs).copy()
         _check_cron(cron)
 
     @property

@@ -41,10 +41,10 @@ def _imports_jobs(path: str) -> bool:
         tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):
         return False  # the boot reports it
-    return any(map(_names_jobs, ast.walk(tree)))
+    return any(map(_is_jobs_import, ast.walk(tree)))
 
 
-def _names_jobs(node: ast.AST) -> bool:
+def _is_jobs_import(node: ast.AST) -> bool:
     if isinstance(node, ast.Import):
         return any(alias.name in MODULES for alias in node.names)
     if isinstance(node, ast.ImportFrom) and not node.level:

@@ -42,7 +42,7 @@ class Starts:
     stops: int = 0
 
     @classmethod
-    def of_job(cls, job: Job) -> Starts:
+    def from_job(cls, job: Job) -> Starts:
         """Return the starts of a job that was just claimed, a lost one counted."""
         kept: Any = (job.headers or {}).get(KEY)
         found = cls(**cast("dict[str, Any]", kept)) if isinstance(kept, dict) else cls()
@@ -55,7 +55,7 @@ class Starts:
         """True for a job whose last run took its worker along, or was taken along."""
         return self.losses > 0
 
-    def attempt_of(self, job: Job) -> int:
+    def compute_attempt(self, job: Job) -> int:
         """Return the number of the attempt that a job is at, counted from 1."""
         return job.attempts - self.stops + 1
 

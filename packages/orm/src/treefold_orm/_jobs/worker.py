@@ -140,12 +140,12 @@ class Worker:
             os.kill(os.getpid(), number)
             return
         self._stopping.set()
-        calls = (engine.call_in(job).function for job, _ in self._running.values())
+        calls = (engine.parse_call(job).function for job, _ in self._running.values())
         names = ", ".join(sorted(calls)) or "none"
         log.info("worker stopping, grace %g s, running jobs: %s", self._options.grace, names)
         if self._queue is not None:
             self._queue.shutdown.set()
-        self._do_apart(self._note_stop())
+        self._start_background_task(self._mark_running_jobs_stopped())
         asyncio.get_running_loop().call_later(self._options.grace, self._released.set)
 
     async def _work_until_stopped(self) -> None:
@@ -153,7 +153,7 @@ class Worker:
         while not self._stopping.is_set():
             begun = perf_counter()
             try:
-                await self._take_jobs()
+                await self._run_queue()
             except _AWAY as error:
                 if self._stopping.is_set():
                     return  # PgQueuer fails to hand a connection back that was lost before
@@ -168,7 +168,7 @@ class Worker:
                 if self._options.drain:
                     return
 
-    async def _take_jobs(self) -> None:
+    async def _run_queue(self) -> None:
         database = cast("PostgresDatabase", database_for(engine.ALIAS))
         pool: Any = await cast("Any", asyncpg).create_pool(
             **database.connect_arguments, min_size=2, max_size=4, command_timeout=60
@@ -207,7 +207,7 @@ class Worker:
         if failure is not None:
             raise failure
         queue.qm.register_executor(here.queue, _Executor(_PARAMETERS, self.execute_job))
-        for name, count in (await engine.waiting_elsewhere()).items():
+        for name, count in (await engine.count_jobs_in_other_queues()).items():
             log.warning(
                 "%d jobs wait in queue %s, which this worker (%s) does not take; its name is that"
                 " of the settings name and environment, and of development with --dev",
@@ -229,19 +229,19 @@ class Worker:
         """
         claims = self._claims
         assert claims is not None  # noqa: S101 - jobs run while a queue is connected
-        starts = Starts.of_job(job)
+        starts = Starts.from_job(job)
         claims.held.add(job.id)
         try:
             # a suspect runs alone: what it does to its worker, it does to no other job
-            async with self._take_seats(self._options.concurrency if starts.is_suspect else 1):
+            async with self._acquire_slots(self._options.concurrency if starts.is_suspect else 1):
                 await self._run(job, starts, claims)
         finally:
             claims.held.discard(job.id)
             if starts.is_suspect:
-                claims.end_suspicion()
+                claims.resume_claiming()
 
     @contextlib.asynccontextmanager
-    async def _take_seats(self, count: int) -> AsyncGenerator[None]:
+    async def _acquire_slots(self, count: int) -> AsyncGenerator[None]:
         taken = 0
         try:
             for _ in range(count):
@@ -254,17 +254,19 @@ class Worker:
 
     async def _run(self, job: Job, starts: Starts, claims: Claims) -> None:
         if self._stopping.is_set():
-            raise await self._put_back(job, starts, claims, "the worker ended before the job began")
+            raise await self._requeue_job(
+                job, starts, claims, "the worker ended before the job began"
+            )
         try:
-            call = engine.call_in(job)
+            call = engine.parse_call(job)
         except ValueError as error:
             log.error("job %d cannot be read, kept as failed: %s", job.id, error)
             raise JobFailed(str(error)) from error
-        here.enter_request(call.request_id)
-        self._check_lost(job, starts, call.function)
+        here.set_request_id(call.request_id)
+        self._fail_if_lost_too_often(job, starts, call.function)
         alone = starts.is_suspect or self._options.concurrency == 1
         try:
-            await claims.keep_starts(job, starts.with_start(job, alone=alone))
+            await claims.save_starts(job, starts.with_start(job, alone=alone))
         except _AWAY as error:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
@@ -273,31 +275,31 @@ class Worker:
         try:
             await self._wait_for_job(task)
         except JobFailed as error:
-            self._fail_or_retry(starts.attempt_of(job), job, call, start, error=error)
+            self._fail_or_retry(starts.compute_attempt(job), job, call, start, error=error)
         except asyncio.CancelledError:
             self.put_back += 1
             log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
             reason = "the worker ended while the job ran"
-            raise await self._put_back(job, starts, claims, reason) from None
+            raise await self._requeue_job(job, starts, claims, reason) from None
         finally:
             del self._running[task]
-        attempt = starts.attempt_of(job)
+        attempt = starts.compute_attempt(job)
         log_outcome(call, f"done at attempt {attempt}" if attempt > 1 else "done", start)
 
-    async def _put_back(
+    async def _requeue_job(
         self, job: Job, starts: Starts, claims: Claims, reason: str
     ) -> RetryRequested:
         await asyncio.gather(*self._apart, return_exceptions=True)  # the note of the stop is older
         with contextlib.suppress(*_AWAY):  # then the attempt is charged
-            await claims.keep_starts(job, starts.put_back())
+            await claims.save_starts(job, starts.put_back())
         return RetryRequested(reason=reason)
 
-    async def _note_stop(self) -> None:
+    async def _mark_running_jobs_stopped(self) -> None:
         """Write that running jobs are not lost, whatever ends this process before they end."""
         for job, starts in list(self._running.values()):
             if self._claims is not None:
                 with contextlib.suppress(*_AWAY):
-                    await self._claims.keep_starts(job, starts.with_stop())
+                    await self._claims.save_starts(job, starts.with_stop())
 
     async def _wait_for_job(self, task: asyncio.Task[None]) -> None:
         end = asyncio.ensure_future(self._released.wait())
@@ -323,24 +325,24 @@ class Worker:
         delay = self._options.compute_retry_delay(attempt)
         outcome = f"failed at attempt {attempt} of {most} ({error}), again in {delay:g} s"
         log_outcome(call, outcome, start, level=logging.WARNING)
-        self._wake_after(delay + WAKE_MARGIN)
+        self._schedule_wakeup(delay + WAKE_MARGIN)
         raise RetryRequested(timedelta(seconds=delay), str(error)) from error
 
-    def _wake_after(self, seconds: float) -> None:
+    def _schedule_wakeup(self, seconds: float) -> None:
         """Notify the workers of the queue then: PgQueuer does not when a job becomes due."""
 
         def wake_workers() -> None:
             if self._queue is not None:
-                self._do_apart(_notify_workers(self._queue))
+                self._start_background_task(_notify_workers(self._queue))
 
         asyncio.get_running_loop().call_later(seconds, wake_workers)
 
-    def _do_apart(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_background_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._apart.add(task)
         task.add_done_callback(self._apart.discard)
 
-    def _check_lost(self, job: Job, starts: Starts, function: str) -> None:
+    def _fail_if_lost_too_often(self, job: Job, starts: Starts, function: str) -> None:
         """Fail a job that ends its workers: alone at last, so that it is no neighbour's doing."""
         if starts.losses >= self._options.attempts and starts.alone:
             text = f"its worker was lost {starts.losses} times while it ran"
@@ -394,7 +396,7 @@ _PARAMETERS = EntrypointExecutorParameters(
 )
 
 
-def share_log() -> None:
+def forward_pgqueuer_log() -> None:
     """Write the warnings of PgQueuer where the lines of jobs go; failed jobs have a line there."""
     theirs = logging.getLogger("pgqueuer")
     theirs.setLevel(logging.WARNING)

@@ -15,7 +15,7 @@ from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import CompositePrimaryKey
-from treefold_orm._fields.meta import Instance, Meta, owner_of
+from treefold_orm._fields.meta import Instance, Meta, find_owner_meta
 from treefold_orm._fields.numbers import BigAutoField
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key, refuse_composite_target
 from treefold_orm._models.many_to_many import ManyToManyField
@@ -80,11 +80,11 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
         abstract=bool(options.get("abstract", False)),
     )
     cls._meta = meta
-    _take_options(meta, options)
-    _take_database(cls, meta)
+    _apply_options(meta, options)
+    _assign_database(cls, meta)
     _add_fields(cls, meta, root)
-    cls.DoesNotExist = _own_error(cls, errors.DoesNotExist)
-    cls.MultipleObjectsReturned = _own_error(cls, errors.MultipleObjectsReturned)
+    cls.DoesNotExist = _make_model_error_class(cls, errors.DoesNotExist)
+    cls.MultipleObjectsReturned = _make_model_error_class(cls, errors.MultipleObjectsReturned)
 
     meta.own_saves = frozenset(
         name for name in ("save", "asave") if getattr(cls, name) is not getattr(root, name)
@@ -93,9 +93,11 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
     if meta.abstract:
         return
     if meta.indexes:
-        from treefold_orm._search.search_index import check_search  # most models need none of it
+        from treefold_orm._search.search_index import (
+            check_search_indexes,  # most models need none of it
+        )
 
-        check_search(meta)
+        check_search_indexes(meta)
     version = options.get("version_field")
     if version is not None:
         meta.version = meta.fields.get(version)
@@ -108,9 +110,11 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
     _register_relations(meta, root)
     meta.registry.settle_targets()
     if meta.constraints or meta.indexes:
-        from treefold_orm._expressions.naming import check_declared  # most models need none of it
+        from treefold_orm._expressions.naming import (
+            check_constraint_declarations,  # most models need none of it
+        )
 
-        check_declared(meta)
+        check_constraint_declarations(meta)
 
 
 def reserve_attributes(cls: type[Instance], names: Iterable[str]) -> None:
@@ -134,7 +138,7 @@ def _list_attributes(meta: Meta) -> list[str]:
     return ["_row", *(f.attname for f in meta.columns), "_batch", *related, *_STATE]
 
 
-def _own_error(cls: type[Instance], base: type[E]) -> type[E]:
+def _make_model_error_class(cls: type[Instance], base: type[E]) -> type[E]:
     place = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.{base.__name__}"}
     return cast("type[E]", type(base.__name__, (base,), place))
 
@@ -152,7 +156,7 @@ def _read_options(cls: type[Instance]) -> dict[str, Any]:
     return options
 
 
-def _take_options(meta: Meta, options: dict[str, Any]) -> None:
+def _apply_options(meta: Meta, options: dict[str, Any]) -> None:
     meta.ordering = tuple(options.get("ordering", ()))
     latest_by = options.get("get_latest_by", ())
     meta.latest_by = (latest_by,) if isinstance(latest_by, str) else tuple(latest_by)
@@ -166,7 +170,7 @@ def _take_options(meta: Meta, options: dict[str, Any]) -> None:
     meta.verbose_name_plural = str(options.get("verbose_name_plural", f"{meta.verbose_name}s"))
 
 
-def _take_database(cls: type[Any], meta: Meta) -> None:
+def _assign_database(cls: type[Any], meta: Meta) -> None:
     """Place a model where its `Meta.database` says, or that of the nearest base which has one."""
     declared: list[Any] = [base.__dict__["Meta"] for base in cls.__mro__ if "Meta" in vars(base)]
     named: list[Any] = [vars(one)["database"] for one in declared if "database" in vars(one)]
@@ -195,7 +199,7 @@ def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
     found.update({n: v for n, v in cls.__dict__.items() if isinstance(v, (Field, ManyToManyField))})
     _check_names(cls, found, root)
     columns: dict[str, Field[Any]] = {n: f for n, f in found.items() if isinstance(f, Field)}
-    composite = _composite_key(cls)
+    composite = _find_composite_key(cls)
     if not (meta.abstract or composite or any(f.primary_key for f in columns.values())):
         key = BigAutoField()
         cls.id = key
@@ -207,7 +211,7 @@ def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
         if is_foreign_key(field):
             setattr(cls, field.attname, _KeyColumn(field))
         if field.has_labels:
-            _add_display(cls, field)
+            _add_display_method(cls, field)
     if composite is not None and not meta.abstract:
         meta.set_composite_key(composite.names)
         meta.pk.column = Column(meta, "pk", meta.pk)
@@ -216,7 +220,7 @@ def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
             field.bind(meta, name)
 
 
-def _composite_key(cls: type[Instance]) -> CompositePrimaryKey | None:
+def _find_composite_key(cls: type[Instance]) -> CompositePrimaryKey | None:
     for name, value in cls.__dict__.items():
         if isinstance(value, CompositePrimaryKey) and name != "pk":
             raise ModelError(
@@ -249,9 +253,9 @@ def _check_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -> None
             )
 
 
-def _add_display(cls: type[Instance], field: Field[Any]) -> None:
+def _add_display_method(cls: type[Instance], field: Field[Any]) -> None:
     def display_label(self: Instance) -> str | None:
-        return field.label_of(getattr(self, field.attname))
+        return field.find_label(getattr(self, field.attname))
 
     name = f"get_{field.name}_display"
     display_label.__name__, display_label.__qualname__ = name, f"{cls.__qualname__}.{name}"
@@ -270,8 +274,8 @@ class _KeyColumn:
 
     def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         if instance is None:
-            return Column[Any](owner_of(self._field), self._field.attname, self._field)
-        return instance._missing_field(self._field)
+            return Column[Any](find_owner_meta(self._field), self._field.attname, self._field)
+        return instance._load_missing_field(self._field)
 
 
 def _bind_managers(cls: type[Instance], meta: Meta, default: str | None) -> None:
@@ -285,7 +289,7 @@ def _bind_managers(cls: type[Instance], meta: Meta, default: str | None) -> None
             f"{default!r}; it has {', '.join(managers) or 'none'}"
         )
     for name, manager in managers.items():
-        bound = manager.bound_to(meta)
+        bound = manager.bind_to_model(meta)
         setattr(cls, name, bound)
         if name == default or (default is None and meta.default_manager is None):
             meta.default_manager = bound
@@ -295,28 +299,30 @@ def _register_relations(meta: Meta, root: type[Any]) -> None:
     for field in meta.columns:
         if is_foreign_key(field):
             key = field
-            meta.registry.when_known(meta, key.to, key.settle, key.unsettle)
+            meta.registry.call_when_resolved(meta, key.to, key.link_target, key.unlink_target)
     for many in meta.many.values():
-        _relate_many(meta, many, root)
+        _register_many_to_many(meta, many, root)
 
 
-def _relate_many(meta: Meta, field: ManyToManyField[Any], root: type[Any]) -> None:
-    def with_target(target: Meta) -> None:
+def _register_many_to_many(meta: Meta, field: ManyToManyField[Any], root: type[Any]) -> None:
+    def on_target_known(target: Meta) -> None:
         refuse_composite_target(meta, field.name, meta)
         refuse_composite_target(meta, field.name, target)
         field.target = target
         if field.through is None:
-            field.settle(target, _through_model(field, target, root))
+            field.link_target(target, _create_through_model(field, target, root))
         else:
-            meta.registry.when_known(meta, field.through, with_through, field.unsettle)
+            meta.registry.call_when_resolved(
+                meta, field.through, on_through_known, field.unlink_target
+            )
 
-    def with_through(through: Meta) -> None:
-        field.settle(cast("Meta", field.target), through)
+    def on_through_known(through: Meta) -> None:
+        field.link_target(cast("Meta", field.target), through)
 
-    meta.registry.when_known(meta, field.to, with_target, field.unsettle)
+    meta.registry.call_when_resolved(meta, field.to, on_target_known, field.unlink_target)
 
 
-def _through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -> Meta:
+def _create_through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -> Meta:
     source = field.meta
     first, second = source.name.lower(), target.name.lower()
     if source is target:
@@ -337,7 +343,7 @@ def _through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -
             "__qualname__": f"{source.model.__qualname__}_{field.name}",
             "_space": source.space,
             "_registry": source.registry,
-            "__reduce__": _reduced_link,
+            "__reduce__": _reduce_through_instance,
             "_declared_as": (source.model, field.name),
             "Meta": type("Meta", (), options),
             first: ForeignKey(source.model, related_name="+", on_delete="CASCADE"),
@@ -349,7 +355,7 @@ def _through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -
     return meta
 
 
-def _reduced_link(link: Any) -> tuple[Any, ...]:
+def _reduce_through_instance(link: Any) -> tuple[Any, ...]:
     return _new_link, link._declared_as, link.__getstate__()
 
 

@@ -12,8 +12,8 @@ from treefold_orm._fields.base import (
     MISSING,
     ConstructorSignature,
     Field,
+    build_unknown_option_error,
     check_field_name,
-    unknown_option,
 )
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._fields.relations import ForeignKey, drop_relations, is_foreign_key
@@ -50,7 +50,7 @@ class ManyToManyField(Generic[M]):
         self, to: Any, *, related_name: str | None = None, through: Any = None, **unknown: Any
     ) -> None:
         if unknown:
-            raise unknown_option(ManyToManyField, min(unknown))
+            raise build_unknown_option_error(ManyToManyField, min(unknown))
         self.to: type[Instance] | str = to
         self.related_name = related_name
         self.through: type[Instance] | str | None = through
@@ -81,7 +81,7 @@ class ManyToManyField(Generic[M]):
         self.name = name
         meta.many[name] = self
 
-    def settle(self, target: Meta, through: Meta) -> None:
+    def link_target(self, target: Meta, through: Meta) -> None:
         """Make the relation known on both sides, once target and through model exist."""
         first, second = self._find_foreign_keys(target, through)
         source = self.meta
@@ -105,7 +105,7 @@ class ManyToManyField(Generic[M]):
         source.add_relation(made)
         source.model._attach_reverse(made)
 
-    def unsettle(self) -> None:
+    def unlink_target(self) -> None:
         """Take the relation back from both sides."""
         drop_relations(self._made)
 

@@ -23,9 +23,9 @@ from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._models.related import RelationAccess
 from treefold_orm._models.validation import full_clean
 from treefold_orm._operations import lazy, saving
-from treefold_orm._operations.own_database import check_target
+from treefold_orm._operations.own_database import check_related_database
 from treefold_orm._queries.managers import ManagerAccess
-from treefold_orm._runtime.context import open_journal
+from treefold_orm._runtime.context import find_journal
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.operators import Expression
 
@@ -77,14 +77,14 @@ class Model(Instance):
             if "pk" in values:
                 self.pk = values.pop("pk")
             for name in values:
-                raise meta.unknown(name)
+                raise meta.build_unknown_name_error(name)
 
     # -- loading ----------------------------------------------------------------------------------
 
-    def _missing_field(self, field: Field[Any]) -> Any:
+    def _load_missing_field(self, field: Field[Any]) -> Any:
         return lazy.load_field(self, field)
 
-    def _related_object(self, field: ForeignKey[Any, Any]) -> Any:
+    def _resolve_related_object(self, field: ForeignKey[Any, Any]) -> Any:
         cached = held = cast("Any", getattr(self, f"_cached_{field.name}", None))
         if held.__class__ is OwnerReference:
             cached = held()
@@ -102,7 +102,7 @@ class Model(Instance):
                 "its key"
             )
         if cached is None and held.__class__ is OwnerReference:
-            lazy.refuse_gone(self, field, held, key)
+            lazy.refuse_dropped_owner(self, field, held, key)
         return lazy.load_related(self, self._meta.relations[field.name])
 
     def _set_related(self, field: ForeignKey[Any, Any], value: Any) -> None:
@@ -118,13 +118,13 @@ class Model(Instance):
                 f"{type(value).__name__}"
             )
         if self._row and value._row and value._alias != self._alias:
-            check_target(field, value, self._alias)
+            check_related_database(field, value, self._alias)
         self.__dict__[f"_cached_{field.name}"] = value
         key = value.pk
         if key is None:
             self.__dict__[f"_awaits_{field.attname}"] = True
         setattr(self, field.attname, key)
-        journal = open_journal(value._alias)
+        journal = find_journal(value._alias)
         if journal is not None:
             journal.record_reference(self, field.attname, value, target.pk.attname)
 
@@ -185,7 +185,7 @@ class Model(Instance):
             StaleObject: the row is gone, or changed and the model has a version field.
             FieldValueError: a value does not fit its field; nothing was sent.
         """
-        self._check_half("save")
+        self._check_save_override("save")
         alias = using or self._alias
         work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         run(alias, work, "await asave()", write=True)
@@ -198,12 +198,12 @@ class Model(Instance):
         using: str | None = None,
     ) -> None:
         """`save` for async code."""
-        self._check_half("asave")
+        self._check_save_override("asave")
         alias = using or self._alias
         work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         await arun(alias, work, write=True)
 
-    def _check_half(self, name: str) -> None:
+    def _check_save_override(self, name: str) -> None:
         if self._meta.own_saves:
             from treefold_orm._queries.own_saves import check_half
 
@@ -254,13 +254,13 @@ class Model(Instance):
 
     def load(self, *names: str) -> Self:
         """Load relations or columns that were not part of the query; return the instance."""
-        work = lazy.load_names([self], self._alias, names, batch_lazy=True)
+        work = lazy.load_attributes([self], self._alias, names, batch_lazy=True)
         run(self._alias, work, "await aload()")
         return self
 
     async def aload(self, *names: str) -> Self:
         """`load` for async code."""
-        await arun(self._alias, lazy.load_names([self], self._alias, names, batch_lazy=False))
+        await arun(self._alias, lazy.load_attributes([self], self._alias, names, batch_lazy=False))
         return self
 
     def assign(self, data: Any, *, fields: Sequence[str]) -> list[str]:

@@ -14,9 +14,9 @@ from typing import Any, Generic, Self, TypeVar, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import drop_cache
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._building.own_rows import with_keys, with_value
-from treefold_orm._building.starting import plain_query, start_query
-from treefold_orm._expressions.lookups import Lookup, lookup_for
+from treefold_orm._building.own_rows import filter_by_keys, filter_by_value
+from treefold_orm._building.starting import build_unfiltered_query, instantiate_query
+from treefold_orm._expressions.lookups import Lookup, parse_lookup
 from treefold_orm._expressions.steps import Filter
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._models import related_links, related_rows
@@ -37,7 +37,7 @@ class RelatedSet(Generic[M]):
     @property
     def through(self) -> type[Any]:
         """The model whose rows make a many-to-many relation: `Post.tags.through.objects`."""
-        return _through_model(self.relation)
+        return _require_through_model(self.relation)
 
     def __repr__(self) -> str:
         return f"<RelatedSet {self.relation.source.name}.{self.relation.name}>"
@@ -59,14 +59,14 @@ class RelatedManager(Manager[M], Generic[M]):
         instance, relation, owner = self._instance, self._relation, self._owner
         if owner is not None and relation.target.default_manager is None:
             # what filter() makes of all rows: instances in a loop are often asked for theirs
-            query: QuerySet[M] = start_query(
+            query: QuerySet[M] = instantiate_query(
                 cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias
             )
             query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
             query._params = (key if instance._row is not None else owner.prepare_value(key)[1],)
         else:
-            query = _narrow_query(super().get_queryset(), instance, relation, owner)
+            query = _filter_by_owner(super().get_queryset(), instance, relation, owner)
         query._parent = self
         query._cache = getattr(instance, f"_cached_{relation.name}", None)
         return query
@@ -174,7 +174,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     @property
     def through(self) -> type[Any]:
         """The model whose rows make the relation."""
-        return _through_model(self._relation)
+        return _require_through_model(self._relation)
 
     def add(self, *others: M | Any, through_defaults: Mapping[str, Any] | None = None) -> None:
         """Connect instances or keys; those that are connected stay so."""
@@ -321,7 +321,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         return self._drop_cache_after(work)
 
 
-def _through_model(relation: Relation) -> type[Any]:
+def _require_through_model(relation: Relation) -> type[Any]:
     if relation.through is None:
         raise AttributeError(
             f"{relation.source.name}.{relation.name} has no through model: it is the way back of "
@@ -330,7 +330,7 @@ def _through_model(relation: Relation) -> type[Any]:
     return relation.through.model
 
 
-def related_manager(
+def build_related_manager(
     instance: Instance, relation: Relation, owner: Lookup | None
 ) -> RelatedManager[Any]:
     """The manager of a to-many relation of one instance."""
@@ -342,7 +342,7 @@ def related_manager(
         made: RelatedManager[Any] = object.__new__(kind)
         made._meta = relation.target
     else:
-        made = object.__new__(_with_methods(kind, default.__class__))
+        made = object.__new__(_combine_manager_classes(kind, default.__class__))
         made.__dict__.update(default.__dict__)
     made._plain, made._alias = False, instance._alias
     made._instance, made._relation, made._owner = instance, relation, owner
@@ -350,36 +350,36 @@ def related_manager(
 
 
 @functools.cache
-def _with_methods(kind: type[Any], default: type[Any]) -> type[Any]:
+def _combine_manager_classes(kind: type[Any], default: type[Any]) -> type[Any]:
     return type(f"{kind.__name__}From{default.__name__}", (kind, default), {})
 
 
-def _owner_lookup(relation: Relation) -> Lookup | None:
+def _find_owner_lookup(relation: Relation) -> Lookup | None:
     """The lookup of a related row for the row it belongs to; None where no way back is declared, or
     where names do not reach the key because it is a secret.
     """
     if relation.source.pk.sensitive or relation.target_field.sensitive:
         return None
     if relation.kind == "reverse":
-        return lookup_for(relation.target, relation.target_field.name)
+        return parse_lookup(relation.target, relation.target_field.name)
     for name, back in relation.target.relations.items():
         if back.kind == "many" and back.source_field is relation.target_field:
-            return lookup_for(relation.target, name)
+            return parse_lookup(relation.target, name)
     return None
 
 
-def _narrow_query(
+def _filter_by_owner(
     query: QuerySet[Any], instance: Instance, relation: Relation, owner: Lookup | None
 ) -> QuerySet[Any]:
     if owner is not None:
         return query.filter(**{owner.name: instance.pk})
     if relation.kind == "reverse":
-        return with_value(query, relation.target_field, instance.pk)
+        return filter_by_value(query, relation.target_field, instance.pk)
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     # no way back is declared, or its key is a secret: go over the keys
-    links = plain_query(relation.through, instance._alias)
-    links = with_value(links, relation.source_field, instance.pk)
-    return with_keys(query, links._rows_of("dicts", (relation.target_field.column,), {}))
+    links = build_unfiltered_query(relation.through, instance._alias)
+    links = filter_by_value(links, relation.source_field, instance.pk)
+    return filter_by_keys(query, links._select_values("dicts", (relation.target_field.column,), {}))
 
 
 class RelationAccess:
@@ -395,8 +395,8 @@ class RelationAccess:
             return RelatedSet[Any](relation)
         if relation.to_many:
             if self._owner is None:
-                self._owner = (_owner_lookup(relation),)
-            return related_manager(instance, relation, self._owner[0])
+                self._owner = (_find_owner_lookup(relation),)
+            return build_related_manager(instance, relation, self._owner[0])
         cached = f"_cached_{relation.name}"
         if cached not in instance.__dict__:
             lazy.load_related(instance, relation)

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._models.related_rows import check_databases, checked_keys, collect_others
+from treefold_orm._models.related_rows import (
+    collect_others,
+    require_same_database,
+    resolve_related_keys,
+)
 from treefold_orm._operations.changing import delete_rows
 from treefold_orm._operations.loading import fetch_rows
 
@@ -27,15 +31,15 @@ def add_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str, *, defaults: Defaults
 ) -> Operation[None]:
     """Connect instances or keys with `owner`; new rows of the through model take `defaults`."""
-    keys = checked_keys(owner, relation, others, alias)
-    given = _call_defaults(defaults)
+    keys = resolve_related_keys(owner, relation, others, alias)
+    given = _resolve_defaults(defaults)
     if not keys:
         return
     yield ATOMIC
-    through = through_of(relation)
+    through = require_through_model(relation)
     first, second = relation.source_field, relation.target_field
     if not through.auto_created:  # nothing in the table may keep a pair single
-        links = links_of(owner, relation, alias).filter(second.column.in_(keys))
+        links = build_through_query(owner, relation, alias).filter(second.column.in_(keys))
         present = yield from _read_connected_keys(relation, links)
         keys = [key for key in keys if key not in present]
     from treefold_orm._compile.writes import Conflict
@@ -54,17 +58,19 @@ def remove_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[int]:
     """Disconnect instances or keys; return how many were connected."""
-    keys = checked_keys(owner, relation, others, alias)
+    keys = resolve_related_keys(owner, relation, others, alias)
     if not keys:
         return 0
-    links = links_of(owner, relation, alias).filter(relation.target_field.column.in_(keys))
+    links = build_through_query(owner, relation, alias).filter(
+        relation.target_field.column.in_(keys)
+    )
     return (yield from delete_rows(links))
 
 
 def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Disconnect everything; return how many were connected."""
-    check_databases(owner, relation, (), alias)
-    return (yield from delete_rows(links_of(owner, relation, alias)))
+    require_same_database(owner, relation, (), alias)
+    return (yield from delete_rows(build_through_query(owner, relation, alias)))
 
 
 def replace_related(
@@ -79,8 +85,8 @@ def replace_related(
     """Connect exactly these instances or keys with `owner`."""
     yield ATOMIC
     wanted = yield from collect_others(owner, others, alias)
-    keys = checked_keys(owner, relation, wanted, alias)
-    links = links_of(owner, relation, alias)
+    keys = resolve_related_keys(owner, relation, wanted, alias)
+    links = build_through_query(owner, relation, alias)
     if clear_first:
         yield from delete_rows(links)
     else:
@@ -92,24 +98,24 @@ def replace_related(
     yield from add_related(owner, relation, wanted, alias, defaults=defaults)
 
 
-def through_of(relation: Relation) -> Meta:
+def require_through_model(relation: Relation) -> Meta:
     """Return the through model of a many-to-many relation."""
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     return relation.through
 
 
-def links_of(owner: Instance, relation: Relation, alias: str) -> SetOperations[Any, Any]:
+def build_through_query(owner: Instance, relation: Relation, alias: str) -> SetOperations[Any, Any]:
     """Return the query for the through rows of one instance."""
-    query = plain_query(through_of(relation), alias)
+    query = build_unfiltered_query(require_through_model(relation), alias)
     return query.filter(relation.source_field.column == owner.pk)
 
 
 def _read_connected_keys(relation: Relation, links: SetOperations[Any, Any]) -> Operation[set[Any]]:
-    keys = links._rows_of("flat", (relation.target_field.column,), {})
+    keys = links._select_values("flat", (relation.target_field.column,), {})
     return set((yield from fetch_rows(keys, batch_lazy=False)))
 
 
-def _call_defaults(defaults: Defaults) -> dict[str, Any]:
+def _resolve_defaults(defaults: Defaults) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in (defaults or {}).items():
         check_untainted(name)

@@ -11,16 +11,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.journal import keep_cache, put_value
+from treefold_orm._base.journal import record_cache_for_undo, set_attribute_with_undo
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import AnyQuery, QueryBuilder
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._operations.changing import update_rows
 from treefold_orm._operations.loading import fetch_rows
-from treefold_orm._operations.row_state import field_codecs, remember_values, remember_version
+from treefold_orm._operations.row_state import (
+    list_field_codecs,
+    record_stored_values,
+    set_stored_version,
+)
 from treefold_orm._queries.managers import Manager
 from treefold_orm._runtime.connections import database_for
 
@@ -29,7 +33,7 @@ def add_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[None]:
     """Point the rows of instances or keys to `owner`."""
-    keys = checked_keys(owner, relation, others, alias)
+    keys = resolve_related_keys(owner, relation, others, alias)
     if not keys:
         return
     yield ATOMIC
@@ -40,7 +44,7 @@ def add_related(
             f"{relation.target.name} with key {_format_key(relation.target, missing[0])} does not "
             f"exist; save it before it is added to {relation.source.name}.{relation.name}"
         )
-    yield from _set_foreign_key(relation, found, owner, alias)
+    yield from _update_foreign_keys(relation, found, owner, alias)
     _update_instances(relation, others, found, owner, alias)
 
 
@@ -48,23 +52,25 @@ def remove_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[int]:
     """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
-    check_nullable(relation, "remove()")
-    keys = checked_keys(owner, relation, others, alias)
+    require_nullable(relation, "remove()")
+    keys = resolve_related_keys(owner, relation, others, alias)
     if not keys:
         return 0
     yield ATOMIC
     found = yield from _lock_rows(relation, keys, alias)
     own = {key: row for key, row in found.items() if row[0] == owner.pk}
-    yield from _set_foreign_key(relation, own, None, alias)
+    yield from _update_foreign_keys(relation, own, None, alias)
     _update_instances(relation, others, own, None, alias)
     return len(own)
 
 
 def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
-    check_nullable(relation, "clear()")
-    check_databases(owner, relation, (), alias)
-    query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
+    require_nullable(relation, "clear()")
+    require_same_database(owner, relation, (), alias)
+    query = build_unfiltered_query(relation.target, alias).filter(
+        relation.target_field.column == owner.pk
+    )
     return (yield from update_rows(query, {relation.target_field.name: None}))
 
 
@@ -74,13 +80,15 @@ def replace_related(
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
     wanted = yield from collect_others(owner, others, alias)
-    keys = set(checked_keys(owner, relation, wanted, alias))
-    query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
-    present = yield from _read(relation, query)
+    keys = set(resolve_related_keys(owner, relation, wanted, alias))
+    query = build_unfiltered_query(relation.target, alias).filter(
+        relation.target_field.column == owner.pk
+    )
+    present = yield from _read_foreign_keys(relation, query)
     if clear_first:
         yield from clear_related(owner, relation, alias)
     elif gone := [key for key in present if key not in keys]:
-        check_nullable(relation, "set() without some of the present rows")
+        require_nullable(relation, "set() without some of the present rows")
         yield from remove_related(owner, relation, gone, alias)
     yield from add_related(owner, relation, wanted, alias)
 
@@ -96,7 +104,7 @@ def collect_others(owner: Instance, others: Any, alias: str) -> Operation[list[A
     return list(query)
 
 
-def checked_keys(
+def resolve_related_keys(
     owner: Instance, relation: Relation, others: Iterable[Any], alias: str
 ) -> list[Any]:
     """Return the keys of instances or keys, each once; raise `FieldError` for instances of other
@@ -119,11 +127,13 @@ def checked_keys(
             )
         else:
             found[target.pk.coerce(other)] = None
-    check_databases(owner, relation, others, alias)
+    require_same_database(owner, relation, others, alias)
     return list(found)
 
 
-def check_databases(owner: Instance, relation: Relation, others: Iterable[Any], alias: str) -> None:
+def require_same_database(
+    owner: Instance, relation: Relation, others: Iterable[Any], alias: str
+) -> None:
     """Raise `FieldError` where the owner and a given row are of different databases."""
     if alias != owner._alias:
         raise FieldError(
@@ -139,7 +149,7 @@ def check_databases(owner: Instance, relation: Relation, others: Iterable[Any], 
             )
 
 
-def check_nullable(relation: Relation, call: str) -> None:
+def require_nullable(relation: Relation, call: str) -> None:
     """Raise `FieldError` where a foreign key cannot be set to NULL."""
     field = relation.target_field
     if not field.null:
@@ -153,27 +163,29 @@ def _lock_rows(
     relation: Relation, keys: Sequence[Any], alias: str
 ) -> Operation[dict[Any, tuple[Any, ...]]]:
     target = relation.target
-    query = plain_query(target, alias).filter(target.pk.column.in_(list(keys)))
-    return (yield from _read(relation, query.select_for_update()))
+    query = build_unfiltered_query(target, alias).filter(target.pk.column.in_(list(keys)))
+    return (yield from _read_foreign_keys(relation, query.select_for_update()))
 
 
-def _read(relation: Relation, query: AnyQuery) -> Operation[dict[Any, tuple[Any, ...]]]:
+def _read_foreign_keys(
+    relation: Relation, query: AnyQuery
+) -> Operation[dict[Any, tuple[Any, ...]]]:
     """The foreign key, and the version where there is one, of rows by their key."""
     target, size = relation.target, len(relation.target.keys)
     columns = [*target.keys, relation.target_field]
     if target.version is not None:
         columns.append(target.version)
-    wanted = query._rows_of("tuples", [field.column for field in columns], {})
+    wanted = query._select_values("tuples", [field.column for field in columns], {})
     found = yield from fetch_rows(wanted, batch_lazy=False)
     return {row[0] if size == 1 else row[:size]: row[size:] for row in found}
 
 
-def _set_foreign_key(
+def _update_foreign_keys(
     relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
 ) -> Operation[None]:
     if found:
         target = relation.target
-        query = plain_query(target, alias).filter(target.pk.column.in_(list(found)))
+        query = build_unfiltered_query(target, alias).filter(target.pk.column.in_(list(found)))
         yield from update_rows(
             query, {relation.target_field.name: None if owner is None else owner.pk}
         )
@@ -187,24 +199,24 @@ def _update_instances(
     alias: str,
 ) -> None:
     field, version = relation.target_field, relation.target.version
-    ((_, encode, _),) = field_codecs(database_for(alias), (field,))
+    ((_, encode, _),) = list_field_codecs(database_for(alias), (field,))
     key = None if owner is None else owner.pk
     raw = key if key is None or encode is None else encode(key)
     for other in others:
         if not isinstance(other, relation.target.model) or other.pk not in found:
             continue
-        _point_instance(other, field, owner)
+        _assign_owner(other, field, owner)
         if not other._row:
             continue
-        remember_values(other, (field,), (raw,))
+        record_stored_values(other, (field,), (raw,))
         if version is not None and getattr(other, version.attname) == found[other.pk][1]:
-            remember_version(other, version, found[other.pk][1] + 1)
+            set_stored_version(other, version, found[other.pk][1] + 1)
 
 
-def _point_instance(other: Instance, field: Field[Any], owner: Instance | None) -> None:
+def _assign_owner(other: Instance, field: Field[Any], owner: Instance | None) -> None:
     cache = f"_cached_{field.name}"
-    keep_cache(other, cache)
-    put_value(other, field.attname, None if owner is None else owner.pk)
+    record_cache_for_undo(other, cache)
+    set_attribute_with_undo(other, field.attname, None if owner is None else owner.pk)
     if owner is None:
         other.__dict__.pop(cache, None)
     else:

@@ -14,7 +14,7 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import is_foreign_key
-from treefold_orm._operations.row_state import key_of_related
+from treefold_orm._operations.row_state import adopt_related_key
 from treefold_orm._terms.operators import Expression
 
 WHOLE = "__all__"
@@ -25,14 +25,14 @@ def full_clean(instance: Instance, exclude: Collection[str]) -> None:
     meta = instance._meta
     for name in exclude:
         check_untainted(name)
-        meta.column_named(name)
+        meta.require_column(name)
     found: dict[str, list[str]] = {}
     for field in meta.columns:
         if field.name in exclude or field.attname in exclude:
             continue
         if messages := _clean_field(instance, field):
             found[field.name] = messages
-    for name, messages in _own_messages(instance).items():
+    for name, messages in _collect_clean_errors(instance).items():
         found.setdefault(name, []).extend(messages)
     if found:
         raise ValidationError(found, model=meta.name)
@@ -47,24 +47,26 @@ def _clean_field(instance: Instance, field: Field[Any]) -> list[str]:
         return []  # the database makes the value
     try:
         if value is None and is_foreign_key(field):
-            value = key_of_related(instance, field)
+            value = adopt_related_key(instance, field)
         setattr(instance, field.attname, field.clean(value))
     except FieldValueError as error:
-        return _all_reasons(field, value) or [error.reason]
+        return _collect_value_errors(field, value) or [error.reason]
     return []
 
 
-def _all_reasons(field: Field[Any], value: Any) -> list[str]:
+def _collect_value_errors(field: Field[Any], value: Any) -> list[str]:
     """Return the errors of a value of the right type; nothing for a value of another type."""
     try:
         return (
-            [] if value is None else [each.reason for each in field.problems(field.coerce(value))]
+            []
+            if value is None
+            else [each.reason for each in field.iter_value_errors(field.coerce(value))]
         )
     except FieldValueError:
         return []
 
 
-def _own_messages(instance: Instance) -> dict[str, list[str]]:
+def _collect_clean_errors(instance: Instance) -> dict[str, list[str]]:
     try:
         instance.clean()
     except ValidationError as error:

@@ -15,24 +15,31 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, StaleObject
-from treefold_orm._base.journal import NO_ANSWER, UNKNOWN, active, doubt_row, keep_state, put_value
+from treefold_orm._base.journal import (
+    NO_ANSWER,
+    UNKNOWN,
+    active,
+    mark_row_uncertain,
+    record_state_for_undo,
+    set_attribute_with_undo,
+)
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._compile import writes
 from treefold_orm._fields.base import AnyField, Fields
-from treefold_orm._fields.keys import parts_of
+from treefold_orm._fields.keys import expand_key_columns
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._fields.relations import is_foreign_key
-from treefold_orm._operations.computed import bulk_update_computed
-from treefold_orm._operations.inserting import by_left_out, set_returned_values
-from treefold_orm._operations.own_database import check_stored_in, check_targets
+from treefold_orm._operations.computed import bulk_update_with_expressions
+from treefold_orm._operations.inserting import group_by_database_filled, set_returned_values
+from treefold_orm._operations.own_database import check_related_databases, check_stored_in
 from treefold_orm._operations.row_state import (
     clean_value,
     is_expression,
-    loaded_value,
-    remember_values,
-    remember_version,
+    read_loaded_value,
+    record_stored_values,
+    set_stored_version,
 )
-from treefold_orm._runtime.connections import database_for, several_databases
+from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
@@ -71,10 +78,12 @@ def build_conflict_rule(
         return None
     if ignore and update:
         raise FieldError("ignore_conflicts and update_conflicts exclude each other")
-    target = tuple(part for name in unique for part in parts_of(_field_by_name(meta, name)))
+    target = tuple(
+        part for name in unique for part in expand_key_columns(_resolve_field(meta, name))
+    )
     if update and not target:
         raise FieldError("update_conflicts needs unique_fields: the columns whose values may exist")
-    return writes.Conflict(target, tuple(_field_by_name(meta, name) for name in update))
+    return writes.Conflict(target, tuple(_resolve_field(meta, name) for name in update))
 
 
 def _check_batch_size(size: int | None) -> None:
@@ -82,8 +91,8 @@ def _check_batch_size(size: int | None) -> None:
         raise FieldError(f"batch_size={size!r} must be a number of at least 1")
 
 
-def _field_by_name(meta: Meta, name: str) -> AnyField:
-    return meta.pk if name == "pk" else meta.column_named(name)
+def _resolve_field(meta: Meta, name: str) -> AnyField:
+    return meta.pk if name == "pk" else meta.require_column(name)
 
 
 def insert_instances(
@@ -96,9 +105,9 @@ def insert_instances(
             raise FieldError(
                 f"bulk_create takes instances of {meta.name}, not {type(row).__name__}"
             )
-    if several_databases():
+    if has_several_databases():
         for row in rows:
-            check_targets(row, alias)
+            check_related_databases(row, alias)
     database = database_for(alias)
     parts = _split_into_parts(meta, rows, rule)
     for part in parts:
@@ -119,7 +128,7 @@ def _split_into_parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None)
                 tuple(f for f in meta.columns if f not in left),
                 left if rule is None else stored,
             )
-            for left, group in by_left_out(rows).items()
+            for left, group in group_by_database_filled(rows).items()
         ]
     key = meta.pk
     without = [r for r in rows if r.__dict__.get(key.attname) is None] if key.generated else []
@@ -143,10 +152,10 @@ class _Part:
 
     def choose_batch_sizes(self, database: Database, batch_size: int | None) -> None:
         self.unnest = database.dialect.name == "postgres" and writes.can_unnest(self.fields)
-        most = _most_rows(self.fields, unnest=self.unnest, batch_size=batch_size)
+        most = _compute_max_batch_rows(self.fields, unnest=self.unnest, batch_size=batch_size)
         left = len(self.rows)
         while left:
-            self.sizes.append(min(most, left) if self.unnest else _next_batch_size(left, most))
+            self.sizes.append(min(most, left) if self.unnest else _choose_batch_size(left, most))
             left -= self.sizes[-1]
 
 
@@ -158,7 +167,7 @@ def _insert_part(
     done = 0
     for size in given.sizes:
         part = [column[done : done + size] for column in columns] if size < len(rows) else columns
-        plan = _cached_insert_plan(
+        plan = _find_or_build_insert_plan(
             database, meta, fields, rows=0 if unnest else size, rule=rule, back=back
         )
         raw: list[Any] = part if unnest else _encode_columns(database, fields, part)
@@ -171,21 +180,21 @@ def _insert_part(
         inserted = rows[done : done + size]
         done += size
         if back and back != (meta.pk,):
-            _remember_back(database, inserted, fields, raw, back=back, stored=outcome)
+            _apply_returned_columns(database, inserted, fields, raw, back=back, stored=outcome)
         elif back:
-            _remember_keys(database, meta, inserted, raw, [row[0] for row in outcome])
+            _set_generated_keys(database, meta, inserted, raw, [row[0] for row in outcome])
         elif len(fields) == len(meta.columns):
-            _remember_rows(database, inserted, raw, skipping=rule is not None)
+            _set_stored_rows(database, inserted, raw, skipping=rule is not None)
 
 
-def _most_rows(fields: Fields, *, unnest: bool, batch_size: int | None) -> int:
+def _compute_max_batch_rows(fields: Fields, *, unnest: bool, batch_size: int | None) -> int:
     if not fields:
         return 1  # DEFAULT VALUES inserts one row
     most = UNNEST_ROWS if unnest else min(SQLITE_ROWS, max(1, PARAMETERS // max(1, len(fields))))
     return most if batch_size is None else min(most, batch_size)
 
 
-def _next_batch_size(left: int, most: int) -> int:
+def _choose_batch_size(left: int, most: int) -> int:
     """A length from a short list: `most`, else the largest power of two that fits."""
     return most if left >= most else 1 << (left.bit_length() - 1)
 
@@ -213,7 +222,9 @@ def _encode_columns(
 ) -> list[list[Any]]:
     """The columns as the driver takes them."""
     name = database.dialect.name
-    return [field.encoded(column, name) for field, column in zip(fields, columns, strict=True)]
+    return [
+        field.encode_column(column, name) for field, column in zip(fields, columns, strict=True)
+    ]
 
 
 def _read_column(rows: list[Any], field: AnyField) -> list[Any]:
@@ -223,7 +234,7 @@ def _read_column(rows: list[Any], field: AnyField) -> list[Any]:
         return []
 
 
-def _cached_insert_plan(
+def _find_or_build_insert_plan(
     database: Database,
     meta: Meta,
     fields: Fields,
@@ -237,15 +248,17 @@ def _cached_insert_plan(
     if plan is not None:
         return plan
     if rows:
-        made = writes.insert_plan(
+        made = writes.build_insert_plan(
             database.dialect, meta, fields, returning=back, conflict=rule, rows=rows, encoded=True
         )
     else:
-        made = writes.unnest_plan(database.dialect, meta, fields, returning=back, conflict=rule)
+        made = writes.build_unnest_insert_plan(
+            database.dialect, meta, fields, returning=back, conflict=rule
+        )
     return database.plans.keep_plan(key, made)
 
 
-def _remember_rows(
+def _set_stored_rows(
     database: Database, rows: list[Any], raw: list[list[Any]], *, skipping: bool
 ) -> None:
     journal = active.journal
@@ -255,30 +268,30 @@ def _remember_rows(
         row._row = loaded
         if skipping:  # the row may have been there, with other values
             row._read_in = UNKNOWN
-    _mark_alias(database, rows)
+    _assign_database_alias(database, rows)
 
 
-def _remember_keys(
+def _set_generated_keys(
     database: Database, meta: Meta, rows: list[Any], raw: list[list[Any]], keys: list[Any]
 ) -> None:
     place, attname = meta.key_place, meta.pk.attname
     journal = active.journal
     if journal is not None:
-        journal.put_each(rows, attname, keys)
+        journal.record_values(rows, attname, keys)
     stored = zip(*raw[:place], keys, *raw[place:], strict=True)
     for row, key, loaded in zip(rows, keys, stored, strict=True):
         setattr(row, attname, key)
         row._row = loaded
-    _mark_alias(database, rows)
+    _assign_database_alias(database, rows)
 
 
-def _mark_alias(database: Database, rows: list[Any]) -> None:
+def _assign_database_alias(database: Database, rows: list[Any]) -> None:
     if rows and database.alias != rows[0]._meta.database:
         for row in rows:
             row._alias = database.alias
 
 
-def _remember_back(
+def _apply_returned_columns(
     database: Database,
     rows: list[Any],
     fields: Fields,
@@ -289,33 +302,35 @@ def _remember_back(
 ) -> None:
     meta = rows[0]._meta
     if len(back) == len(meta.columns):
-        _remember_stored(database, meta, rows, stored)
-        _set_filled(database, meta, rows, stored)
+        _apply_returned_rows(database, meta, rows, stored)
+        _set_database_defaults(database, meta, rows, stored)
         return
     written = list(zip(*raw, strict=True)) or [()] * len(rows)
     set_returned_values(database, rows, fields, written, back, stored)
 
 
-def _set_filled(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+def _set_database_defaults(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
     for field in meta.db_filled:
         place, decode = meta.columns.index(field), field.decoder(database.dialect.name)
         for row, loaded in zip(rows, stored, strict=True):
             if field.attname not in row.__dict__:
                 raw = loaded[place]
                 value = raw if decode is None or raw is None else decode(raw)
-                put_value(row, field.attname, value)
+                set_attribute_with_undo(row, field.attname, value)
 
 
-def _remember_stored(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
     # after an upsert the row may keep values that the instance does not have: `save` must see that
     dialect = database.dialect.name
     keys = [(key.attname, meta.columns.index(key), key.decoder(dialect)) for key in meta.keys]
     for row, loaded in zip(rows, stored, strict=True):
         for attname, place, decode in keys:
-            put_value(row, attname, loaded[place] if decode is None else decode(loaded[place]))
-        keep_state(row)
+            set_attribute_with_undo(
+                row, attname, loaded[place] if decode is None else decode(loaded[place])
+            )
+        record_state_for_undo(row)
         row._row = tuple(loaded)
-    _mark_alias(database, rows)
+    _assign_database_alias(database, rows)
 
 
 def update_instances(
@@ -327,22 +342,22 @@ def update_instances(
     if any(row.pk is None for row in given):
         raise FieldError(f"bulk_update takes stored instances: one {meta.name} has no key")
     rows = list({id(row): row for row in given}.values())  # twice the same is one write
-    if several_databases():
+    if has_several_databases():
         for row in rows:
             check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
-            check_targets(row, alias)
+            check_related_databases(row, alias)
     database = database_for(alias)
     total = 0
     if computed := [row for row in rows if _has_expression(row, columns)]:
         rows = [row for row in rows if not _has_expression(row, columns)]
         yield ATOMIC
-        total = yield from bulk_update_computed(meta, database, computed, columns)
+        total = yield from bulk_update_with_expressions(meta, database, computed, columns)
     if rows:
-        total += yield from _update_values(meta, database, rows, columns, batch_size or 200)
+        total += yield from _update_in_batches(meta, database, rows, columns, batch_size or 200)
     return total
 
 
-def _update_values(
+def _update_in_batches(
     meta: Meta, database: Database, rows: list[Instance], columns: Fields, batch_size: int
 ) -> Operation[int]:
     version = meta.version
@@ -350,27 +365,30 @@ def _update_values(
     most = min(batch_size, max(1, PARAMETERS // width))
     written: list[Any] = []
     total = done = 0
-    if version is not None or _next_batch_size(len(rows), most) < len(rows):
+    if version is not None or _choose_batch_size(len(rows), most) < len(rows):
         yield ATOMIC  # also where one statement turns out to have written a part of its rows
     while done < len(rows):
-        size = _next_batch_size(len(rows) - done, most)
+        size = _choose_batch_size(len(rows) - done, most)
         part = rows[done : done + size]
         key = ("bulk update", meta, columns, size)
         plan = database.plans.get(key)
         if plan is None:
-            made = writes.bulk_update_plan(database.dialect, meta, columns, rows=size)
+            made = writes.build_bulk_update_plan(database.dialect, meta, columns, rows=size)
             plan = database.plans.keep_plan(key, made)
         params = [
             value
             for row in part
-            for value in (*_key_and_version(row, version), *(clean_value(row, f) for f in columns))
+            for value in (
+                *_collect_key_and_version(row, version),
+                *(clean_value(row, f) for f in columns),
+            )
         ]
         args = params if plan.bind is None else plan.bind(params)
         try:
             count = yield Statement("count", plan.sql, args)
         except NO_ANSWER:
             for row in part:
-                doubt_row(row)
+                mark_row_uncertain(row)
             raise
         if version is not None and count != size:
             raise StaleObject(
@@ -382,14 +400,14 @@ def _update_values(
     # only now: a later batch that fails undoes the former
     for row, given in zip(rows, zip(*[iter(written)] * width, strict=True), strict=True):
         if row._row:
-            remember_values(row, columns, given[-len(columns) :])
+            record_stored_values(row, columns, given[-len(columns) :])
             if version is not None:
-                remember_version(row, version, given[len(meta.keys)] + 1)
+                set_stored_version(row, version, given[len(meta.keys)] + 1)
     return total
 
 
 def _resolve_update_fields(meta: Meta, names: Sequence[str]) -> Fields:
-    columns = tuple(_field_by_name(meta, name) for name in names)
+    columns = tuple(_resolve_field(meta, name) for name in names)
     if not columns or meta.pk in columns or any(key in columns for key in meta.keys):
         raise FieldError("bulk_update needs the names of fields to write, the key not among them")
     if meta.version in columns:
@@ -404,9 +422,9 @@ def _has_expression(row: Instance, columns: Fields) -> bool:
     return any(is_expression(values.get(field.attname)) for field in columns)
 
 
-def _key_and_version(row: Instance, version: AnyField | None) -> tuple[Any, ...]:
+def _collect_key_and_version(row: Instance, version: AnyField | None) -> tuple[Any, ...]:
     """The key of a row, and the version that it was read with."""
     keys = tuple([getattr(row, part.attname) for part in row._meta.keys])
     if version is None:
         return keys
-    return *keys, clean_value(row, version) if not row._row else loaded_value(row, version)
+    return *keys, clean_value(row, version) if not row._row else read_loaded_value(row, version)

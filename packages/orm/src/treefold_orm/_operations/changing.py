@@ -14,7 +14,7 @@ from treefold_orm._expressions.resolving import COMPUTED, resolve, resolve_value
 from treefold_orm._expressions.steps import FromCTE
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.relations import is_foreign_key
-from treefold_orm._operations.own_database import check_target
+from treefold_orm._operations.own_database import check_related_database
 from treefold_orm._operations.protecting import check_protected, has_protectors
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.values import F
@@ -32,12 +32,12 @@ def update_rows(
     if not values:
         raise FieldError("update() needs at least one field")
     scope = query._make_scope()
-    whole, given = query._whole_key()
+    whole, given = query._build_key_with_slice()
     scope.params[:] = given
     sets: list[tuple[Field[Any], Expr]] = []
     for name, value in values.items():
         check_untainted(name)
-        field = query._meta.column_named(name)
+        field = query._meta.require_column(name)
         if field in query._meta.keys:
             raise FieldError(
                 f"{query._meta.name}.{name} is the key and cannot be updated: insert a new row"
@@ -46,7 +46,7 @@ def update_rows(
             sets.append((field, convert_for_column(resolve_value(value, scope), field)))
         else:
             if is_foreign_key(field) and isinstance(value, field.known_target.model):
-                check_target(field, value, query._alias)
+                check_related_database(field, value, query._alias)
             sets.append((field, scope.add_param(field.clean(value), field)))
     version = query._meta.version
     if version is not None and all(field is not version for field, _ in sets):
@@ -56,13 +56,13 @@ def update_rows(
     key = ("update", whole, tuple(sets), back)
     plan = database.plans.get(key)
     if plan is None:
-        from treefold_orm._compile.writes import update_plan
+        from treefold_orm._compile.writes import build_update_plan
 
-        plan = update_plan(
+        plan = build_update_plan(
             database.dialect, whole, tuple(sets), given=len(scope.params), returning=back
         )
         database.plans.keep_plan(key, plan)
-    return (yield Statement("rows" if back else "count", plan.sql, bound_args(plan, scope.params)))
+    return (yield Statement("rows" if back else "count", plan.sql, bind_params(plan, scope.params)))
 
 
 def delete_rows(query: AnyQuery) -> Operation[int]:
@@ -72,16 +72,16 @@ def delete_rows(query: AnyQuery) -> Operation[int]:
     if guarded:
         yield ATOMIC
     database = database_for(query._alias)
-    whole, given = query._whole_key()
+    whole, given = query._build_key_with_slice()
     plan = database.plans.get(("delete", whole))
     if plan is None:
-        from treefold_orm._compile.writes import delete_plan
+        from treefold_orm._compile.writes import build_delete_plan
 
-        plan = delete_plan(database.dialect, whole, given=len(given))
+        plan = build_delete_plan(database.dialect, whole, given=len(given))
         database.plans.keep_plan(("delete", whole), plan)
     if guarded:
         yield from check_protected(query)
-    return (yield Statement("count", plan.sql, bound_args(plan, given)))
+    return (yield Statement("count", plan.sql, bind_params(plan, given)))
 
 
 def _check_writable(query: AnyQuery) -> None:
@@ -93,6 +93,6 @@ def _check_writable(query: AnyQuery) -> None:
             )
 
 
-def bound_args(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
+def bind_params(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
     """The parameters of a query as the arguments of its plan."""
     return params if plan.bind is None else plan.bind(params)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_orm._base.journal import NO_ANSWER, doubt_row, put_value
+from treefold_orm._base.journal import NO_ANSWER, mark_row_uncertain, set_attribute_with_undo
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import with_key, with_keys
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.own_rows import filter_by_key, filter_by_keys
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions.resolving import resolve_value
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
 
 
-def save_computed(
+def save_with_expressions(
     instance: Instance, database: Database, fields: Sequence[AnyField], given: dict[AnyField, Any]
 ) -> Operation[None]:
     """Update one row of which some fields hold expressions, or raise `StaleObject`.
@@ -32,25 +32,27 @@ def save_computed(
     `given` are the values that the update writes by itself: times and the next version.
     """
     version = instance._meta.version
-    query = with_key(plain_query(instance._meta, database.alias), instance.pk)
+    query = filter_by_key(build_unfiltered_query(instance._meta, database.alias), instance.pk)
     if version is not None:
         query = query.filter(version.column == given[version] - 1)
-    values = {f.name: given[f] if f in given else _value_to_write(instance, f) for f in fields}
+    values = {
+        f.name: given[f] if f in given else _clean_unless_expression(instance, f) for f in fields
+    }
     try:
         found = yield from update_rows(
             query, values, returning=_select_computed_fields(fields, values)
         )
     except NO_ANSWER:
-        doubt_row(instance)
+        mark_row_uncertain(instance)
         raise
     if len(found) != 1:
-        raise (yield from row_state.not_written(instance, database.alias))
+        raise (yield from row_state.diagnose_failed_update(instance, database.alias))
     for field, value in given.items():
-        put_value(instance, field.attname, value)
+        set_attribute_with_undo(instance, field.attname, value)
     _set_computed_values(instance, database, fields, values, found[0])
 
 
-def bulk_update_computed(
+def bulk_update_with_expressions(
     meta: Meta, database: Database, rows: Sequence[Instance], fields: Sequence[AnyField]
 ) -> Operation[int]:
     """Update rows of which some fields hold expressions; return how many matched.
@@ -62,7 +64,7 @@ def bulk_update_computed(
         groups.setdefault(_build_group_key(meta, database.alias, row, fields), []).append(row)
     total = 0
     for row in groups.pop(None, []):
-        total += yield from _update_alone(row, database, fields)
+        total += yield from _update_single_row(row, database, fields)
     for group in groups.values():
         total += yield from _update_group(meta, database, group, fields)
     return total
@@ -83,14 +85,16 @@ def _build_group_key(meta: Meta, alias: str, row: Instance, fields: Sequence[Any
     return key
 
 
-def _update_alone(row: Instance, database: Database, fields: Sequence[AnyField]) -> Operation[int]:
+def _update_single_row(
+    row: Instance, database: Database, fields: Sequence[AnyField]
+) -> Operation[int]:
     version = row._meta.version
     if row._row:
-        given = {} if version is None else {version: row_state.loaded_value(row, version) + 1}
-        yield from save_computed(row, database, [*fields, *given], given)
+        given = {} if version is None else {version: row_state.read_loaded_value(row, version) + 1}
+        yield from save_with_expressions(row, database, [*fields, *given], given)
         return 1
-    query = with_key(plain_query(row._meta, database.alias), row.pk)
-    values = {field.name: _value_to_write(row, field) for field in fields}
+    query = filter_by_key(build_unfiltered_query(row._meta, database.alias), row.pk)
+    values = {field.name: _clean_unless_expression(row, field) for field in fields}
     found = yield from update_rows(query, values, returning=_select_computed_fields(fields, values))
     for stored in found:
         _set_computed_values(row, database, fields, values, stored)
@@ -101,9 +105,9 @@ def _update_group(
     meta: Meta, database: Database, group: Sequence[Instance], fields: Sequence[AnyField]
 ) -> Operation[int]:
     values = {field.name: group[0].__dict__[field.attname] for field in fields}
-    query = with_keys(plain_query(meta, database.alias), [row.pk for row in group])
+    query = filter_by_keys(build_unfiltered_query(meta, database.alias), [row.pk for row in group])
     found = yield from update_rows(query, values, returning=(*meta.keys, *fields))
-    decoders = [decode for _, _, decode in row_state.field_codecs(database, meta.keys)]
+    decoders = [decode for _, _, decode in row_state.list_field_codecs(database, meta.keys)]
     stored = {
         tuple([raw if d is None else d(raw) for raw, d in zip(row, decoders, strict=False)]): row
         for row in found
@@ -115,7 +119,7 @@ def _update_group(
     return len(found)
 
 
-def _value_to_write(instance: Instance, field: AnyField) -> Any:
+def _clean_unless_expression(instance: Instance, field: AnyField) -> Any:
     value = instance.__dict__[field.attname]
     return value if row_state.is_expression(value) else row_state.clean_value(instance, field)
 
@@ -134,13 +138,13 @@ def _set_computed_values(
     """Set the computed values on the instance, and note the values of all written columns."""
     computed = iter(stored)
     raw: list[Any] = []
-    for field, encode, decode in row_state.field_codecs(database, tuple(fields)):
+    for field, encode, decode in row_state.list_field_codecs(database, tuple(fields)):
         value = values[field.name]
         if row_state.is_expression(value):
             raw.append(next(computed))
             made = raw[-1] if decode is None or raw[-1] is None else decode(raw[-1])
-            put_value(instance, field.attname, made)
+            set_attribute_with_undo(instance, field.attname, made)
         else:
             raw.append(value if encode is None or value is None else encode(value))
     if instance._row:
-        row_state.remember_values(instance, tuple(fields), raw)
+        row_state.record_stored_values(instance, tuple(fields), raw)

@@ -50,7 +50,7 @@ def find_row(
     return found[0] if found else None
 
 
-def values_of_new(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
+def build_insert_values(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
     """The values of a row that `get_or_create` inserts."""
     for name in defaults:
         check_untainted(name)
@@ -59,11 +59,11 @@ def values_of_new(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
     return {**plain, **{name: _call_if_callable(value) for name, value in defaults.items()}}
 
 
-def set_values(instance: Instance, defaults: Lookups) -> None:
+def apply_update_defaults(instance: Instance, defaults: Lookups) -> None:
     """Set the values that `update_or_create` gives to a row that it found."""
     for name, value in defaults.items():
         check_untainted(name)
-        instance._meta.column_named(name)
+        instance._meta.require_column(name)
         setattr(instance, name, _call_if_callable(value))
 
 
@@ -82,7 +82,7 @@ def get_or_create(
     found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
     if found is not None:
         return found, False
-    work = insert_values(query, values_of_new(lookups, defaults))
+    work = insert_values(query, build_insert_values(lookups, defaults))
     if database_for(query._alias).dialect.name == "sqlite":
         # the transaction is the only writer: no other can come in between
         return (yield from work), True
@@ -116,7 +116,7 @@ def update_or_create(
         batch_lazy=batch_lazy,
     )
     if not created:
-        set_values(instance, defaults)
+        apply_update_defaults(instance, defaults)
         yield from save_instance(instance, query._alias, None)
     return instance, created
 

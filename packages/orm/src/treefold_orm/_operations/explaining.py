@@ -69,30 +69,30 @@ def explain_query(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[An
     for name, given in (("plan", plan), ("analyze", analyze)):
         if not isinstance(cast("Any", given), bool):
             raise FieldError(f"explain({name}=) must be True or False, got {given!r}")
-    compiled, args = query._plan_for("rows")
+    compiled, args = query._compile_plan("rows")
     sqlite = database_for(query._alias).dialect.name == "sqlite"
     if sqlite and analyze:
         raise UnsupportedFeature("explain(analyze=True) needs PostgreSQL: SQLite measures nothing")
     if sqlite:
         found = yield Statement("rows", f"EXPLAIN QUERY PLAN {compiled.sql}", args)
         if plan:
-            return _from_sqlite(found, _tables_by_alias(compiled.sql))
+            return _parse_sqlite_plan(found, _map_aliases_to_tables(compiled.sql))
         return "\n".join(str(row[3]) for row in found)
     options = [word for word, wanted in (("ANALYZE", analyze), ("FORMAT JSON", plan)) if wanted]
     words = f"EXPLAIN ({', '.join(options)})" if options else "EXPLAIN"
     found = yield Statement("rows", f"{words} {compiled.sql}", args)
     if plan:
-        return _from_postgres(json.loads(found[0][0])[0]["Plan"])
+        return _parse_postgres_plan(json.loads(found[0][0])[0]["Plan"])
     return "\n".join(str(row[0]) for row in found)
 
 
-def _tables_by_alias(sql: str) -> dict[str, str | None]:
+def _map_aliases_to_tables(sql: str) -> dict[str, str | None]:
     known: dict[str, str | None] = {name: None for names in _CTE.findall(sql) for name in names}
     known.update((alias, name.replace('""', '"')) for name, alias in _ALIAS.findall(sql))
     return known
 
 
-def _from_sqlite(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep:
+def _parse_sqlite_plan(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep:
     below: dict[int, list[Any]] = {}
     for row in rows:
         below.setdefault(row[1], []).append(row)
@@ -110,7 +110,7 @@ def _from_sqlite(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep
     return PlanStep("QUERY", "QUERY PLAN", steps=tuple(build_step(row) for row in below.get(0, ())))
 
 
-def _from_postgres(node: dict[str, Any]) -> PlanStep:
+def _parse_postgres_plan(node: dict[str, Any]) -> PlanStep:
     return PlanStep(
         node["Node Type"],
         str(node.get("Index Cond") or node.get("Filter") or node["Node Type"]),
@@ -120,5 +120,5 @@ def _from_postgres(node: dict[str, Any]) -> PlanStep:
         cost=node.get("Total Cost"),
         actual_rows=node.get("Actual Rows"),
         milliseconds=node.get("Actual Total Time"),
-        steps=tuple(_from_postgres(child) for child in node.get("Plans", ())),
+        steps=tuple(_parse_postgres_plan(child) for child in node.get("Plans", ())),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import key_order, with_keys
+from treefold_orm._building.own_rows import build_key_ordering, filter_by_keys
 from treefold_orm._expressions.lookups import refuse_sensitive
 from treefold_orm._expressions.nodes import OrderNode
 from treefold_orm._expressions.steps import (
@@ -22,11 +22,11 @@ from treefold_orm._expressions.steps import (
 )
 from treefold_orm._fields.meta import Meta
 from treefold_orm._operations.loading import (
-    check_lock,
     decode_row,
+    disable_lazy_loading,
     fetch_rows,
     prefetch_relations,
-    refuse_lazy,
+    require_lock_transaction,
 )
 from treefold_orm._terms.columns import Column
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """One row, or the model's own exception."""
-    plan, args = query._plan_for("get")
+    plan, args = query._compile_plan("get")
     if plan.locks:
-        check_lock()
+        require_lock_transaction()
     found = yield from fetch_row_by_plan(query._meta, plan, args)
     if query._prefetches:
         yield from prefetch_relations(
             [found], query._prefetches, query._alias, batch_lazy=batch_lazy
         )
     if query._raises_lazy:
-        refuse_lazy([found])
+        disable_lazy_loading([found])
     return found
 
 
@@ -65,12 +65,12 @@ def fetch_row_by_plan(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[
 def fetch_first_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or None."""
     found = yield from fetch_rows(
-        _in_order(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy
+        _ensure_ordering(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy
     )
     return found[0] if found else None
 
 
-def first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or the model's own exception."""
     found = yield from fetch_rows(query._slice_rows(None, 1), batch_lazy=batch_lazy)
     if not found:
@@ -83,23 +83,23 @@ def fetch_last_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The last row, or None."""
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
-    ordered = _in_order(query, "last()").reverse()
+    ordered = _ensure_ordering(query, "last()").reverse()
     found = yield from fetch_rows(ordered._slice_rows(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
-def _in_order(query: AnyQuery, call: str) -> AnyQuery:
+def _ensure_ordering(query: AnyQuery, call: str) -> AnyQuery:
     """Return a query with an order: its own, else that of its model, else by key.
 
     Without one, PostgreSQL gives another row after every update of one. Rows that have no key, as
     those of `values().distinct()` or of a union, are ordered by their columns.
     """
-    step, meta = query._order_step(), query._meta
+    step, meta = query._find_order_terms(), query._meta
     if step or query._low or query._high is not None or query._has_step(DistinctOn):
         return query
-    values = query._last_step(Values)
+    values = query._find_last_step(Values)
     if values is not None:
-        if _groups_values(query):
+        if _has_grouped_values(query):
             raise FieldError(
                 f"{call} cannot choose among groups without an order; call order_by() before it"
             )
@@ -108,10 +108,10 @@ def _in_order(query: AnyQuery, call: str) -> AnyQuery:
             return query._add_step(Ordering(tuple(terms)))
     if step is None and meta.ordering:  # which DISTINCT leaves out by itself
         return query.order_by(*meta.ordering) if query._has_step(Distinct) else query
-    return query.order_by(*key_order(meta))
+    return query.order_by(*build_key_ordering(meta))
 
 
-def _groups_values(query: AnyQuery) -> bool:
+def _has_grouped_values(query: AnyQuery) -> bool:
     """Return True for rows that are groups of `values()`, which have no key to be ordered by.
 
     `annotate(n=Count("posts")).values("name")` has a row for each instance, with its key.
@@ -132,7 +132,7 @@ def in_bulk(
     check_untainted(name)
     column = meta.pk if name == "pk" else meta.fields.get(name)
     if column is None:
-        raise meta.unknown(name)
+        raise meta.build_unknown_name_error(name)
     if name != "pk" and not isinstance(field, Column):
         refuse_sensitive(meta, column, name)
     if not column.unique:
@@ -144,7 +144,7 @@ def in_bulk(
         if isinstance(field, Column):
             query = query.filter(field.in_(wanted))
         elif name == "pk":
-            query = with_keys(query, wanted)
+            query = filter_by_keys(query, wanted)
         else:
             query = query.filter(**{f"{name}__in": wanted})
     found = yield from fetch_rows(query, batch_lazy=batch_lazy)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldValueError, ZoneMismatch
-from treefold_orm._base.journal import keep_state, put_value
+from treefold_orm._base.journal import record_state_for_undo, set_attribute_with_undo
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance, Meta
-from treefold_orm._operations.own_database import check_targets
+from treefold_orm._operations.own_database import check_related_databases
 from treefold_orm._operations.row_state import I, clean_value, refuse_expression
-from treefold_orm._runtime.connections import database_for, several_databases
+from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
@@ -30,36 +30,38 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
     database = database_for(alias)
     key = meta.pk
     given = not key.generated or instance.__dict__.get(key.attname) is not None
-    if several_databases():
-        check_targets(instance, alias)
+    if has_several_databases():
+        check_related_databases(instance, alias)
     if meta.db_filled:
-        left = left_out(instance)
+        left = find_database_filled_fields(instance)
         if left:
-            yield from _insert_filled(instance, database, left)
-            return _stored_in(instance, alias)
+            yield from _insert_with_database_values(instance, database, left)
+            return _mark_stored(instance, alias)
     fields = meta.columns if given else meta.columns_without_key
     plan = database.plans.get(("insert", meta, given))
     if plan is None:
-        plan = _insert_plan(database, meta, given, fields, returning=() if given else (key,))
+        plan = _build_cached_insert_plan(
+            database, meta, given, fields, returning=() if given else (key,)
+        )
     cleaned = _clean_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     if given:
         try:
             yield Statement("count", plan.sql, args)
         except ZoneMismatch as error:
-            raise error.with_field_name(field_names(fields)) from None
-        keep_state(instance)
+            raise error.with_field_name(format_field_names(fields)) from None
+        record_state_for_undo(instance)
         instance._row = tuple(args)
     else:
         try:
             rows = yield Statement("rows", plan.sql, args)
         except ZoneMismatch as error:
-            raise error.with_field_name(field_names(fields)) from None
+            raise error.with_field_name(format_field_names(fields)) from None
         place = meta.key_place
         made = rows[0][0]
-        put_value(instance, key.attname, made)
+        set_attribute_with_undo(instance, key.attname, made)
         instance._row = (*args[:place], made, *args[place:])
-    return _stored_in(instance, alias)
+    return _mark_stored(instance, alias)
 
 
 def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
@@ -69,12 +71,12 @@ def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
     return insert_instance(query._meta.model(**values), query._alias)
 
 
-def field_names(fields: Iterable[AnyField]) -> list[str]:
+def format_field_names(fields: Iterable[AnyField]) -> list[str]:
     """The names of columns with their models, for messages."""
     return [f"{field.meta.name}.{field.name}" for field in fields]
 
 
-def _stored_in(instance: I, alias: str) -> I:
+def _mark_stored(instance: I, alias: str) -> I:
     if instance._read_in is not None:
         instance._read_in = None
     if instance._shape is not None:
@@ -103,16 +105,16 @@ def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
     return cleaned
 
 
-def _insert_plan(
+def _build_cached_insert_plan(
     database: Database, meta: Meta, kind: object, fields: Fields, *, returning: Fields
 ) -> Plan:
-    from treefold_orm._compile.writes import insert_plan
+    from treefold_orm._compile.writes import build_insert_plan
 
-    plan = insert_plan(database.dialect, meta, fields, returning=returning)
+    plan = build_insert_plan(database.dialect, meta, fields, returning=returning)
     return database.plans.keep_plan(("insert", meta, kind), plan)
 
 
-def left_out(instance: Instance) -> Fields:
+def find_database_filled_fields(instance: Instance) -> Fields:
     """The columns whose value the database chooses, a generated key among them."""
     meta, values = instance._meta, instance.__dict__
     key = meta.pk
@@ -122,26 +124,28 @@ def left_out(instance: Instance) -> Fields:
     return left
 
 
-def _insert_filled(instance: Instance, database: Database, left: Fields) -> Operation[None]:
+def _insert_with_database_values(
+    instance: Instance, database: Database, left: Fields
+) -> Operation[None]:
     meta = instance._meta
     fields = tuple(f for f in meta.columns if f not in left)
     plan = database.plans.get(("insert", meta, left))
     if plan is None:
-        plan = _insert_plan(database, meta, left, fields, returning=left)
+        plan = _build_cached_insert_plan(database, meta, left, fields, returning=left)
     cleaned = [clean_value(instance, field) for field in fields]
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     try:
         rows = yield Statement("rows", plan.sql, args)
     except ZoneMismatch as error:
-        raise error.with_field_name(field_names(fields)) from None
+        raise error.with_field_name(format_field_names(fields)) from None
     set_returned_values(database, [instance], fields, [args], left, rows)
 
 
-def by_left_out(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
+def group_by_database_filled(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
     """Rows grouped by the columns whose value the database chooses."""
     groups: dict[Fields, list[Any]] = {}
     for row in rows:
-        groups.setdefault(left_out(row), []).append(row)
+        groups.setdefault(find_database_filled_fields(row), []).append(row)
     return groups
 
 
@@ -161,9 +165,9 @@ def set_returned_values(
     for row, given, made in zip(rows, written, returned, strict=True):
         for field, decode, raw in zip(left, decoders, made, strict=True):
             value = raw if decode is None or raw is None else decode(raw)
-            put_value(row, field.attname, value)
+            set_attribute_with_undo(row, field.attname, value)
         raws = dict(zip((*fields, *left), (*given, *made), strict=True))
-        keep_state(row)
+        record_state_for_undo(row)
         if row._read_in is not None:
             row._read_in = None
         row._row = tuple(raws[field] for field in row._meta.columns)

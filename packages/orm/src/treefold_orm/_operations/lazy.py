@@ -12,21 +12,21 @@ from typing import Any
 
 from treefold_orm._base.errors import NotLoaded
 from treefold_orm._base.journal import drop_cache
-from treefold_orm._base.references import OwnerReference, owner_reference
+from treefold_orm._base.references import OwnerReference, build_owner_reference
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import only_fields, with_keys
+from treefold_orm._building.own_rows import filter_by_keys, restrict_to_fields
 from treefold_orm._building.sources import as_prefetch
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._operations.loading import fetch_rows, one_by_key
+from treefold_orm._operations.loading import fetch_related_by_key, fetch_rows
 from treefold_orm._operations.prefetching import prefetch_missing
-from treefold_orm._operations.row_state import adopt_columns, remember_values
+from treefold_orm._operations.row_state import adopt_columns, record_stored_values
 from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.context import current, open_journal
-from treefold_orm._runtime.run import in_event_loop, run
+from treefold_orm._runtime.context import current, find_journal
+from treefold_orm._runtime.run import has_running_loop, run
 
 
 def _check_lazy_allowed(instance: Instance, name: str, hint: str) -> None:
@@ -43,10 +43,10 @@ def _check_lazy_allowed(instance: Instance, name: str, hint: str) -> None:
 
 
 def _is_async() -> bool:
-    return in_event_loop() and not getattr(current.get(), "blocking", False)
+    return has_running_loop() and not getattr(current.get(), "blocking", False)
 
 
-def refuse_gone(
+def refuse_dropped_owner(
     instance: Instance, field: ForeignKey[Any, Any], owner: OwnerReference, key: Any
 ) -> None:
     """Raise `NotLoaded` in async code where the owner that `instance` was prefetched for is gone.
@@ -69,31 +69,31 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
     if instance._row is None:
         hint = "; the database sets it on insert" if field.db_fills else ""
         raise AttributeError(f"{meta.name}.{field.attname} was never set{hint}")
-    batch, journal = instance._batch, open_journal(instance._alias)
+    batch, journal = instance._batch, find_journal(instance._alias)
     if journal is not None and journal.find_written_journal() is not None:
         batch = None  # nothing that may be undone is kept for the others
     loaded = {} if batch is None else batch.columns.setdefault(field, {})
     if key not in loaded:
         _check_lazy_allowed(instance, field.name, f"only(..., {field.name!r})")
-        keys = {key, *_batch_values(instance, meta.pk)} - loaded.keys()
-        work = _column_by_key(meta, instance._alias, field, list(keys))
+        keys = {key, *_collect_batch_values(instance, meta.pk)} - loaded.keys()
+        work = _fetch_column_by_key(meta, instance._alias, field, list(keys))
         loaded.update(run(instance._alias, work, f"await instance.aload({field.name!r})"))
     if key not in loaded:
         raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
     raw = loaded[key]
-    decode = field.decoder(_dialect_name(instance))
+    decode = field.decoder(_find_dialect_name(instance))
     value = raw if decode is None or raw is None else decode(raw)
     if journal is not None:
         journal.record_value(instance, field.attname, value)
     instance.__dict__[field.attname] = value
-    remember_values(instance, (field,), (raw,))
+    record_stored_values(instance, (field,), (raw,))
     return value
 
 
-def _column_by_key(
+def _fetch_column_by_key(
     meta: Meta, alias: str, field: Field[Any], keys: list[Any]
 ) -> Operation[dict[Any, Any]]:
-    query = with_keys(only_fields(plain_query(meta, alias), [field]), keys)
+    query = filter_by_keys(restrict_to_fields(build_unfiltered_query(meta, alias), [field]), keys)
     found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         return {}
@@ -110,15 +110,15 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     if key not in loaded:
         relation.require_one_database()
         _check_lazy_allowed(instance, name, f".select_related({name!r})")
-        keys = {key, *_batch_values(instance, relation.source_field)} - loaded.keys()
-        work = one_by_key(relation, list(keys), instance._alias, batch_lazy=True)
+        keys = {key, *_collect_batch_values(instance, relation.source_field)} - loaded.keys()
+        work = fetch_related_by_key(relation, list(keys), instance._alias, batch_lazy=True)
         made = run(instance._alias, work, f"await instance.aload({name!r})")
         # a key that points to nothing is looked up again; to have no row pointing here is an answer
         loaded.update(made if relation.kind == "forward" else {**dict.fromkeys(keys), **made})
     found = loaded.get(key)
     if relation.kind != "forward":
         if found is not None:
-            owner = owner_reference(instance, key, prefetched=False)
+            owner = build_owner_reference(instance, key, prefetched=False)
             found.__dict__[f"_cached_{relation.target_field.name}"] = owner
     elif found is None:
         raise relation.target.model.DoesNotExist(
@@ -128,21 +128,23 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     return found
 
 
-def _batch_values(instance: Instance, field: Field[Any]) -> set[Any]:
+def _collect_batch_values(instance: Instance, field: Field[Any]) -> set[Any]:
     batch = instance._batch
     if batch is None:
         return set()
-    dialect = _dialect_name(instance)
+    dialect = _find_dialect_name(instance)
     if isinstance(field, KeyColumns):
-        return batch.distinct_keys(field.parts, [part.decoder(dialect) for part in field.parts])
-    return batch.distinct_values(field, field.decoder(dialect))
+        return batch.collect_distinct_keys(
+            field.parts, [part.decoder(dialect) for part in field.parts]
+        )
+    return batch.collect_distinct_values(field, field.decoder(dialect))
 
 
-def _dialect_name(instance: Instance) -> str:
+def _find_dialect_name(instance: Instance) -> str:
     return database_for(instance._alias).dialect.name
 
 
-def load_names(
+def load_attributes(
     instances: list[Any], alias: str, names: Sequence[str], *, batch_lazy: bool
 ) -> Operation[None]:
     """Load columns and relations by name for all instances."""
@@ -167,8 +169,8 @@ def load_names(
         o for o in instances if any(meta.fields[c].attname not in o.__dict__ for c in columns)
     ] or instances
     wanted = [meta.fields[name] for name in columns]
-    loading = only_fields(plain_query(meta, alias), wanted)
-    query = with_keys(loading, [o.pk for o in lacking])
+    loading = restrict_to_fields(build_unfiltered_query(meta, alias), wanted)
+    query = filter_by_keys(loading, [o.pk for o in lacking])
     found = yield from fetch_rows(query, batch_lazy=False)
     fresh = {o.pk: o for o in found}
     for instance in lacking:

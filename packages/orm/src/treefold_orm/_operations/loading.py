@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
-from treefold_orm._base.references import find_cached_related, is_cached, owner_reference
+from treefold_orm._base.references import build_owner_reference, find_cached_related, is_cached
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import with_columns, with_keys, with_values
-from treefold_orm._building.sources import Prefetch, is_sliced, relation_at, source_columns
-from treefold_orm._building.starting import default_query, plain_query
+from treefold_orm._building.own_rows import extend_loaded_columns, filter_by_keys, filter_by_values
+from treefold_orm._building.sources import (
+    Prefetch,
+    is_sliced,
+    list_relation_source_columns,
+    require_relation,
+)
+from treefold_orm._building.starting import build_default_query, build_unfiltered_query
 from treefold_orm._expressions.nodes import Expr, contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
 from treefold_orm._fields.base import Field
@@ -29,14 +34,14 @@ if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
 
 
-def check_lock() -> None:
+def require_lock_transaction() -> None:
     """Raise `TransactionRequired` where a lock would end with the statement that takes it."""
     journal = active.journal
     if journal is None or journal.single:
-        raise needs_transaction()
+        raise build_lock_transaction_error()
 
 
-def needs_transaction() -> TransactionRequired:
+def build_lock_transaction_error() -> TransactionRequired:
     """The error for `select_for_update()` outside of a transaction."""
     return TransactionRequired(
         "select_for_update() must run inside of a transaction, which holds the lock; open one with "
@@ -48,9 +53,9 @@ def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     """All rows."""
     most = query._max_rows
     capped = query if most is None else query._slice_rows(None, most + 1)
-    plan, args = capped._plan_for("rows")
+    plan, args = capped._compile_plan("rows")
     if plan.locks:
-        check_lock()
+        require_lock_transaction()
     raw = yield Statement("rows", plan.sql, args)
     if most is not None and len(raw) > most:
         raise TooManyRows(
@@ -60,11 +65,11 @@ def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     if query._prefetches:
         yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
-        refuse_lazy(found)
+        disable_lazy_loading(found)
     return found
 
 
-def refuse_lazy(found: Sequence[Any]) -> None:
+def disable_lazy_loading(found: Sequence[Any]) -> None:
     """Make instances, and those that were loaded along with them, refuse to load more."""
     waiting = list(found)
     while waiting:
@@ -90,11 +95,13 @@ def prefetch_relations(
         for depth, part in enumerate(parts, start=1):
             if not here:
                 break
-            relation = relation_at(here[0]._meta, part)
+            relation = require_relation(here[0]._meta, part)
             final = depth == len(parts)
             query = spec.query if final else None
             if query is not None:
-                query = with_columns(query, needed_below(relation, spec, specs))
+                query = extend_loaded_columns(
+                    query, collect_prefetch_columns(relation, spec, specs)
+                )
             to_attr = spec.to_attr if final else None
             loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
             if not loaded:
@@ -106,14 +113,16 @@ def prefetch_relations(
             here = collect_related(here, part)
 
 
-def needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) -> list[Any]:
+def collect_prefetch_columns(
+    relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]
+) -> list[Any]:
     """The columns by which rows of a relation are put in place, and those below them theirs."""
     meta = relation.target
     below = len(spec.path.split("__"))
     needed = [] if relation.kind == "many" else [relation.target_field]
     for other in specs:
         if other.path.startswith(f"{spec.path}__"):
-            needed += source_columns(meta, other.path.split("__")[below])
+            needed += list_relation_source_columns(meta, other.path.split("__")[below])
     return needed
 
 
@@ -139,7 +148,9 @@ def attach_related(
 ) -> Operation[None]:
     """Load one relation for all instances and put the rows in place."""
     if query is None:
-        query = (default_query if relation.to_many else plain_query)(relation.target, alias)
+        query = (build_default_query if relation.to_many else build_unfiltered_query)(
+            relation.target, alias
+        )
     target = to_attr or f"_cached_{relation.name}"
     if relation.kind == "forward":
         yield from _attach_forward(instances, relation, query, target, batch_lazy=batch_lazy)
@@ -151,12 +162,12 @@ def attach_related(
         )
 
 
-def one_by_key(
+def fetch_related_by_key(
     relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
 ) -> Operation[dict[Any, Any]]:
     """Load the rows of a to-one relation; return them by the key that they are tied to."""
     field = relation.target_field
-    query = with_values(plain_query(relation.target, alias), field, keys)
+    query = filter_by_values(build_unfiltered_query(relation.target, alias), field, keys)
     found = yield from fetch_rows(query, batch_lazy=batch_lazy)
     return {getattr(item, field.attname): item for item in found}
 
@@ -164,12 +175,12 @@ def one_by_key(
 def _attach_forward(
     instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
 ) -> Operation[None]:
-    keys, field = _source_keys(instances, relation), relation.target_field
+    keys, field = _collect_source_keys(instances, relation), relation.target_field
     wanted = set(keys) - {None}
     found: list[Any] = []
     if wanted:
         found = yield from fetch_rows(
-            with_values(query, field, list(wanted)), batch_lazy=batch_lazy
+            filter_by_values(query, field, list(wanted)), batch_lazy=batch_lazy
         )
     by_key = dict(zip(map(attrgetter(field.attname), found), found, strict=True))
     for instance, key in zip(instances, keys, strict=True):
@@ -179,14 +190,14 @@ def _attach_forward(
 def _attach_reverse(
     instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
 ) -> Operation[None]:
-    keys = _source_keys(instances, relation)
+    keys = _collect_source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     field = relation.target_field
     if is_sliced(query):
         found = yield from _fetch_slice_per_key(query, field, list(by_key), batch_lazy=batch_lazy)
     else:
         found = yield from fetch_rows(
-            with_values(query, field, list(by_key)), batch_lazy=batch_lazy
+            filter_by_values(query, field, list(by_key)), batch_lazy=batch_lazy
         )
     owners = dict(zip(keys, instances, strict=True))
     references: dict[Any, Any] = {}
@@ -195,7 +206,7 @@ def _attach_reverse(
     for item, key in zip(found, map(attrgetter(field.attname), found), strict=True):
         held = by_key[key]
         if not held:
-            references[key] = owner_reference(owners[key], key, prefetched=True)
+            references[key] = build_owner_reference(owners[key], key, prefetched=True)
         held.append(item)
         if not joined:  # else the query has loaded the way back, and items hold it
             setattr(item, back, references[key])
@@ -208,18 +219,18 @@ def _fetch_slice_per_key(
     query: Any, field: Field[Any], keys: list[Any], *, batch_lazy: bool
 ) -> Operation[list[Any]]:
     """The slice of the rows of each key."""
-    whole = with_values(query._sliced_again(0, None), field, keys)
-    plan, args = whole._sliced_again(query._low, query._high)._parted_plan(field)
+    whole = filter_by_values(query._replace_slice(0, None), field, keys)
+    plan, args = whole._replace_slice(query._low, query._high)._compile_partitioned_plan(field)
     raw = yield Statement("rows", plan.sql, args)
     found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
-        refuse_lazy(found)
+        disable_lazy_loading(found)
     return found
 
 
-def _source_keys(instances: list[Any], relation: Relation) -> list[Any]:
+def _collect_source_keys(instances: list[Any], relation: Relation) -> list[Any]:
     """The values of the instances that their rows of the relation name."""
     source = relation.source.pk if relation.kind == "many" else relation.source_field
     return list(map(attrgetter(source.attname), instances))
@@ -234,23 +245,25 @@ def _attach_many_to_many(
     *,
     batch_lazy: bool,
 ) -> Operation[None]:
-    keys = _source_keys(instances, relation)
+    keys = _collect_source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
-    if _can_link(query):
+    if _can_join_links(query):
         found = yield from _fetch_linked_rows(query, relation, list(by_key), batch_lazy=batch_lazy)
     elif is_sliced(query):
         raise FieldError(
             f"Prefetch({relation.name!r}) takes no slice of a query that annotates a window"
         )
     else:
-        found = yield from _after_links(query, relation, list(by_key), alias, batch_lazy=batch_lazy)
+        found = yield from _fetch_rows_by_link_keys(
+            query, relation, list(by_key), alias, batch_lazy=batch_lazy
+        )
     for source, item in found:
         by_key[source].append(item)
     for instance, key in zip(instances, keys, strict=True):
         setattr(instance, target, by_key[key])
 
 
-def _can_link(query: Any) -> bool:
+def _can_join_links(query: Any) -> bool:
     """Return True if a join of related rows to their owners leaves the rows as they are."""
     if query._max_rows is not None or query._has_step(Combine, DistinctOn, Lock):
         return False
@@ -261,7 +274,7 @@ def _can_link(query: Any) -> bool:
 def _fetch_linked_rows(
     query: Any, relation: Relation, keys: list[Any], *, batch_lazy: bool
 ) -> Operation[Iterable[tuple[Any, Any]]]:
-    plan, args = query._linked_plan(relation, keys)
+    plan, args = query._compile_many_to_many_plan(relation, keys)
     raw = yield Statement("rows", plan.sql, args)
     places = list(map(itemgetter(plan.key_place), raw))
     unique = dict(zip(places, raw, strict=True))  # what is connected to several comes with each
@@ -269,7 +282,7 @@ def _fetch_linked_rows(
     if query._prefetches:
         yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     if query._raises_lazy:
-        refuse_lazy(found)
+        disable_lazy_loading(found)
     items = dict(zip(unique, found, strict=True))
     sources: Iterable[Any] = map(itemgetter(-1), raw)
     decode = relation.source_field.decoder(database_for(query._alias).dialect.name)
@@ -278,21 +291,21 @@ def _fetch_linked_rows(
     return zip(sources, map(items.__getitem__, places), strict=True)
 
 
-def _after_links(
+def _fetch_rows_by_link_keys(
     query: Any, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
 ) -> Operation[list[tuple[Any, Any]]]:
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     first, second = relation.source_field, relation.target_field
-    links = with_values(plain_query(relation.through, alias), first, keys)
+    links = filter_by_values(build_unfiltered_query(relation.through, alias), first, keys)
     pairs = yield from fetch_rows(
-        links._rows_of("tuples", (first.column, second.column), {}), batch_lazy=False
+        links._select_values("tuples", (first.column, second.column), {}), batch_lazy=False
     )
     sources: dict[Any, list[Any]] = {}
     for source, key in dict.fromkeys(pairs):
         sources.setdefault(key, []).append(source)
     if not sources:
         return []
-    found = yield from fetch_rows(with_keys(query, list(sources)), batch_lazy=batch_lazy)
+    found = yield from fetch_rows(filter_by_keys(query, list(sources)), batch_lazy=batch_lazy)
     return [(source, item) for item in found for source in sources[item.pk]]
 
 
@@ -300,7 +313,7 @@ def decode_rows(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[An
     """Results of the rows of a statement."""
     found: list[Any] = (plan.decode_lazy if batch_lazy else plan.decode)(rows)
     if active.journal is not None:
-        mark_read(found, active.journal)
+        mark_read_in_transaction(found, active.journal)
     return found
 
 
@@ -308,11 +321,11 @@ def decode_row(plan: Plan, row: Any) -> Any:
     """The result of one row, alone in its result."""
     found = plan.decode_one(row)
     if active.journal is not None:
-        mark_read([found], active.journal)
+        mark_read_in_transaction([found], active.journal)
     return found
 
 
-def mark_read(found: Sequence[Any], journal: Journal) -> None:
+def mark_read_in_transaction(found: Sequence[Any], journal: Journal) -> None:
     """Note the transaction that rows were read in, where it has written before."""
     mark = journal.find_written_journal()
     if mark is None or not found or not hasattr(found[0], "_read_in"):
@@ -321,4 +334,6 @@ def mark_read(found: Sequence[Any], journal: Journal) -> None:
     for item in found:
         item._read_in = mark
     for name in joined:
-        mark_read([o for item in found if (o := item.__dict__[name]) is not None], mark)
+        mark_read_in_transaction(
+            [o for item in found if (o := item.__dict__[name]) is not None], mark
+        )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import with_key, with_keys
-from treefold_orm._building.starting import plain_query
-from treefold_orm._expressions.nodes import Expr, per_row
+from treefold_orm._building.own_rows import filter_by_key, filter_by_keys
+from treefold_orm._building.starting import build_unfiltered_query
+from treefold_orm._expressions.nodes import Expr, wrap_row_aggregate
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.steps import Combine, DistinctOn, Values
-from treefold_orm._operations.changing import bound_args
+from treefold_orm._operations.changing import bind_params
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.operators import Expression
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 def count_rows(query: AnyQuery) -> Operation[int]:
     """The number of rows."""
-    plan, args = query._plan_for("count")
+    plan, args = query._compile_plan("count")
     found = yield Statement("rows", plan.sql, args)
     return found[0][0]
 
 
 def has_rows(query: AnyQuery) -> Operation[bool]:
     """Return True if there is a row."""
-    plan, args = query._plan_for("exists")
+    plan, args = query._compile_plan("exists")
     return bool((yield Statement("rows", plan.sql, args)))
 
 
@@ -47,8 +47,8 @@ def contains_instance(query: AnyQuery, item: Any) -> Operation[bool]:
         return item in query._cache
     if query._low or query._high is not None or query._has_step(DistinctOn):
         # further conditions would choose other rows than the slice, so it stands on its own
-        query = with_keys(plain_query(meta, query._alias), query)
-    return (yield from has_rows(with_key(query, item.pk)))
+        query = filter_by_keys(build_unfiltered_query(meta, query._alias), query)
+    return (yield from has_rows(filter_by_key(query, item.pk)))
 
 
 def compute_aggregates(
@@ -57,15 +57,15 @@ def compute_aggregates(
     """Aggregates over all rows."""
     if not aggregates and not unnamed:
         return {}
-    from treefold_orm._functions.aggregates import name_aggregates as named_by_default
+    from treefold_orm._functions.aggregates import assign_aggregate_names as named_by_default
 
     scope = query._make_scope()
     scope.over_rows = True
-    scope.annotations = {name: per_row(node) for name, node in scope.annotations.items()}
-    whole, given = query._whole_key()
+    scope.annotations = {name: wrap_row_aggregate(node) for name, node in scope.annotations.items()}
+    whole, given = query._build_key_with_slice()
     scope.params[:] = given
     if query._has_step(Combine):  # its parts may have other types than the rows they make
-        scope.annotations |= _named_rows(whole)
+        scope.annotations |= _map_names_to_outputs(whole)
     named: list[tuple[str, Expr]] = []
     for name, expression in named_by_default(unnamed, aggregates).items():
         if name in aggregates:
@@ -77,15 +77,15 @@ def compute_aggregates(
     key = ("aggregate", whole, tuple(named))
     plan = database.plans.get(key)
     if plan is None:
-        from treefold_orm._compile.aggregate_query import aggregate_plan
+        from treefold_orm._compile.aggregate_query import build_aggregate_plan
 
-        plan = aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
+        plan = build_aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
         database.plans.keep_plan(key, plan)
-    found = yield Statement("rows", plan.sql, bound_args(plan, scope.params))
+    found = yield Statement("rows", plan.sql, bind_params(plan, scope.params))
     return plan.decode(found)[0]
 
 
-def _named_rows(key: Any) -> dict[str, Expr]:
+def _map_names_to_outputs(key: Any) -> dict[str, Expr]:
     from treefold_orm._compile.state import replay_steps
 
     state = replay_steps(key)

@@ -10,7 +10,7 @@ from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 
 
-def shown_key(instance: Instance) -> str:
+def format_key_for_error(instance: Instance) -> str:
     """The key for an error; a secret is not shown."""
     return "***" if instance._meta.pk.sensitive else repr(instance.pk)
 
@@ -19,12 +19,12 @@ def check_stored_in(instance: Instance, alias: str, remedy: str) -> None:
     """Raise `FieldError` where a stored row is to be written in another database than its own."""
     if instance._row and alias != instance._alias:
         raise FieldError(
-            f"{instance._meta.name} with key {shown_key(instance)} is stored in the "
+            f"{instance._meta.name} with key {format_key_for_error(instance)} is stored in the "
             f"database {instance._alias!r}, got using={alias!r}; {remedy}"
         )
 
 
-def check_targets(instance: Instance, alias: str) -> None:
+def check_related_databases(instance: Instance, alias: str) -> None:
     """Raise `FieldError` where a related instance that was assigned is of another database."""
     values = instance.__dict__
     for field in instance._meta.columns:
@@ -32,10 +32,10 @@ def check_targets(instance: Instance, alias: str) -> None:
             continue
         related: Instance | None = find_cached_related(instance, field.name)
         if related is not None and values.get(field.attname) in (None, related.pk):
-            check_target(field, related, alias)
+            check_related_database(field, related, alias)
 
 
-def check_target(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:
+def check_related_database(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:
     """Raise `FieldError` where `related` is stored in another database than `alias`."""
     if related._row and related._alias != alias:
         name, owner = related._meta.name, field.meta.name

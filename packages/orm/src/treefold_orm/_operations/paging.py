@@ -65,7 +65,7 @@ def fetch_page(
         raise FieldError(f"size={size!r} must be a number of at least 1")
     if after is not None and before is not None:
         raise FieldError("keyset() takes after= or before=, not both")
-    query._open("keyset()")
+    query._require_chainable("keyset()")
     if query._has_step(steps.Values, steps.Distinct, steps.DistinctOn):
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
@@ -94,9 +94,9 @@ def fetch_page(
 
 def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
     """The query in an order without ties, which the key completes where it has to."""
-    if query._order_step() is None:
+    if query._find_order_terms() is None:
         query = query.order_by(*query._meta.ordering)
-    terms = [_build_term(query, node) for node in query._order_step() or ()]
+    terms = [_build_term(query, node) for node in query._find_order_terms() or ()]
     exprs = [term.node.expr for term in terms]
     held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
     if not any(column.unique and not column.null for column in held):
@@ -120,7 +120,7 @@ def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
             "keyset() cannot order by a JSON path, whose values may be of several types; annotate "
             "it as one, as with Cast(path, int), and order by that"
         )
-    hidden = query._hidden_names()
+    hidden = query._find_unloaded_annotations()
     for name, annotation in (query._notes or {}).items():
         if name not in hidden and annotation == expr and expr.field is not None:
             return _Term(node, expr.field, name)

@@ -14,21 +14,30 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.journal import keep_cache
+from treefold_orm._base.journal import record_cache_for_undo
 from treefold_orm._base.references import find_cached_related, is_cached
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.one_database import check_database
-from treefold_orm._building.own_rows import only_fields, with_columns, with_keys
-from treefold_orm._building.sources import Prefetch, as_prefetch, relation_at, source_columns
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.own_rows import (
+    extend_loaded_columns,
+    filter_by_keys,
+    restrict_to_fields,
+)
+from treefold_orm._building.sources import (
+    Prefetch,
+    as_prefetch,
+    list_relation_source_columns,
+    require_relation,
+)
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._operations.loading import (
     attach_related,
+    collect_prefetch_columns,
     collect_related,
+    disable_lazy_loading,
     fetch_rows,
-    needed_below,
-    refuse_lazy,
 )
 from treefold_orm._operations.row_state import adopt_columns, is_expression
 from treefold_orm._runtime.run import arun, run
@@ -107,20 +116,22 @@ def prefetch_missing(
         parts = spec.path.split("__")
         for part in parts[:-1]:
             if here:
-                relation = relation_at(here[0]._meta, part)
+                relation = require_relation(here[0]._meta, part)
                 yield from _load_relation(here, relation, alias, batch_lazy=batch_lazy)
                 here = collect_related(here, part)
         if here:
-            relation = relation_at(here[0]._meta, parts[-1])
+            relation = require_relation(here[0]._meta, parts[-1])
             query = spec.query
             if query is not None:
-                query = with_columns(query, needed_below(relation, spec, specs))
+                query = extend_loaded_columns(
+                    query, collect_prefetch_columns(relation, spec, specs)
+                )
             yield from _load_relation(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
     for item in refusing:  # what they have now is loaded along with them
         item._raises_lazy = False
-    refuse_lazy(refusing)
+    disable_lazy_loading(refusing)
 
 
 def _load_relation(
@@ -137,10 +148,12 @@ def _load_relation(
         lacking = [item for item in instances if not _is_loaded(item, relation)]
     if not lacking:
         return
-    yield from load_columns(lacking, alias, source_columns(relation.source, relation.name))
+    yield from load_columns(
+        lacking, alias, list_relation_source_columns(relation.source, relation.name)
+    )
     for item in lacking:
         _check_source(item, relation)
-        keep_cache(item, to_attr or f"_cached_{relation.name}")
+        record_cache_for_undo(item, to_attr or f"_cached_{relation.name}")
     yield from attach_related(
         lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
     )
@@ -175,8 +188,10 @@ def load_columns(
     if not lacking:
         return
     meta = lacking[0]._meta
-    loading = only_fields(plain_query(meta, alias), fields)
-    found = yield from fetch_rows(with_keys(loading, [o.pk for o in lacking]), batch_lazy=False)
+    loading = restrict_to_fields(build_unfiltered_query(meta, alias), fields)
+    found = yield from fetch_rows(
+        filter_by_keys(loading, [o.pk for o in lacking]), batch_lazy=False
+    )
     fresh = {o.pk: o for o in found}
     for instance in lacking:
         if instance.pk not in fresh:

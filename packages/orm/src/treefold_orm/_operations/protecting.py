@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import ProtectedError
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import key_order
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.own_rows import build_key_ordering
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions.steps import Lock
-from treefold_orm._fields.meta import Meta, owner_of
+from treefold_orm._fields.meta import Meta, find_owner_meta
 from treefold_orm._fields.relations import ForeignKey
 from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._terms.operators import Condition
@@ -43,51 +43,56 @@ def has_protectors(meta: Meta) -> bool:
     meta.registry.settle_targets()
     if not meta.pointers:
         return False
-    return any(_foreign_keys_to(one, "PROTECT") for one in _cascaded_models(meta))
+    return any(
+        _find_referencing_foreign_keys(one, "PROTECT") for one in _collect_cascaded_models(meta)
+    )
 
 
 def check_protected(query: AnyQuery) -> Operation[None]:
     """Raise `ProtectedError` where a row that deleting the query deletes is protected."""
     meta, alias = query._meta, query._alias
     reached = {
-        one: _cascaded_models(one)
-        for one in _cascaded_models(meta)
-        if any(_foreign_keys_to(further, "PROTECT") for further in _cascaded_models(one))
+        one: _collect_cascaded_models(one)
+        for one in _collect_cascaded_models(meta)
+        if any(
+            _find_referencing_foreign_keys(further, "PROTECT")
+            for further in _collect_cascaded_models(one)
+        )
     }
     sources: dict[Meta, list[Any]] = {one: [] for one in reached}
     sources[meta].append(query._clear_steps(Lock, (None,)))
     found: list[Any] = []
     counts: dict[str, int] = {}
-    for circle in _in_order(reached):
-        if len(circle) > 1 or _points_to_itself(circle[0]):
-            yield from _read_keys(circle, sources, alias)
+    for circle in _order_by_cascade(reached):
+        if len(circle) > 1 or _is_self_referencing(circle[0]):
+            yield from _read_cycle_keys(circle, sources, alias)
         for one in filter(sources.get, circle):
-            for key in _foreign_keys_to(one, "CASCADE"):
+            for key in _find_referencing_foreign_keys(one, "CASCADE"):
                 if key.meta in reached and key.meta not in circle:
-                    sources[key.meta].append(_query_referencing_rows(key, sources[one], alias))
-            for key in _foreign_keys_to(one, "PROTECT"):
-                yield from _look_for(key, sources[one], alias, found, counts)
+                    sources[key.meta].append(_build_referencing_query(key, sources[one], alias))
+            for key in _find_referencing_foreign_keys(one, "PROTECT"):
+                yield from _find_protecting_rows(key, sources[one], alias, found, counts)
     if found:
-        raise _protected_error(meta, found, counts)
+        raise _build_protected_error(meta, found, counts)
 
 
-def _look_for(
+def _find_protecting_rows(
     key: _Pointer, sources: list[Any], alias: str, found: list[Any], counts: dict[str, int]
 ) -> Operation[None]:
-    query = _query_referencing_rows(key, sources, alias)
-    first = query.order_by(*key_order(owner_of(key)))._slice_rows(None, SHOWN + 1)
+    query = _build_referencing_query(key, sources, alias)
+    first = query.order_by(*build_key_ordering(find_owner_meta(key)))._slice_rows(None, SHOWN + 1)
     protecting = yield from fetch_rows(first, batch_lazy=False)
     if not protecting:
         return
     total = len(protecting)
     if total > SHOWN:
-        plan, args = query._plan_for("count")
+        plan, args = query._compile_plan("count")
         total = (yield Statement("rows", plan.sql, args))[0][0]
     counts[f"{key.meta.name}.{key.name}"] = total
     found += protecting[: SHOWN - len(found)]
 
 
-def _protected_error(meta: Meta, found: list[Any], counts: dict[str, int]) -> ProtectedError:
+def _build_protected_error(meta: Meta, found: list[Any], counts: dict[str, int]) -> ProtectedError:
     total = sum(counts.values())
     parts = ", ".join(f"{name}: {number}" for name, number in counts.items())
     model, _, field = next(iter(counts)).partition(".")
@@ -101,14 +106,16 @@ def _protected_error(meta: Meta, found: list[Any], counts: dict[str, int]) -> Pr
     )
 
 
-def _query_referencing_rows(key: _Pointer, sources: list[Any], alias: str) -> Any:
+def _build_referencing_query(key: _Pointer, sources: list[Any], alias: str) -> Any:
     """The query for the rows whose foreign key is one of the keys of `sources`."""
     conditions = [cast("Condition", key.column.in_(source)) for source in sources]
     condition = functools.reduce(lambda one, other: one | other, conditions)
-    return plain_query(owner_of(key), alias).filter(condition)
+    return build_unfiltered_query(find_owner_meta(key), alias).filter(condition)
 
 
-def _read_keys(circle: list[Meta], sources: dict[Meta, list[Any]], alias: str) -> Operation[None]:
+def _read_cycle_keys(
+    circle: list[Meta], sources: dict[Meta, list[Any]], alias: str
+) -> Operation[None]:
     """Put in place of the sources of a circle the keys of all rows that cascades reach in it."""
     known: dict[Meta, set[Any]] = {one: set() for one in circle}
     level = {one: sources[one] for one in circle}
@@ -117,38 +124,38 @@ def _read_keys(circle: list[Meta], sources: dict[Meta, list[Any]], alias: str) -
         for one, given in level.items():
             fresh: set[Any] = set()
             for source in given:
-                keys = source._rows_of("flat", (one.pk.column,), {})
+                keys = source._select_values("flat", (one.pk.column,), {})
                 fresh.update((yield from fetch_rows(keys, batch_lazy=False)))
             fresh -= known[one]
             known[one] |= fresh
-            for key in _foreign_keys_to(one, "CASCADE") if fresh else ():
+            for key in _find_referencing_foreign_keys(one, "CASCADE") if fresh else ():
                 if key.meta in known:
-                    beneath[key.meta].append(_query_referencing_rows(key, [list(fresh)], alias))
+                    beneath[key.meta].append(_build_referencing_query(key, [list(fresh)], alias))
         level = beneath
     for one, keys in known.items():
         sources[one] = [list(keys)] if keys else []
 
 
-def _foreign_keys_to(meta: Meta, rule: str) -> list[Any]:
+def _find_referencing_foreign_keys(meta: Meta, rule: str) -> list[Any]:
     return [k for k in meta.pointers if k.on_delete == rule and k.target is meta and k.is_in_use]
 
 
-def _points_to_itself(meta: Meta) -> bool:
-    return any(key.meta is meta for key in _foreign_keys_to(meta, "CASCADE"))
+def _is_self_referencing(meta: Meta) -> bool:
+    return any(key.meta is meta for key in _find_referencing_foreign_keys(meta, "CASCADE"))
 
 
-def _cascaded_models(meta: Meta) -> frozenset[Meta]:
+def _collect_cascaded_models(meta: Meta) -> frozenset[Meta]:
     """The model and all whose rows are deleted along with its rows."""
     found, waiting = {meta}, [meta]
     while waiting:
-        for key in _foreign_keys_to(waiting.pop(), "CASCADE"):
+        for key in _find_referencing_foreign_keys(waiting.pop(), "CASCADE"):
             if key.meta not in found:
                 found.add(key.meta)
                 waiting.append(key.meta)
     return frozenset(found)
 
 
-def _in_order(reached: dict[Meta, frozenset[Meta]]) -> Iterator[list[Meta]]:
+def _order_by_cascade(reached: dict[Meta, frozenset[Meta]]) -> Iterator[list[Meta]]:
     """The models in the order of their cascades; those of one circle together.
 
     Models of a circle reach the same models, and one before it reaches more.

@@ -16,9 +16,9 @@ from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._compile.hydrate import Shape, compile_instances
 from treefold_orm._dialects.sql import SQL, Builder
 from treefold_orm._fields.base import Field
-from treefold_orm._fields.carriers import field_of
+from treefold_orm._fields.carriers import infer_value_field
 from treefold_orm._fields.meta import Meta
-from treefold_orm._operations.loading import mark_read
+from treefold_orm._operations.loading import mark_read_in_transaction
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.run import arun, run
 
@@ -68,7 +68,7 @@ def _encode_value(value: Any, dialect: str) -> Any:
         return value
     if isinstance(value, (list, tuple)) and dialect == "postgres":
         return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - the driver checks the items
-    field = field_of(value)
+    field = infer_value_field(value)
     encode = field.encoder(dialect)
     checked = field.coerce(value)
     return checked if encode is None else encode(checked)
@@ -95,18 +95,18 @@ def select_instances(
     shape = Shape(meta.model, fields, partial=fields != meta.columns)
     dialect = database_for(alias).dialect.name
     decode = compile_instances(shape, dialect, batch_lazy=batch_lazy, alias=alias)
-    found = decode([_as_queried(row, fields, dialect) for row in rows])
+    found = decode([_convert_raw_row(row, fields, dialect) for row in rows])
     if active.journal is not None:
-        mark_read(found, active.journal)
+        mark_read_in_transaction(found, active.journal)
     return found
 
 
-def _as_queried(row: Any, fields: tuple[Field[Any], ...], dialect: str) -> tuple[Any, ...]:
+def _convert_raw_row(row: Any, fields: tuple[Field[Any], ...], dialect: str) -> tuple[Any, ...]:
     """A row of raw SQL with the columns of other tools as any other query gives them."""
     if not any(field.storage for field in fields):
         return tuple(row)
     return tuple(
-        field.restored(value, dialect) if field.storage and value is not None else value
+        field.convert_stored_value(value, dialect) if field.storage and value is not None else value
         for field, value in zip(fields, row, strict=True)
     )
 

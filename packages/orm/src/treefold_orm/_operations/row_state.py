@@ -10,16 +10,16 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_orm._base.errors import FieldValueError, StaleObject
-from treefold_orm._base.journal import keep_state, put_value
+from treefold_orm._base.journal import record_state_for_undo, set_attribute_with_undo
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import with_key
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.own_rows import filter_by_key
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions.resolving import COMPUTED
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 from treefold_orm._operations.measuring import has_rows
-from treefold_orm._operations.own_database import shown_key
+from treefold_orm._operations.own_database import format_key_for_error
 
 if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
@@ -40,7 +40,7 @@ def clean_value(instance: Instance, field: AnyField) -> Any:
     attname = field.attname
     value = instance.__dict__.get(attname)
     if value is None and is_foreign_key(field):
-        value = key_of_related(instance, field)
+        value = adopt_related_key(instance, field)
     try:
         cleaned = field.clean(value)
     except FieldValueError:
@@ -54,7 +54,7 @@ def clean_value(instance: Instance, field: AnyField) -> Any:
 def refuse_expression(field: AnyField, value: Any) -> None:
     """Raise `FieldValueError` where a row that is inserted is given an expression."""
     if is_expression(value):
-        raise field.wrong(
+        raise field.build_value_error(
             f"takes a value, got {type(value).__name__}; no row is stored yet that an expression "
             "could be computed from"
         ) from None
@@ -67,28 +67,28 @@ def is_expression(value: Any) -> bool:
     return isinstance(value, COMPUTED)
 
 
-def key_of_related(instance: Instance, field: ForeignKey[Any, Any]) -> Any:
+def adopt_related_key(instance: Instance, field: ForeignKey[Any, Any]) -> Any:
     """Take over the key of a related instance that was saved after it was assigned."""
     waiting = f"_awaits_{field.attname}"  # an instance is assigned that had no key then
     if not instance.__dict__.get(waiting):
         return None
     related = instance.__dict__[f"_cached_{field.name}"]
     if related.pk is None:
-        raise field.wrong(
+        raise field.build_value_error(
             f"that {related._meta.name} is not saved yet; save it before the {instance._meta.name}"
         )
-    put_value(instance, field.attname, related.pk)
-    put_value(instance, waiting, False)
+    set_attribute_with_undo(instance, field.attname, related.pk)
+    set_attribute_with_undo(instance, waiting, False)
     return related.pk
 
 
-def field_codecs(database: Database, fields: Fields) -> list[tuple[AnyField, Any, Any]]:
+def list_field_codecs(database: Database, fields: Fields) -> list[tuple[AnyField, Any, Any]]:
     """Fields with their encoders and decoders."""
     name = database.dialect.name
     return [(field, field.encoder(name), field.decoder(name)) for field in fields]
 
 
-def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
+def find_changed_fields(instance: Instance, database: Database) -> list[AnyField]:
     """The columns whose values differ from the loaded row, and those set without having been
     loaded.
     """
@@ -96,13 +96,15 @@ def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
     shape = instance._shape or meta.columns
     found: list[AnyField] = []
     guessed = instance._read_in is not None and instance._read_in.is_undone
-    for (field, _, decode), raw in zip(field_codecs(database, shape), instance._row, strict=False):
+    for (field, _, decode), raw in zip(
+        list_field_codecs(database, shape), instance._row, strict=False
+    ):
         if field.attname not in values:
             continue
         value = values[field.attname]
         before = raw if decode is None or raw is None else decode(raw)
         if value is None and is_foreign_key(field):
-            value = key_of_related(instance, field)
+            value = adopt_related_key(instance, field)
         if guessed and field not in meta.keys:
             found.append(field)  # the row was read in a transaction that was rolled back
         elif value is not before and (value.__class__ is not before.__class__ or value != before):
@@ -112,14 +114,14 @@ def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
     return found
 
 
-def loaded_value(instance: Instance, field: AnyField) -> Any:
+def read_loaded_value(instance: Instance, field: AnyField) -> Any:
     """The value of a column when the row was read or last written."""
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 
-def remember_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
+def record_stored_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
     """Note the current values of the columns, so that `save` writes later changes."""
-    keep_state(instance)
+    record_state_for_undo(instance)
     shape = instance._shape or instance._meta.columns
     row = list(instance._row)[: len(shape)]
     added: list[AnyField] = []
@@ -134,10 +136,10 @@ def remember_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> 
     instance._row = tuple(row)
 
 
-def remember_version(instance: Instance, version: AnyField, counted: int) -> None:
+def set_stored_version(instance: Instance, version: AnyField, counted: int) -> None:
     """Set the version that a statement has written, and note it as stored."""
-    put_value(instance, version.attname, counted)
-    remember_values(instance, (version,), (counted,))
+    set_attribute_with_undo(instance, version.attname, counted)
+    record_stored_values(instance, (version,), (counted,))
 
 
 def adopt_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
@@ -154,39 +156,40 @@ def adopt_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -
     if known and not whole and version in shape and version not in columns:
         place = shape.index(version)
         shape, raw = shape[:place] + shape[place + 1 :], raw[:place] + raw[place + 1 :]
-    keep_state(instance)
+    record_state_for_undo(instance)
     for field in shape:
-        put_value(instance, field.attname, getattr(fresh, field.attname))
+        set_attribute_with_undo(instance, field.attname, getattr(fresh, field.attname))
     if whole:
         instance._row, instance._shape = raw, fresh._shape
         instance._read_in = fresh._read_in
     else:
-        remember_values(instance, shape, raw)
+        record_stored_values(instance, shape, raw)
         if instance._read_in is None or not instance._read_in.is_undone:
             instance._read_in = fresh._read_in
 
 
-def not_written(instance: Instance, alias: str) -> Operation[StaleObject]:
+def diagnose_failed_update(instance: Instance, alias: str) -> Operation[StaleObject]:
     """The error for an update that matched no row: it is gone, or has another version."""
-    meta, key = instance._meta, shown_key(instance)
-    if meta.version is not None and (yield from has_rows(own_row(instance, alias))):
-        return changed_since_read(instance, "apply the change again")
+    meta, key = instance._meta, format_key_for_error(instance)
+    if meta.version is not None and (yield from has_rows(build_row_query(instance, alias))):
+        return build_stale_error(instance, "apply the change again")
     return StaleObject(
         f"{meta.name} with key {key} was deleted since it was read; save(force_insert=True) "
         "inserts it again"
     )
 
 
-def changed_since_read(instance: Instance, remedy: str) -> StaleObject:
+def build_stale_error(instance: Instance, remedy: str) -> StaleObject:
     """The error for a row whose version is no longer the one that it was read with."""
     meta = instance._meta
     assert meta.version is not None  # noqa: S101 - only rows with a version are asked about
     return StaleObject(
-        f"{meta.name} with key {shown_key(instance)} was changed since it was read: its version is "
-        f"no longer {loaded_value(instance, meta.version)!r}; refresh_from_db() and {remedy}"
+        f"{meta.name} with key {format_key_for_error(instance)} was changed since it was read:"
+        " its version is "
+        f"no longer {read_loaded_value(instance, meta.version)!r}; refresh_from_db() and {remedy}"
     )
 
 
-def own_row(instance: Instance, alias: str) -> Any:
+def build_row_query(instance: Instance, alias: str) -> Any:
     """The query for the row of an instance."""
-    return with_key(plain_query(instance._meta, alias), instance.pk)
+    return filter_by_key(build_unfiltered_query(instance._meta, alias), instance.pk)

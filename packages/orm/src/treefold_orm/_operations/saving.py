@@ -11,20 +11,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, StaleObject, ZoneMismatch
-from treefold_orm._base.journal import NO_ANSWER, doubt_row, drop_cache, keep_state, put_value
+from treefold_orm._base.journal import (
+    NO_ANSWER,
+    drop_cache,
+    mark_row_uncertain,
+    record_state_for_undo,
+    set_attribute_with_undo,
+)
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import only_fields, with_key, with_value
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.own_rows import filter_by_key, filter_by_value, restrict_to_fields
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
 from treefold_orm._operations.changing import delete_rows as delete_rows
-from treefold_orm._operations.computed import save_computed
-from treefold_orm._operations.inserting import field_names, insert_instance
+from treefold_orm._operations.computed import save_with_expressions
+from treefold_orm._operations.inserting import format_field_names, insert_instance
 from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._operations.measuring import has_rows
-from treefold_orm._operations.own_database import check_stored_in, check_targets, shown_key
-from treefold_orm._runtime.connections import database_for, several_databases
+from treefold_orm._operations.own_database import (
+    check_related_databases,
+    check_stored_in,
+    format_key_for_error,
+)
+from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
@@ -48,24 +58,24 @@ def save_instance(
             yield from insert_instance(instance, alias)
         return
     _check_stored(instance, alias)
-    if several_databases():
-        check_targets(instance, alias)
+    if has_several_databases():
+        check_related_databases(instance, alias)
     database = database_for(alias)
-    fields = row_state.changed_fields(instance, database)
+    fields = row_state.find_changed_fields(instance, database)
     if update_fields is not None:
-        wanted = map(meta.column_named, update_fields)
+        wanted = map(meta.require_column, update_fields)
         fields = [field for field in wanted if field.attname in instance.__dict__]
     if not fields and (update_fields is not None or not meta.auto_now):
         return
     if any(key in fields for key in meta.keys):
         raise FieldError(
-            f"The key of a stored {meta.name} cannot change, got {shown_key(instance)}; "
+            f"The key of a stored {meta.name} cannot change, got {format_key_for_error(instance)}; "
             "save(force_insert=True) inserts a copy"
         )
-    given = _automatic_values(instance)
+    given = _compute_automatic_values(instance)
     fields += [field for field in given if field not in fields]
     if any(row_state.is_expression(instance.__dict__.get(field.attname)) for field in fields):
-        yield from save_computed(instance, database, fields, given)
+        yield from save_with_expressions(instance, database, fields, given)
     else:
         yield from _update_row(instance, database, tuple(fields), given)
     if update_fields is None and instance._read_in is not None:
@@ -75,19 +85,19 @@ def save_instance(
 def _check_stored(instance: Instance, alias: str) -> None:
     if not instance._row:
         raise StaleObject(
-            f"{instance._meta.name} with key {shown_key(instance)} was deleted; "
+            f"{instance._meta.name} with key {format_key_for_error(instance)} was deleted; "
             "save(force_insert=True) inserts it again, and with pk = None it becomes a new row"
         )
     remedy = f"save(using={alias!r}, force_insert=True) inserts a copy there"
     check_stored_in(instance, alias, remedy)
 
 
-def _automatic_values(instance: Instance) -> dict[AnyField, Any]:
+def _compute_automatic_values(instance: Instance) -> dict[AnyField, Any]:
     """The values that every update writes by itself; the instance has them once it is written."""
     given: dict[AnyField, Any] = {field: field.get_default() for field in instance._meta.auto_now}
     version = instance._meta.version
     if version is not None:
-        given[version] = row_state.loaded_value(instance, version) + 1
+        given[version] = row_state.read_loaded_value(instance, version) + 1
     return given
 
 
@@ -99,10 +109,10 @@ def _update_row(
     key = ("save", meta, fields)
     plan = database.plans.get(key)
     if plan is None:
-        from treefold_orm._compile.writes import update_row_plan
+        from treefold_orm._compile.writes import build_row_update_plan
 
         plan = database.plans.keep_plan(
-            key, update_row_plan(database.dialect, meta, fields, guard=version)
+            key, build_row_update_plan(database.dialect, meta, fields, guard=version)
         )
     params = [given[f] if f in given else row_state.clean_value(instance, f) for f in fields]
     params += [getattr(instance, part.attname) for part in meta.keys]
@@ -112,15 +122,15 @@ def _update_row(
     try:
         count = yield Statement("count", plan.sql, args)
     except NO_ANSWER:
-        doubt_row(instance)
+        mark_row_uncertain(instance)
         raise
     except ZoneMismatch as error:
-        raise error.with_field_name(field_names(fields)) from None
+        raise error.with_field_name(format_field_names(fields)) from None
     if count != 1:
-        raise (yield from row_state.not_written(instance, database.alias))
+        raise (yield from row_state.diagnose_failed_update(instance, database.alias))
     for field, value in given.items():
-        put_value(instance, field.attname, value)
-    row_state.remember_values(instance, fields, args)
+        set_attribute_with_undo(instance, field.attname, value)
+    row_state.record_stored_values(instance, fields, args)
 
 
 def delete_instance(instance: Instance, alias: str) -> Operation[int]:
@@ -128,15 +138,15 @@ def delete_instance(instance: Instance, alias: str) -> Operation[int]:
     meta = instance._meta
     if instance.pk is None:
         raise FieldError(f"This {meta.name} has no key: it was never saved")
-    query, version = row_state.own_row(instance, alias), meta.version
+    query, version = row_state.build_row_query(instance, alias), meta.version
     guarded = version is not None and bool(instance._row) and alias == instance._alias
     if version is not None and guarded:
-        query = with_value(query, version, row_state.loaded_value(instance, version))
+        query = filter_by_value(query, version, row_state.read_loaded_value(instance, version))
     count = yield from delete_rows(query)
-    if guarded and not count and (yield from has_rows(row_state.own_row(instance, alias))):
-        raise row_state.changed_since_read(instance, "delete() it again")
+    if guarded and not count and (yield from has_rows(row_state.build_row_query(instance, alias))):
+        raise row_state.build_stale_error(instance, "delete() it again")
     if alias == instance._alias and instance._row is not None:
-        keep_state(instance)
+        record_state_for_undo(instance)
         instance._row = row_state.DELETED
     return count
 
@@ -153,24 +163,24 @@ def refresh_instance(
         columns = [f for f in meta.columns if f.attname in values or not instance._row]
     else:
         named = [n for n in names if n in meta.fields or n not in meta.relations]
-        columns = list(map(meta.column_named, named))
-    query = row_state.own_row(instance, alias)
+        columns = list(map(meta.require_column, named))
+    query = row_state.build_row_query(instance, alias)
     if len(columns) < len(meta.columns):
-        query = only_fields(query, columns)
+        query = restrict_to_fields(query, columns)
     found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
-            f"{meta.name} with key {shown_key(instance)} does not exist; it was deleted"
+            f"{meta.name} with key {format_key_for_error(instance)} does not exist; it was deleted"
         )
     for name in [*meta.relations] if names is None else related:
-        _forget_relation(instance, name)
+        _clear_cached_relation(instance, name)
     values.pop("_batch", None)  # values loaded with the old row may be outdated too
     row_state.adopt_columns(instance, found[0], columns)
     if instance._alias != alias:
         instance._alias = alias
 
 
-def _forget_relation(instance: Instance, relation: str) -> None:
+def _clear_cached_relation(instance: Instance, relation: str) -> None:
     cache, field = f"_cached_{relation}", instance._meta.fields.get(relation)
     if isinstance(instance.__dict__.get(cache), list):
         drop_cache(instance, cache)
@@ -185,17 +195,17 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
     meta, values = instance._meta, instance.__dict__
     missing = [field for field in meta.columns if field.attname not in values]
     if missing:
-        yield from _load_missing(instance, alias, missing)
-    fresh = [field for field in meta.columns if _is_renewed(meta, field)]
+        yield from _load_missing_columns(instance, alias, missing)
+    fresh = [field for field in meta.columns if _is_reset_on_copy(meta, field)]
     empty = [key for key in meta.keys if values[key.attname] is None]
     former = {field.attname: values[field.attname] for field in (*empty, *fresh)}
     for key in empty:
         if key.db_fills:
             del values[key.attname]
         elif not key.generated:
-            put_value(instance, key.attname, key.get_default())
+            set_attribute_with_undo(instance, key.attname, key.get_default())
     for field in fresh:
-        put_value(instance, field.attname, field.get_default())
+        set_attribute_with_undo(instance, field.attname, field.get_default())
     for relation in meta.relations.values():
         if relation.kind != "forward":  # these rows belong to the original
             drop_cache(instance, f"_cached_{relation.name}")
@@ -203,18 +213,20 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
         yield from insert_instance(instance, alias)
     except BaseException:  # it is still to become a copy
         for name, value in former.items():
-            put_value(instance, name, value)
+            set_attribute_with_undo(instance, name, value)
         raise
 
 
-def _is_renewed(meta: Meta, field: Field[Any]) -> bool:
+def _is_reset_on_copy(meta: Meta, field: Field[Any]) -> bool:
     """True for times that are set by themselves and for the version: a copy has its own."""
     if field is meta.version:
         return field.default is not MISSING
     return field in meta.auto_now or getattr(field, "auto_now_add", False)
 
 
-def _load_missing(instance: Instance, alias: str, missing: list[Field[Any]]) -> Operation[None]:
+def _load_missing_columns(
+    instance: Instance, alias: str, missing: list[Field[Any]]
+) -> Operation[None]:
     meta, names = instance._meta, ", ".join(field.name for field in missing)
     if not instance._row or alias != instance._alias:
         raise FieldError(
@@ -222,11 +234,13 @@ def _load_missing(instance: Instance, alias: str, missing: list[Field[Any]]) -> 
             "first"
         )
     key: list[Any] = []
-    for part, _, decode in row_state.field_codecs(database_for(alias), meta.keys):
-        raw = row_state.loaded_value(instance, part)
+    for part, _, decode in row_state.list_field_codecs(database_for(alias), meta.keys):
+        raw = row_state.read_loaded_value(instance, part)
         key.append(raw if decode is None else decode(raw))
-    query = with_key(plain_query(meta, alias), key[0] if len(key) == 1 else tuple(key))
-    found = yield from fetch_rows(only_fields(query, missing), batch_lazy=False)
+    query = filter_by_key(
+        build_unfiltered_query(meta, alias), key[0] if len(key) == 1 else tuple(key)
+    )
+    found = yield from fetch_rows(restrict_to_fields(query, missing), batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
             f"{meta.name} was deleted, and {names} cannot be loaded for a copy; set them first"

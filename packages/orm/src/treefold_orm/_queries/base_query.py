@@ -11,11 +11,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator,
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.latest_by import DAYS, Day, Order, by_time, check_time, distinct_values
+from treefold_orm._building.latest_by import (
+    DAYS,
+    Day,
+    Order,
+    order_by_time,
+    require_column_type,
+    select_distinct_values,
+)
 from treefold_orm._building.query import AnyQuery, M, R
-from treefold_orm._building.selecting import with_named_expressions
+from treefold_orm._building.selecting import annotate_unnamed_expressions
 from treefold_orm._building.set_operations import SetOperations
-from treefold_orm._building.starting import by_one
+from treefold_orm._building.starting import find_unfiltered_exact_plan
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.times import DateField, DateTimeField
 from treefold_orm._operations import changing, fetching, loading, measuring
@@ -48,7 +55,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         Raises the model's `DoesNotExist` or `MultipleObjectsReturned`.
         """
         if len(lookups) == 1 and not conditions:
-            ready = by_one(self, lookups)
+            ready = find_unfiltered_exact_plan(self, lookups)
             if ready is not None:
                 work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
@@ -58,7 +65,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
         """`get` for async code."""
         if len(lookups) == 1 and not conditions:
-            ready = by_one(self, lookups)
+            ready = find_unfiltered_exact_plan(self, lookups)
             if ready is not None:
                 return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
@@ -269,7 +276,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         An expression may take the name of a field: `values(author=F("author__name"))`. In calls
         that follow, the name means that value.
         """
-        return as_rows(self._rows_of("dicts", names, expressions))
+        return as_base_query(self._select_values("dicts", names, expressions))
 
     @overload  # the last overload takes what the others leave: untyped names
     def values_list(  # pyright: ignore[reportOverlappingOverload] - flat=True gives another shape
@@ -306,8 +313,8 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         if flat and len(names) != 1:
             raise TypeError(f"values_list(flat=True) takes one name, not {len(names)}")
         kind = "flat" if flat else "named" if named else "tuples"
-        query, names = with_named_expressions(self, names)
-        return as_rows(query._rows_of(kind, names, {}))
+        query, names = annotate_unnamed_expressions(self, names)
+        return as_base_query(query._select_values(kind, names, {}))
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -316,12 +323,16 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
         """
-        work = fetching.first_or_raise(by_time(self, fields, latest=True), batch_lazy=True)
+        work = fetching.fetch_first_or_raise(
+            order_by_time(self, fields, latest=True), batch_lazy=True
+        )
         return run(self._alias, work, "await alatest()")
 
     def alatest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`latest` for async code."""
-        work = fetching.first_or_raise(by_time(self, fields, latest=True), batch_lazy=False)
+        work = fetching.fetch_first_or_raise(
+            order_by_time(self, fields, latest=True), batch_lazy=False
+        )
         return arun(self._alias, work)
 
     def earliest(self, *fields: str | Column[Any]) -> R:
@@ -329,12 +340,16 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
         """
-        work = fetching.first_or_raise(by_time(self, fields, latest=False), batch_lazy=True)
+        work = fetching.fetch_first_or_raise(
+            order_by_time(self, fields, latest=False), batch_lazy=True
+        )
         return run(self._alias, work, "await aearliest()")
 
     def aearliest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`earliest` for async code."""
-        work = fetching.first_or_raise(by_time(self, fields, latest=False), batch_lazy=False)
+        work = fetching.fetch_first_or_raise(
+            order_by_time(self, fields, latest=False), batch_lazy=False
+        )
         return arun(self._alias, work)
 
     def dates(
@@ -345,8 +360,8 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
             raise FieldError(f"{kind!r} is not a unit of days: use one of {', '.join(DAYS)}")
         from treefold_orm._functions.dates import Trunc
 
-        check_time(self, field, DateField, "dates()", "datetimes()")
-        return as_rows(distinct_values(self, field, Trunc(field, kind), order))
+        require_column_type(self, field, DateField, "dates()", "datetimes()")
+        return as_base_query(select_distinct_values(self, field, Trunc(field, kind), order))
 
     def datetimes(
         self,
@@ -362,11 +377,11 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         from treefold_orm._functions.dates import Trunc
 
-        check_time(self, field, DateTimeField, "datetimes()", "dates()")
-        return as_rows(distinct_values(self, field, Trunc(field, kind, tzinfo), order))
+        require_column_type(self, field, DateTimeField, "datetimes()", "dates()")
+        return as_base_query(select_distinct_values(self, field, Trunc(field, kind, tzinfo), order))
 
 
-def as_rows(query: AnyQuery) -> BaseQuery[Any, Any]:
+def as_base_query(query: AnyQuery) -> BaseQuery[Any, Any]:
     """The same query without the methods of a custom manager, which return instances."""
     made = cast("BaseQuery[Any, Any]", object.__new__(cast("type[Any]", BaseQuery)))
     for name in QuerySteps.__slots__:

@@ -12,21 +12,25 @@ from typing import Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import DoesNotExist, FieldError, MultipleObjectsReturned
 from treefold_orm._base.names import check_untainted
-from treefold_orm._building.combining import column_fields
-from treefold_orm._building.joins import check_free, join_cte
+from treefold_orm._building.combining import list_column_fields
+from treefold_orm._building.joins import join_cte, require_unused_name
 from treefold_orm._building.query import AnyQuery, QueryBuilder
-from treefold_orm._building.sources import query_of
-from treefold_orm._building.starting import plain_query
+from treefold_orm._building.sources import convert_manager_to_query
+from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions import nodes, steps
 from treefold_orm._expressions.conditions import resolve_condition
-from treefold_orm._expressions.conversion import common_field, convert_node, representation_of
+from treefold_orm._expressions.conversion import (
+    build_representation_key,
+    convert_node,
+    find_common_type,
+)
 from treefold_orm._expressions.cte_nodes import Recursion, Source
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import INTEGER
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._queries.base_query import BaseQuery, as_rows
+from treefold_orm._queries.base_query import BaseQuery, as_base_query
 from treefold_orm._terms.operators import Condition
 from treefold_orm._terms.values import as_expression
 
@@ -64,11 +68,11 @@ class RowMeta(Meta):
     def find(self, name: str) -> None:
         return None
 
-    def unknown(self, name: str) -> FieldError:
-        return unknown_column(self.source, name)
+    def build_unknown_name_error(self, name: str) -> FieldError:
+        return build_unknown_column_error(self.source, name)
 
 
-def unknown_column(source: Source, name: str) -> FieldError:
+def build_unknown_column_error(source: Source, name: str) -> FieldError:
     """The error for a column that a CTE does not have."""
     names = [known for known, _ in source.columns if known]
     if name in names:
@@ -104,18 +108,18 @@ class CTE(Generic[M, R]):
     rows: str
 
     def __init__(self, query: BaseQuery[M, R]) -> None:
-        query = query_of(query)
+        query = convert_manager_to_query(query)
         _check_cte_query(query, "A CTE")
-        values = query._last_step(steps.Values)
+        values = query._find_last_step(steps.Values)
         made: AnyQuery = query
         self.model = None
         if values is None:
             self.model = query._meta
-            made = _keys_and_notes(query)
+            made = _select_keys_and_annotations(query)
         columns = _collect_columns(made)
-        key, params = made._whole_key()
+        key, params = made._build_key_with_slice()
         names = (name for name, _ in columns)
-        named = tuple(zip(names, column_fields(made._key), strict=True))
+        named = tuple(zip(names, list_column_fields(made._key), strict=True))
         unique = 0 if self.model is None or not _has_unique_rows(query) else len(self.model.keys)
         self.source = Source(key, named, len(params), unique)
         self.params = tuple(params)
@@ -167,18 +171,18 @@ class CTE(Generic[M, R]):
         where: Condition | None,
         carry: dict[str, tuple[Any, Any]],
     ) -> None:
-        start = query_of(start)
+        start = convert_manager_to_query(start)
         _check_cte_query(start, "A recursive CTE", whole=True)
         relation = _find_self_relation(start._meta, follow)
-        _check_limit(relation, follow, max_depth, bounded=depth is None and not carry)
-        key, params = start._whole_key()
+        _check_max_depth(relation, follow, max_depth, bounded=depth is None and not carry)
+        key, params = start._build_key_with_slice()
         scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
         names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
         given = [name for name in (depth, *carry) if name is not None]
         for place, name in enumerate(given):
-            check_free(start, name, *given[:place])
+            require_unused_name(start, name, *given[:place])
         condition = (
-            None if where is None else resolve_condition(where, scope.for_related(start._meta))
+            None if where is None else resolve_condition(where, scope.with_model(start._meta))
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
         carried = _resolve_carry(scope, depth, names, carry)
@@ -197,15 +201,15 @@ class CTE(Generic[M, R]):
     def objects(self) -> BaseQuery[M, R]:
         """A query for the rows of the CTE."""
         if self.model is not None:
-            query = plain_query(self.model, self.alias)
+            query = build_unfiltered_query(self.model, self.alias)
             on = {key.attname: key.attname for key in self.model.keys}
-            return as_rows(join_cte(query, self, on, optional=False))
+            return as_base_query(join_cte(query, self, on, optional=False))
         meta = RowMeta(self.source)
         notes: dict[str, nodes.Expr] = {
             name: nodes.CTENode(field, nodes.SELECTED, i)
             for i, (name, field) in enumerate(self.source.columns)
         }
-        made: Any = plain_query(meta, self.alias)
+        made: Any = build_unfiltered_query(meta, self.alias)
         made._key = (
             meta,
             steps.FromCTE(self.source),
@@ -213,11 +217,11 @@ class CTE(Generic[M, R]):
         )
         made._params = self.params
         made._notes = notes
-        return as_rows(made)
+        return as_base_query(made)
 
-    def unknown(self, name: str) -> FieldError:
+    def build_unknown_name_error(self, name: str) -> FieldError:
         """The error for a column that the CTE does not have."""
-        return unknown_column(self.source, name)
+        return build_unknown_column_error(self.source, name)
 
     def __repr__(self) -> str:
         return f"<CTE of {', '.join(name for name, _ in self.source.columns if name)}>"
@@ -239,12 +243,12 @@ def _check_cte_query(query: Any, what: str, *, whole: bool = False) -> None:
         raise FieldError(f"{what} starts at instances, without values() and slices")
 
 
-def _keys_and_notes(query: AnyQuery) -> AnyQuery:
+def _select_keys_and_annotations(query: AnyQuery) -> AnyQuery:
     keys = query._meta.keys
     columns: list[tuple[str, nodes.Expr]] = [
         (key.attname, nodes.ColumnNode(key, (), key)) for key in keys
     ]
-    hidden = query._hidden_names()
+    hidden = query._find_unloaded_annotations()
     columns += [(name, node) for name, node in (query._notes or {}).items() if name not in hidden]
     return query._add_step(
         steps.Values("tuples", tuple(name for name, _ in columns), tuple(columns))
@@ -277,7 +281,7 @@ def _find_self_relation(meta: Meta, follow: str) -> Relation:
     check_untainted(follow)
     found = meta.relations.get(follow)
     if found is None:
-        raise meta.unknown(follow)
+        raise meta.build_unknown_name_error(follow)
     if found.target is not meta:
         raise FieldError(
             f"{meta.name}.{follow} leads to {found.target.name}: a recursive CTE follows a "
@@ -286,7 +290,9 @@ def _find_self_relation(meta: Meta, follow: str) -> Relation:
     return found
 
 
-def _check_limit(relation: Relation, follow: str, max_depth: int | None, *, bounded: bool) -> None:
+def _check_max_depth(
+    relation: Relation, follow: str, max_depth: int | None, *, bounded: bool
+) -> None:
     number = cast("Any", max_depth)
     if number is not None and (
         isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < 2**31
@@ -318,8 +324,10 @@ def _resolve_carry(
     for _ in range(3):  # a step may make a type wider, and another value that takes it
         inside = Scope(scope.meta, scope.params, known, database=scope.database)
         nexts = {name: resolve(as_expression(carry[name][1]), inside) for name in begins}
-        fields = {name: _carried_as(name, begins[name], nexts[name]) for name in begins}
-        if all(representation_of(fields[n]) == _node_representation(known[n]) for n in begins):
+        fields = {name: _resolve_carry_field(name, begins[name], nexts[name]) for name in begins}
+        if all(
+            build_representation_key(fields[n]) == _find_representation(known[n]) for n in begins
+        ):
             return [
                 (
                     _convert_carried_node(n, begin, fields[n]),
@@ -334,9 +342,9 @@ def _resolve_carry(
     )
 
 
-def _carried_as(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
+def _resolve_carry_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
     try:
-        field = common_field([begin.field, step.field])
+        field = find_common_type([begin.field, step.field])
     except FieldError as error:
         raise FieldError(f"carry[{name!r}]: {error}") from None
     if field is None:
@@ -351,5 +359,5 @@ def _convert_carried_node(name: str, node: nodes.Expr, field: Field[Any]) -> nod
     return made if made.field is field else nodes.ConvertNode(field, made, "same")
 
 
-def _node_representation(node: nodes.Expr) -> Any:
-    return None if node.field is None else representation_of(node.field)
+def _find_representation(node: nodes.Expr) -> Any:
+    return None if node.field is None else build_representation_key(node.field)

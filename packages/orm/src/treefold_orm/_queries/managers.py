@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._building.query import M
-from treefold_orm._building.starting import begin_query, one_exact
+from treefold_orm._building.starting import find_exact_lookup_plan, initialize_query
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import creating, fetching
@@ -70,7 +70,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
             raise FieldError(f"{type(self).__name__}() takes a model, got {model!r}")
         if meta.abstract:
             raise ModelError(f"{meta.name} is abstract: query a model that inherits from it")
-        begin_query(self, meta, using or meta.database)
+        initialize_query(self, meta, using or meta.database)
 
     @classmethod
     def as_manager(cls) -> Self:
@@ -101,7 +101,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
     else:
 
         def __getattr__(self, name):
-            raise no_attribute(self, name)
+            raise build_attribute_error(self, name)
 
     def create(self, /, **values: Any) -> M:
         """Insert a row; return its instance.
@@ -165,18 +165,18 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
 def _run_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
     if query._meta.own_saves:
-        return _own_call(name)(query, *args)
+        return _find_custom_save_function(name)(query, *args)
     work = operation(query, *args, batch_lazy=True)
     return run(query._alias, work, f"await a{name}()", write=True)
 
 
 def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     if query._meta.own_saves:
-        return _own_call(name)(query, *args)
+        return _find_custom_save_function(name)(query, *args)
     return arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
 
 
-def _own_call(name: str) -> Callable[..., Any]:
+def _find_custom_save_function(name: str) -> Callable[..., Any]:
     from treefold_orm._queries import own_saves  # few models have a save() of their own
 
     return getattr(own_saves, name)
@@ -197,7 +197,7 @@ class ManagerAccess:
         if "_meta" not in owner.__dict__ or owner._meta.abstract:
             raise ModelError(f"{owner.__name__} is abstract: query a model that inherits from it")
         unbound: Manager[Any] = Manager()
-        manager = unbound.bound_to(owner._meta)
+        manager = unbound.bind_to_model(owner._meta)
         type.__setattr__(owner, "objects", manager)
         return manager
 
@@ -301,7 +301,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         name = class_name or f"{cls.__name__}From{queryset_class.__name__}"
         return cast("type[Q]", type(name, (cls,), body))
 
-    def bound_to(self, meta: Meta) -> Self:
+    def bind_to_model(self, meta: Meta) -> Self:
         """This manager for one model."""
         made = copy.copy(self)
         made._meta = meta
@@ -333,7 +333,7 @@ class Manager(ManagerMethods[M], Generic[M]):
 
     def get(self, /, *conditions: Condition, **lookups: Any) -> M:
         if self._plain and len(lookups) == 1 and not conditions:
-            ready = one_exact(self._meta, self._alias, lookups)
+            ready = find_exact_lookup_plan(self._meta, self._alias, lookups)
             if ready is not None:
                 work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
@@ -341,7 +341,7 @@ class Manager(ManagerMethods[M], Generic[M]):
 
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, M]:
         if self._plain and len(lookups) == 1 and not conditions:
-            ready = one_exact(self._meta, self._alias, lookups)
+            ready = find_exact_lookup_plan(self._meta, self._alias, lookups)
             if ready is not None:
                 return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         return self.get_queryset().aget(*conditions, **lookups)
@@ -390,7 +390,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         return f"<{type(self).__name__} of {self._meta.name if self._meta else 'no model'}>"
 
 
-def no_attribute(query: QuerySet[Any], name: str) -> AttributeError:
+def build_attribute_error(query: QuerySet[Any], name: str) -> AttributeError:
     """The error for an attribute that a query does not have, though a manager of its model may."""
     kind, model = type(query).__name__, query._meta.model
     for title, value in vars(model).items():

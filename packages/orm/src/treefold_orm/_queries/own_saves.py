@@ -66,7 +66,7 @@ def get_or_create(
         found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)
         if found is not None:
             return found, False
-        values = creating.values_of_new(lookups, defaults)
+        values = creating.build_insert_values(lookups, defaults)
         try:
             with transaction(alias):
                 return create(query, values), True
@@ -87,7 +87,7 @@ def update_or_create(
         locked = query.select_for_update()
         instance, created = get_or_create(locked, lookups, defaults if new is None else new)
         if not created:
-            creating.set_values(instance, defaults)
+            creating.apply_update_defaults(instance, defaults)
             instance.save()
     return instance, created
 
@@ -118,7 +118,7 @@ async def aget_or_create(
         found = await arun(alias, creating.find_row(query, lookups, batch_lazy=False))
         if found is not None:
             return found, False
-        values = creating.values_of_new(lookups, defaults)
+        values = creating.build_insert_values(lookups, defaults)
         try:
             async with transaction(alias):
                 return await acreate(query, values), True
@@ -138,6 +138,6 @@ async def aupdate_or_create(
         locked = query.select_for_update()
         instance, created = await aget_or_create(locked, lookups, defaults if new is None else new)
         if not created:
-            creating.set_values(instance, defaults)
+            creating.apply_update_defaults(instance, defaults)
             await instance.asave()
     return instance, created

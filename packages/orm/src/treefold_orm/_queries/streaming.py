@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError, ORMError
 from treefold_orm._base.journal import record_changes
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway
+from treefold_orm._drivers.base import Cursor, Database, Session, finish_despite_cancellation
 from treefold_orm._operations import loading
-from treefold_orm._operations.loading import mark_read
+from treefold_orm._operations.loading import mark_read_in_transaction
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
 from treefold_orm._runtime.open_transaction import Transaction, execute_statements
@@ -36,13 +36,13 @@ def _find_open_transaction(query: AnyQuery, plan: Plan, chunk_size: int) -> Tran
     if context is not None and transaction.active(query._alias):
         return context.transactions[query._alias]
     if plan.locks:
-        raise loading.needs_transaction()
+        raise loading.build_lock_transaction_error()
     return None
 
 
 def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    plan, args = query._plan_for("rows")
+    plan, args = query._compile_plan("rows")
     database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
         yield from run(query._alias, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
@@ -51,17 +51,17 @@ def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
         for chunk in session.fetch_chunks(plan.sql, args, size=chunk_size):
             found = plan.decode_lazy(chunk)
             if shared is not None:
-                mark_read(found, shared.journal)
+                mark_read_in_transaction(found, shared.journal)
             if query._prefetches:
                 session.run(_prefetch_chunk(query, found, shared, batch_lazy=True))
             if query._raises_lazy:
-                loading.refuse_lazy(found)
+                loading.disable_lazy_loading(found)
             yield from found
 
 
 async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    plan, args = query._plan_for("rows")
+    plan, args = query._compile_plan("rows")
     database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
         for item in await arun(query._alias, loading.fetch_rows(query, batch_lazy=False)):
@@ -72,15 +72,15 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
     try:
         if shared is None:
             begin = database.begin_sql(write=False, isolation=None)
-            await finish_anyway(session.arun(execute_statements([begin])))
+            await finish_despite_cancellation(session.arun(execute_statements([begin])))
         while chunk := await cursor.fetch_rows(chunk_size):
             found = plan.decode(chunk)
             if shared is not None:
-                mark_read(found, shared.journal)
+                mark_read_in_transaction(found, shared.journal)
             if query._prefetches:
                 await session.arun(_prefetch_chunk(query, found, shared, batch_lazy=False))
             if query._raises_lazy:
-                loading.refuse_lazy(found)
+                loading.disable_lazy_loading(found)
             for item in found:
                 yield item
     except GeneratorExit:  # the caller left, perhaps with its loop, which waits for nothing
@@ -89,7 +89,7 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
         raise
     finally:
         if cursor is not None:
-            await finish_anyway(_close_stream(database, session, cursor, shared))
+            await finish_despite_cancellation(_close_stream(database, session, cursor, shared))
 
 
 def _prefetch_chunk(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParameter
-from treefold_orm._expressions.lookups import Lookup, lookup_for
+from treefold_orm._expressions.lookups import Lookup, parse_lookup
 from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
@@ -59,7 +59,7 @@ def assign_untrusted_data(
     if isinstance(fields, str):
         raise FieldError("assign(fields=...) takes a list of names, not one text")
     meta = instance._meta
-    allowed = [(name, meta.pk if name == "pk" else meta.column_named(name)) for name in fields]
+    allowed = [(name, meta.pk if name == "pk" else meta.require_column(name)) for name in fields]
     given = {str(key): value for key, value in data.items()}
     changes = [(name, field, field.clean(given[name])) for name, field in allowed if name in given]
     for _, field, value in changes:
@@ -105,7 +105,7 @@ class FilterSet:
                     f"{cls.__name__}.fields[{name!r}] takes a list of lookups, not one text"
                 )
             for op in operators:
-                lookup = lookup_for(meta, f"{name}__{op}")
+                lookup = parse_lookup(meta, f"{name}__{op}")
                 parameter = shown.get(name, name)
                 cls._lookups[parameter if op == "exact" else f"{parameter}__{op}"] = lookup
                 cls._paths[parameter if op == "exact" else f"{parameter}__{op}"] = f"{name}__{op}"
@@ -123,7 +123,7 @@ class FilterSet:
             lookup = self._lookups.get(name)
             if lookup is None:
                 known = ", ".join(sorted(self._lookups)) or "none"
-                raise _invalid_parameter(
+                raise _build_parameter_error(
                     self, name, f"is not a parameter of {type(self).__name__}: it takes {known}"
                 )
             lookups[self._paths[name]] = self._parse_parameter(lookup, name, texts)
@@ -134,13 +134,13 @@ class FilterSet:
         if lookup.op in {"in", "range", "has_keys", "has_any_keys"}:
             parts = [part for text in texts for part in str(text).split(",")]
             if len(parts) > self.max_list:
-                raise _invalid_parameter(self, name, f"takes at most {self.max_list} values")
+                raise _build_parameter_error(self, name, f"takes at most {self.max_list} values")
             return [self._parse_value(field, name, part) for part in parts]
         if len(texts) != 1:
-            raise _invalid_parameter(self, name, "is given more than once")
+            raise _build_parameter_error(self, name, "is given more than once")
         if lookup.op == "isnull":
             if texts[0] not in {"true", "false", True, False}:
-                raise _invalid_parameter(self, name, "takes true or false")
+                raise _build_parameter_error(self, name, "takes true or false")
             return texts[0] in {"true", True}
         return self._parse_value(field, name, texts[0])
 
@@ -151,7 +151,7 @@ class FilterSet:
             reason = error.reason
         except (ValueError, TypeError):
             reason = "is not a value of this field"
-        raise _invalid_parameter(self, name, reason)
+        raise _build_parameter_error(self, name, reason)
 
     def order(self) -> list[str]:
         """The ordering asked for by the `order` parameter: declared names, `-` for descending."""
@@ -162,7 +162,7 @@ class FilterSet:
         for term in terms:
             if term.removeprefix("-") not in self.ordering or term.startswith("--"):
                 known = ", ".join(self.ordering) or "nothing"
-                raise _invalid_parameter(
+                raise _build_parameter_error(
                     self, "order", f"is wrong: {term!r} cannot order this: use {known}"
                 )
         return [str(term) for term in terms]
@@ -179,9 +179,9 @@ class FilterSet:
                 text = str(texts[0])
                 plain = text.isascii() and text.isdigit() and len(text) <= 9
                 if len(texts) != 1 or not plain or int(text) < 1:
-                    raise _invalid_parameter(self, name, "takes a whole number of at least 1")
+                    raise _build_parameter_error(self, name, "takes a whole number of at least 1")
                 if int(text) > limit:
-                    raise _invalid_parameter(self, name, f"is at most {limit}")
+                    raise _build_parameter_error(self, name, f"is at most {limit}")
                 return int(text)
         return default
 
@@ -215,5 +215,5 @@ def _list_parameters(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return pairs
 
 
-def _invalid_parameter(owner: FilterSet, name: str, reason: str) -> InvalidParameter:
+def _build_parameter_error(owner: FilterSet, name: str, reason: str) -> InvalidParameter:
     return InvalidParameter(type(owner).__name__, name, reason=reason)

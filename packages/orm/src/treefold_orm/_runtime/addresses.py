@@ -31,18 +31,18 @@ def check_address(alias: str, address: str) -> None:
     """
     scheme, found, rest = address.partition("://")
     if not found or not _SCHEME.fullmatch(scheme):
-        raise _configuration_error(alias, f"is not an address; {_FORMS}")
+        raise _build_configuration_error(alias, f"is not an address; {_FORMS}")
     if scheme == "sqlite":
         _check_sqlite(alias, rest)
     elif scheme in ("postgres", "postgresql"):
         _check_postgres(alias, address)
     else:
-        raise _configuration_error(
+        raise _build_configuration_error(
             alias, f"has the scheme {scheme!r}, which is not known; {_FORMS}"
         )
 
 
-def sqlite_options(rest: str) -> tuple[str, dict[str, str]]:
+def parse_sqlite_address(rest: str) -> tuple[str, dict[str, str]]:
     """Split the text after `sqlite://` into a path and its options.
 
     Raises:
@@ -71,9 +71,9 @@ def check_synchronous(value: object) -> None:
 
 def _check_sqlite(alias: str, rest: str) -> None:
     try:
-        rest, _ = sqlite_options(rest)
+        rest, _ = parse_sqlite_address(rest)
     except ConfigurationError as error:
-        failure = _configuration_error(alias, f"cannot be used: {error}")
+        failure = _build_configuration_error(alias, f"cannot be used: {error}")
     else:
         failure = None
     if failure is not None:
@@ -81,12 +81,12 @@ def _check_sqlite(alias: str, rest: str) -> None:
     if rest in (":memory:", "/:memory:"):
         return
     if not rest.startswith("/") or rest == "/":
-        raise _configuration_error(
+        raise _build_configuration_error(
             alias, "names no file; give sqlite:///file.sqlite3, or sqlite:////srv/file.sqlite3"
         )
     folder = os.path.dirname(os.path.join(os.getcwd(), rest[1:]))
     if not os.path.isdir(folder):
-        raise _configuration_error(
+        raise _build_configuration_error(
             alias, f"lies in {folder!r}, which is not a folder; make it first"
         )
 
@@ -101,17 +101,17 @@ def _check_postgres(alias: str, address: str) -> None:
     except ValueError:
         readable, options = False, {}
     if not readable:
-        raise _configuration_error(
+        raise _build_configuration_error(
             alias,
             f"cannot be read ({mask_address(address)}); percent-encode '/', ':', '@' and '#' in"
             " user and password, and give the port as a number",
         )
     size = options.get("pool_size", "1")
     if not (size.isascii() and size.isdigit() and 1 <= int(size[:9]) <= 10_000):
-        raise _configuration_error(
+        raise _build_configuration_error(
             alias, f"has pool_size={size!r}; give a whole number from 1 to 10000"
         )
 
 
-def _configuration_error(alias: str, message: str) -> ConfigurationError:
+def _build_configuration_error(alias: str, message: str) -> ConfigurationError:
     return ConfigurationError(f"Database {alias!r} {message}")

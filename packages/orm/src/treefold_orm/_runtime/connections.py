@@ -18,7 +18,7 @@ from treefold_orm._base.databases import DEFAULT
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.records import Record, record
 from treefold_orm._fields.registry import registry
-from treefold_orm._runtime.addresses import check_synchronous, sqlite_options
+from treefold_orm._runtime.addresses import check_synchronous, parse_sqlite_address
 
 if TYPE_CHECKING:
     import asyncio
@@ -49,7 +49,7 @@ class _Options(Record):
         return {name: value for name, value in self.login.items() if value is not None}
 
 
-def several_databases() -> bool:
+def has_several_databases() -> bool:
     """True where more than one database is configured, so that rows may be of different ones."""
     return len(_databases) > 1
 
@@ -126,7 +126,7 @@ def is_diverted() -> bool:
     return _divert is not None
 
 
-def made_for(alias: str, address: str) -> Database:
+def make_unregistered_database(alias: str, address: str) -> Database:
     """Make the database of an address without registering it."""
     return _make_database(alias, None, address, _Options())
 
@@ -189,7 +189,7 @@ def _parse_database_location(
     if backend == "sqlite":
         path, options = place, dict[str, str]()
         if scheme == "sqlite":
-            path, options = sqlite_options(place.removeprefix("sqlite://"))
+            path, options = parse_sqlite_address(place.removeprefix("sqlite://"))
             path = path.removeprefix("/")
         if not path:
             raise ConfigurationError(
@@ -278,11 +278,11 @@ def database_for(alias: str) -> Database:
     """Return the database behind an alias, or raise `ConfigurationError`."""
     found = _databases.get(alias)
     if found is None:
-        raise _not_configured(alias)
+        raise _build_not_configured_error(alias)
     return found
 
 
-def _not_configured(alias: str) -> ConfigurationError:
+def _build_not_configured_error(alias: str) -> ConfigurationError:
     known = ", ".join(sorted(_databases)) or "none is"
     living = sorted({meta.name for meta in registry if meta.database == alias != DEFAULT})
     if not living:
@@ -317,11 +317,11 @@ async def aclose_all() -> None:
         await database.aclose()
 
 
-def _after_fork() -> None:
+def _drop_inherited_connections() -> None:
     for database in _databases.values():
         database.forget_connections()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_drop_inherited_connections)
 atexit.register(close_all)

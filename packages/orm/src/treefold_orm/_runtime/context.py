@@ -36,7 +36,7 @@ EMPTY = Context()
 current: ContextVar[Context | None] = ContextVar("treefold_orm", default=None)
 
 
-def open_journal(alias: str) -> Journal | None:
+def find_journal(alias: str) -> Journal | None:
     """Return the journal of the transaction that this code runs in, if there is one."""
     context = current.get()
     found = None if context is None else context.transactions.get(alias)
@@ -50,7 +50,7 @@ def is_read_only() -> bool:
 
 
 @contextmanager
-def change_context(**changes: object) -> Generator[None]:
+def override_context(**changes: object) -> Generator[None]:
     """Run a block with a changed context."""
     token = current.set(replace_parts(current.get() or EMPTY, **changes))
     try:
@@ -64,12 +64,12 @@ def allow_blocking() -> Generator[None]:
     """Allow synchronous calls on an event-loop thread: for start-up code that runs before
     requests do.
     """
-    with change_context(blocking=True):
+    with override_context(blocking=True):
         yield
 
 
 @contextmanager
 def read_only() -> Generator[None]:
     """Refuse writes in this block, and let the database refuse them too."""
-    with change_context(read_only=True):
+    with override_context(read_only=True):
         yield

@@ -15,7 +15,12 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError, ORMError, TransactionClosed
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import Database, Session, finish_anyway, single_statement
+from treefold_orm._drivers.base import (
+    Database,
+    Session,
+    execute_statement,
+    finish_despite_cancellation,
+)
 from treefold_orm._runtime.connections import aliases, database_for
 from treefold_orm._runtime.context import current, is_read_only
 from treefold_orm._runtime.open_transaction import Transaction
@@ -76,9 +81,9 @@ class HeldConnection:
 
     async def __aexit__(self, *_: object) -> None:
         own, session = self._database.release_session()
-        await finish_anyway(own.acheckin(session))
+        await finish_despite_cancellation(own.acheckin(session))
         if own is not self._real:
-            await finish_anyway(own.aclose())
+            await finish_despite_cancellation(own.aclose())
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -117,9 +122,9 @@ class HeldConnection:
         try:
             return await work
         finally:  # what it asked outside of a transaction went through the pools of this loop
-            await self._real.leave_loop()
+            await self._real.close_loop_connections()
             for alias in aliases():
-                await database_for(alias).leave_loop()
+                await database_for(alias).close_loop_connections()
 
     async def acall(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a sync or async function that may query the database, a sync one in a thread, which
@@ -127,7 +132,7 @@ class HeldConnection:
         """
         if inspect.iscoroutinefunction(function):
             return await function(*args)
-        result = await finish_anyway(asyncio.to_thread(function, *args))
+        result = await finish_despite_cancellation(asyncio.to_thread(function, *args))
         return await result if inspect.isawaitable(result) else result
 
 
@@ -179,12 +184,12 @@ class _Held(Database):
     def checkin(self, session: Session) -> None:
         if not session.lost_transaction:  # its end was not reached
             with contextlib.suppress(ORMError):  # report the error that led here
-                session.run(single_statement("ROLLBACK"))
+                session.run(execute_statement("ROLLBACK"))
 
     async def acheckin(self, session: Session) -> None:
         if not session.lost_transaction:
             with contextlib.suppress(ORMError):
-                await session.arun(single_statement("ROLLBACK"))
+                await session.arun(execute_statement("ROLLBACK"))
 
     def begin_sql(self, *, write: bool, isolation: str | None) -> str:
         return self.with_own_connections().begin_sql(write=write, isolation=isolation)

@@ -10,7 +10,7 @@ import asyncio
 from urllib.parse import unquote, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import single_statement
+from treefold_orm._drivers.base import execute_statement
 from treefold_orm._runtime.connections import make_unnamed_database
 
 _MEND = "mend the URL"
@@ -38,7 +38,7 @@ async def try_login(address: str, *, patience: float) -> tuple[str, str]:
         return str(error), _MEND
     try:
         async with asyncio.timeout(patience):
-            await database.arun(single_statement("SELECT 1"), write=False, read_only=True)
+            await database.arun(execute_statement("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         advice = f"see that it is PostgreSQL and not too busy, or {_MEND}"
         return f"takes no login within {patience:.2g} s", advice

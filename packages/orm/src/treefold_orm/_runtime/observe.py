@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from treefold_orm._base.interpreter import calling_line
+from treefold_orm._base.interpreter import find_caller_location
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._runtime.context import change_context
+from treefold_orm._runtime.context import override_context
 from treefold_orm._runtime.recorder import REPEATS, QueryEvent, Recorder
 
 T = TypeVar("T")
@@ -26,17 +26,19 @@ def record_queries(
 ) -> Generator[Recorder]:
     """Record every statement of this block, in this task or thread and those it starts."""
     recorder = Recorder(repeats=repeats, on_repeat=on_repeat)
-    with change_context(recorder=recorder):
+    with override_context(recorder=recorder):
         yield recorder
 
 
 def record_statements(operation: Operation[T], recorder: Recorder) -> Operation[T]:
     """The same operation, with each of its statements recorded."""
-    source = calling_line()
-    return _time_statements(operation, recorder, source)
+    source = find_caller_location()
+    return _record_each_statement(operation, recorder, source)
 
 
-def _time_statements(operation: Operation[T], recorder: Recorder, source: str) -> Operation[T]:
+def _record_each_statement(
+    operation: Operation[T], recorder: Recorder, source: str
+) -> Operation[T]:
     try:
         statement = operation.send(None)
         while True:

@@ -14,9 +14,9 @@ from treefold_orm._base.errors import (
     ReadOnlyViolation,
     TransactionAborted,
     TransactionClosed,
-    unanswered_commit_error,
+    build_unanswered_commit_error,
 )
-from treefold_orm._base.interpreter import calling_line
+from treefold_orm._base.interpreter import find_caller_location
 from treefold_orm._base.journal import Journal, record_changes
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers.base import Database, Session
@@ -58,7 +58,7 @@ class Transaction:
         self.interrupted = False
         self.in_doubt = False  # its COMMIT was sent and not answered
         self.journal = Journal(None if parent is None else parent.journal)
-        self.site = calling_line()
+        self.site = find_caller_location()
         self.hooks: list[Callable[[], Any]] = []
         self.database = database or database_for(alias)
         self.session: Session = cast("Session", None)
@@ -68,9 +68,9 @@ class Transaction:
         root = self if parent is None else parent.root
         self.root = root
         self.savepoints = 0
-        self.savepoint = "" if parent is None else root.next_savepoint()
+        self.savepoint = "" if parent is None else root.generate_savepoint_name()
 
-    def next_savepoint(self) -> str:
+    def generate_savepoint_name(self) -> str:
         """A generated name; callers never name savepoints."""
         self.savepoints += 1
         return f"s{self.savepoints}"
@@ -79,7 +79,7 @@ class Transaction:
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction, blocking this thread until it is its turn."""
-        turn = self.turn.take_now() or self.turn.take_item()
+        turn = self.turn.take_item_nowait() or self.turn.take_item()
         try:
             self._check_may_run(write=write, read_only=read_only)
             return self.session.run(self._record_in_journal(operation, write))
@@ -88,7 +88,7 @@ class Transaction:
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction when it is its turn."""
-        turn = self.turn.take_now() or await self.turn.atake_item()
+        turn = self.turn.take_item_nowait() or await self.turn.atake_item()
         try:
             self._check_may_run(write=write, read_only=read_only)
             return await self.session.arun(self._record_in_journal(operation, write))
@@ -107,9 +107,9 @@ class Transaction:
                 f"The transaction begun at {self.site} has ended: use transaction.detach() for "
                 "work that outlives it"
             )
-        self._check_whole()
+        self._require_committable()
 
-    def _check_whole(self) -> None:
+    def _require_committable(self) -> None:
         if self.interrupted:
             raise TransactionAborted(
                 "A write of this transaction was cancelled, and it is not known how much of it was "
@@ -138,7 +138,7 @@ class Transaction:
             raise
 
     def _run_in_savepoint(self, operation: Operation[T]) -> Operation[T]:
-        name = self.root.next_savepoint()
+        name = self.root.generate_savepoint_name()
         journal = Journal(self.journal)
         yield Statement("script", f"SAVEPOINT {name}")
         try:
@@ -163,7 +163,7 @@ class Transaction:
             return f"SAVEPOINT {self.savepoint}"
         return self.database.begin_sql(write=self.write, isolation=self.isolation)
 
-    def ending(self, *, commit: bool) -> Operation[None]:
+    def commit_or_roll_back(self, *, commit: bool) -> Operation[None]:
         """Return the operation that commits or rolls back this transaction.
 
         Raises:
@@ -173,7 +173,7 @@ class Transaction:
         """
         outcome: Any = None
         if commit:
-            self._check_whole()
+            self._require_committable()
         elif self.session.lost_transaction:
             return
         sends = commit and self.parent is None and not self.session.is_closed
@@ -182,7 +182,7 @@ class Transaction:
                 outcome = yield Statement("script", sql)
         except ConnectionFailed as error:
             self.in_doubt = self.in_doubt or sends
-            failure = unanswered_commit_error(error) if sends else error
+            failure = build_unanswered_commit_error(error) if sends else error
         except GeneratorExit:
             self.in_doubt = self.in_doubt or sends
             raise
@@ -204,7 +204,7 @@ class Transaction:
             return [f"RELEASE SAVEPOINT {self.savepoint}"]
         return [f"ROLLBACK TO SAVEPOINT {self.savepoint}", f"RELEASE SAVEPOINT {self.savepoint}"]
 
-    def finished(self, *, commit: bool) -> list[Callable[[], Any]]:
+    def close_and_collect_hooks(self, *, commit: bool) -> list[Callable[[], Any]]:
         """Close; return the hooks to call now: all of them after the outermost commit, none
         otherwise.
         """
@@ -218,7 +218,7 @@ class Transaction:
             return []
         return self.hooks
 
-    def closed(self) -> None:
+    def close_uncommitted(self) -> None:
         """Close the transaction; restore its instances unless it was committed."""
         if self.state is State.CLOSED:
             return

@@ -20,7 +20,7 @@ from treefold_orm._runtime.spans import factories, trace_statements
 T = TypeVar("T")
 
 
-def in_event_loop() -> bool:
+def has_running_loop() -> bool:
     """Return True if this thread runs an event loop."""
     return interpreter.running_loop() is not None
 

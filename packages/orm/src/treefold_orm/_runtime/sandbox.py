@@ -126,4 +126,4 @@ class _Held:
                 raise
             self.opened.set_exception(error)
         finally:
-            await self._real.leave_loop()
+            await self._real.close_loop_connections()

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, TransactionConflict
 from treefold_orm._base.records import replace_parts
-from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.base import finish_despite_cancellation
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import EMPTY, Context, current
 from treefold_orm._runtime.open_transaction import State, Transaction, execute_statements
@@ -121,11 +121,11 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         try:
             made.session.run(execute_statements([made.begin_sql()]))
         except BaseException:
-            self._give_back(made, turn)
+            self._release_session(made, turn)
             raise
         return self._push_transaction(made, turn)
 
-    def _give_back(self, made: Transaction, turn: str | None) -> None:
+    def _release_session(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
             made.parent.turn.return_item(turn)
         else:
@@ -140,10 +140,10 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             own = made.turn.take_item()
             hooks = self._end_transaction(made, commit=commit, failed=error is not None)
         finally:
-            made.closed()
+            made.close_uncommitted()
             if own is not None:
                 made.turn.return_item(own)
-            self._give_back(made, turn)
+            self._release_session(made, turn)
         for hook in hooks:
             result = hook()
             if inspect.iscoroutine(result):
@@ -154,17 +154,17 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         self, made: Transaction, *, commit: bool, failed: bool
     ) -> list[Callable[[], Any]]:
         try:
-            made.session.run(made.ending(commit=commit))
+            made.session.run(made.commit_or_roll_back(commit=commit))
         except BaseException:
             if not failed:
                 self._roll_back_quietly(made)
                 raise
             return []  # the error that ended the block matters more than the broken connection
-        return made.finished(commit=commit)
+        return made.close_and_collect_hooks(commit=commit)
 
     def _roll_back_quietly(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # report the failed commit
-            made.session.run(made.ending(commit=False))
+            made.session.run(made.commit_or_roll_back(commit=False))
 
     # -- async ------------------------------------------------------------------------------------
 
@@ -176,15 +176,17 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         else:
             made.session = await made.database.acheckout(write=made.write)
         try:
-            await finish_anyway(made.session.arun(execute_statements([made.begin_sql()])))
+            await finish_despite_cancellation(
+                made.session.arun(execute_statements([made.begin_sql()]))
+            )
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
-                await finish_anyway(self._aroll_back_quietly(made))
-            await finish_anyway(self._agive_back(made, turn))
+                await finish_despite_cancellation(self._aroll_back_quietly(made))
+            await finish_despite_cancellation(self._arelease_session(made, turn))
             raise
         return self._push_transaction(made, turn)
 
-    async def _agive_back(self, made: Transaction, turn: str | None) -> None:
+    async def _arelease_session(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
             made.parent.turn.return_item(turn)
         else:
@@ -196,7 +198,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         hooks: list[Callable[[], Any]] = []
         work = self._aend_transaction(made, turn, hooks, commit=commit, failed=error is not None)
         try:
-            await finish_anyway(work)
+            await finish_despite_cancellation(work)
         finally:  # a cancelled task has committed all the same
             for hook in hooks:
                 result = hook()
@@ -216,22 +218,22 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         try:
             own = await made.turn.atake_item()
             try:
-                await made.session.arun(made.ending(commit=commit))
+                await made.session.arun(made.commit_or_roll_back(commit=commit))
             except Exception:
                 if not failed:
                     await self._aroll_back_quietly(made)
                     raise
             else:
-                hooks += made.finished(commit=commit)
+                hooks += made.close_and_collect_hooks(commit=commit)
         finally:
-            made.closed()
+            made.close_uncommitted()
             if own is not None:
                 made.turn.return_item(own)
-            await self._agive_back(made, turn)
+            await self._arelease_session(made, turn)
 
     async def _aroll_back_quietly(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # report the error that led here
-            await made.session.arun(made.ending(commit=False))
+            await made.session.arun(made.commit_or_roll_back(commit=False))
 
     # -- decorator and hooks ----------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from treefold_orm._compile.writing import (
     build_expression as expression_sql,
 )
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, Encoder, column_name, schema_text
+from treefold_orm._dialects.sql import SQL, Builder, Encoder, fill_schema_template, quote_column
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.conversion import convert_for_column
@@ -29,7 +29,7 @@ from treefold_orm._expressions.nodes import (
     SchemaSQLNode,
     SubqueryNode,
     WindowNode,
-    children_of,
+    collect_children,
 )
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
@@ -54,18 +54,18 @@ class _Unaliased(Frame):
                 f"{self.meta.name}.{field.name}: a column that another tool writes cannot be "
                 "part of a check or an index over an expression"
             )
-        return column_name(field)
+        return quote_column(field)
 
     def find_override(self, node: Expr) -> SQL | None:
         if isinstance(node, SchemaSQLNode):
-            return schema_text(node.text, node.columns)
+            return fill_schema_template(node.text, node.columns)
         # the schema is read by other programs too, which lack the functions of a connection
         if isinstance(node, FuncNode) and node.name == "now" and self.dialect.name == "sqlite":
             return SQL("(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000+00:00')")
         return None
 
 
-def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
+def render_constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
     """Write a condition or expression over the columns of one row, with its values as literals."""
     scope = Scope(meta, [])
     frozen = resolve_condition(item, scope) if isinstance(item, Condition) else resolve(item, scope)
@@ -75,7 +75,7 @@ def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> 
 class _Listing(SQLite):
     """SQLite as DDL wants it: a list stands as it is, for a check takes no query."""
 
-    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         return SQL("{} IN ({})", left, param)
 
     def list_encoder(self, field: Field[Any]) -> Encoder:
@@ -118,7 +118,7 @@ def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
     looks at columns or is of another type.
     """
     where = f"{meta.name}.{field.name}: db_default"
-    return _value_sql(meta, field, field.db_default, dialect, where, _OF_ROWS)
+    return _render_field_value(meta, field, field.db_default, dialect, where, _OF_ROWS)
 
 
 def fill_sql(meta: Meta, field: Field[Any], value: Any, dialect: Dialect) -> str:
@@ -129,7 +129,7 @@ def fill_sql(meta: Meta, field: Field[Any], value: Any, dialect: Dialect) -> str
     at other rows or is of another type.
     """
     where = f"{meta.name}.{field.name}: the value of rows that exist"
-    return _value_sql(meta, field, value, dialect, where, _OF_OTHER_ROWS)
+    return _render_field_value(meta, field, value, dialect, where, _OF_OTHER_ROWS)
 
 
 def reads_columns(meta: Meta, value: Any) -> bool:
@@ -149,7 +149,7 @@ _OF_OTHER_ROWS = (OuterNode, SubqueryNode, AggregateNode, WindowNode)
 _OF_ROWS = (ColumnNode, *_OF_OTHER_ROWS)
 
 
-def _value_sql(
+def _render_field_value(
     meta: Meta,
     field: Field[Any],
     given: Any,
@@ -182,7 +182,7 @@ def _contains_node(node: Node, kinds: tuple[type[Node], ...]) -> bool:
     if isinstance(node, SchemaSQLNode):
         return ColumnNode in kinds and bool(node.columns)
     return isinstance(node, kinds) or any(
-        _contains_node(child, kinds) for child in children_of(node)
+        _contains_node(child, kinds) for child in collect_children(node)
     )
 
 

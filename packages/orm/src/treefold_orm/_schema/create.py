@@ -26,7 +26,7 @@ from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.homes import check_relations, group_by_database, select_models
-from treefold_orm._search.search_index import search_indexes
+from treefold_orm._search.search_index import list_search_indexes
 
 if TYPE_CHECKING:
     from treefold_orm._models.model import Model
@@ -117,7 +117,7 @@ def _create_tables(metas: list[Meta], alias: str) -> Generated[None]:
         # two processes that start at once: IF NOT EXISTS alone fails when both begin to create
         yield Statement("rows", f"SELECT pg_advisory_xact_lock({_CREATING})")
     operations = plan_tables(metas, dialect)
-    if dialect.name == "sqlite" and any(search_indexes(meta) for meta in metas):
+    if dialect.name == "sqlite" and any(list_search_indexes(meta) for meta in metas):
         known = yield Statement("rows", "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
         if not known:
             raise UnsupportedFeature(
@@ -126,14 +126,14 @@ def _create_tables(metas: list[Meta], alias: str) -> Generated[None]:
             )
     for operation in operations:
         if isinstance(operation, records.AddForeignKey) and (
-            yield from _foreign_key_exists(operation)
+            yield from _has_foreign_key(operation)
         ):
             continue
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
 
-def _foreign_key_exists(operation: records.AddForeignKey) -> Generated[bool]:
+def _has_foreign_key(operation: records.AddForeignKey) -> Generated[bool]:
     found = yield Statement(
         "rows",
         "SELECT 1 FROM pg_constraint WHERE conname = $1 AND conrelid = to_regclass($2)",
@@ -157,17 +157,17 @@ def create_all(*models: type[Model], using: str | None = None) -> None:
         ModelError: A relation leads to a model of another database; no statement was sent.
         ConfigurationError: A database is not configured; no statement was sent.
     """
-    for alias, work in _operations_by_alias(models, using):
+    for alias, work in _plan_creation_by_alias(models, using):
         run(alias, work, "await acreate_all()", write=True)
 
 
 async def acreate_all(*models: type[Model], using: str | None = None) -> None:
     """`create_all` for async code."""
-    for alias, work in _operations_by_alias(models, using):
+    for alias, work in _plan_creation_by_alias(models, using):
         await arun(alias, work, write=True)
 
 
-def _operations_by_alias(
+def _plan_creation_by_alias(
     models: tuple[type[Model], ...], using: str | None
 ) -> list[tuple[str, Generated[None]]]:
     """The work on each database."""

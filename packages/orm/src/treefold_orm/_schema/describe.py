@@ -13,16 +13,20 @@ from typing import Any
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._expressions.naming import check_name, field_of_constraint, unique_name
+from treefold_orm._expressions.naming import (
+    build_check_constraint_name,
+    build_unique_constraint_name,
+    require_constraint_field,
+)
 from treefold_orm._fields.base import MISSING, Field
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 from treefold_orm._functions.ranges import Range
 from treefold_orm._schema import records
-from treefold_orm._schema.constants import constant_sql, default_sql
-from treefold_orm._schema.schema_search import search_of
-from treefold_orm._search.search_index import search_indexes
+from treefold_orm._schema.constants import default_sql, render_constant_sql
+from treefold_orm._schema.schema_search import describe_search_index
+from treefold_orm._search.search_index import list_search_indexes
 from treefold_orm._terms import constraints
 from treefold_orm._terms.operators import Expression, OrderBy
 
@@ -43,7 +47,7 @@ def table_of(meta: Meta, dialect: Dialect) -> records.TableDef:
         tuple(_describe_uniques(meta, dialect)),
         tuple(_describe_checks(meta, dialect)),
         tuple(_describe_indexes(meta, dialect)),
-        tuple(search_of(meta, index, dialect) for index in search_indexes(meta)),
+        tuple(describe_search_index(meta, index, dialect) for index in list_search_indexes(meta)),
         tuple(_describe_exclusions(meta, dialect)),
     )
     _refuse_equal_names(meta, made)
@@ -70,7 +74,7 @@ def _describe_column(meta: Meta, field: Field[Any], dialect: Dialect) -> records
         isinstance(field, AutoField),
         checks,
         "" if field.db_default is MISSING else default_sql(meta, field, dialect),
-        check_name(meta, field) if checks else "",
+        build_check_constraint_name(meta, field) if checks else "",
     )
 
 
@@ -95,16 +99,16 @@ def _describe_uniques(meta: Meta, dialect: Dialect) -> list[records.UniqueDef]:
 def _describe_unique(
     meta: Meta, constraint: constraints.UniqueConstraint, dialect: Dialect
 ) -> records.UniqueDef:
-    name = unique_name(meta, constraint)
+    name = build_unique_constraint_name(meta, constraint)
     if constraint.deferrable and dialect.name != "postgres":
         raise UnsupportedFeature(
             f"{meta.name}: UniqueConstraint {name!r} is deferrable, which needs PostgreSQL"
         )
-    fields = [field_of_constraint(meta, part) for part in constraint.fields]
-    terms = _terms_sql(meta, constraint.expressions, constraint.opclasses, dialect)
+    fields = [require_constraint_field(meta, part) for part in constraint.fields]
+    terms = _render_terms(meta, constraint.expressions, constraint.opclasses, dialect)
     nulls_distinct = constraint.nulls_distinct
     if not terms and constraint.opclasses and dialect.name == "postgres":
-        terms = _terms_sql(meta, constraint.fields, constraint.opclasses, dialect)
+        terms = _render_terms(meta, constraint.fields, constraint.opclasses, dialect)
     if not nulls_distinct and dialect.name == "sqlite":
         if constraint.expressions:
             raise UnsupportedFeature(
@@ -112,20 +116,20 @@ def _describe_unique(
                 "nulls_distinct=False needs PostgreSQL"
             )
         # SQLite always tells NULLs apart: two terms that have a value say the same
-        terms = tuple(term for field in fields for term in _null_as_value(field))
+        terms = tuple(term for field in fields for term in _build_null_safe_terms(field))
         nulls_distinct = True
     return records.UniqueDef(
         name,
         () if terms else tuple(field.column_name for field in fields),
-        _condition_sql(meta, constraint.condition, dialect),
+        _render_condition(meta, constraint.condition, dialect),
         terms,
         constraint.deferrable or "",
         nulls_distinct,
-        _included_columns(meta, constraint.include, dialect),
+        _resolve_included_columns(meta, constraint.include, dialect),
     )
 
 
-def _null_as_value(field: Field[Any]) -> tuple[str, ...]:
+def _build_null_safe_terms(field: Field[Any]) -> tuple[str, ...]:
     if not field.null:
         return (field.quoted,)
     return f"({field.quoted} IS NULL)", f"IFNULL({field.quoted}, 0)"
@@ -133,7 +137,7 @@ def _null_as_value(field: Field[Any]) -> tuple[str, ...]:
 
 def _describe_checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
     return [
-        records.CheckDef(constraint.name, constant_sql(meta, constraint.condition, dialect))
+        records.CheckDef(constraint.name, render_constant_sql(meta, constraint.condition, dialect))
         for constraint in meta.constraints
         if isinstance(constraint, constraints.CheckConstraint)
     ]
@@ -150,13 +154,13 @@ def _describe_exclusions(meta: Meta, dialect: Dialect) -> list[records.Exclusion
                 "rows in a transaction on other databases"
             )
         expressions = [term for term, _ in constraint.expressions]
-        terms = _terms_sql(meta, expressions, (), dialect)
+        terms = _render_terms(meta, expressions, (), dialect)
         operators = [operator for _, operator in constraint.expressions]
         made.append(
             records.ExclusionDef(
                 constraint.name,
                 tuple(f"{t} WITH {o}" for t, o in zip(terms, operators, strict=True)),
-                _condition_sql(meta, constraint.condition, dialect),
+                _render_condition(meta, constraint.condition, dialect),
                 constraint.deferrable or "",
                 any(not isinstance(term, Range) for term in expressions),
             )
@@ -178,38 +182,40 @@ def _describe_index(meta: Meta, index: constraints.Index, dialect: Dialect) -> r
     words: list[str] = []  # a descending index has another name than an ascending one
     for term in index.fields:
         if isinstance(term, str):
-            column = field_of_constraint(meta, term.removeprefix("-")).column_name
+            column = require_constraint_field(meta, term.removeprefix("-")).column_name
             words += [column, "desc"] if term.startswith("-") else [column]
     return records.IndexDef(
         index.name or constraint_name("ix", meta.table_name, *words),
-        _terms_sql(meta, index.fields, index.opclasses, dialect),
-        _condition_sql(meta, index.condition, dialect),
-        _included_columns(meta, index.include, dialect),
+        _render_terms(meta, index.fields, index.opclasses, dialect),
+        _render_condition(meta, index.condition, dialect),
+        _resolve_included_columns(meta, index.include, dialect),
     )
 
 
-def _included_columns(meta: Meta, names: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
-    columns = tuple(field_of_constraint(meta, name).column_name for name in names)
+def _resolve_included_columns(
+    meta: Meta, names: Sequence[str], dialect: Dialect
+) -> tuple[str, ...]:
+    columns = tuple(require_constraint_field(meta, name).column_name for name in names)
     return columns if dialect.name == "postgres" else ()
 
 
-def _condition_sql(meta: Meta, condition: Any, dialect: Dialect) -> str:
-    return "" if condition is None else constant_sql(meta, condition, dialect)
+def _render_condition(meta: Meta, condition: Any, dialect: Dialect) -> str:
+    return "" if condition is None else render_constant_sql(meta, condition, dialect)
 
 
-def _terms_sql(
+def _render_terms(
     meta: Meta, terms: Sequence[constraints.Term], opclasses: Sequence[str], dialect: Dialect
 ) -> tuple[str, ...]:
     classes = opclasses if dialect.name == "postgres" else ()
     return tuple(
-        _term_sql(meta, term, f" {classes[i]}" if classes else "", dialect)
+        _render_term(meta, term, f" {classes[i]}" if classes else "", dialect)
         for i, term in enumerate(terms)
     )
 
 
-def _term_sql(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect) -> str:
+def _render_term(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect) -> str:
     if isinstance(term, str):
-        field = field_of_constraint(meta, term.removeprefix("-"))
+        field = require_constraint_field(meta, term.removeprefix("-"))
         return f"{field.quoted}{opclass}{' DESC' if term.startswith('-') else ''}"
     tail = ""
     expression: Expression = term.expression if isinstance(term, OrderBy) else term
@@ -217,4 +223,4 @@ def _term_sql(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect
         tail = " DESC" if term.descending else ""
         if term.nulls and dialect.name == "postgres":
             tail += " NULLS FIRST" if term.nulls == "first" else " NULLS LAST"
-    return f"({constant_sql(meta, expression, dialect)}){opclass}{tail}"
+    return f"({render_constant_sql(meta, expression, dialect)}){opclass}{tail}"

@@ -39,7 +39,7 @@ class DetachedRegistry(Registry):
     def __iter__(self) -> Iterator[Meta]:
         return iter(list(self.tables.values()))
 
-    def when_known(
+    def call_when_resolved(
         self,
         source: Meta,
         target: type[Instance] | str,
@@ -75,7 +75,7 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
             "Meta": type("Meta", (), {"abstract": True}),
         },
     )
-    ways_back = _ways_back(shapes)
+    ways_back = _count_reverse_names(shapes)
     made: dict[str, Any] = {
         name: type(shape.model or name, (base,), _build_class_body(shape, ways_back, using))
         for name, shape in shapes.items()
@@ -89,7 +89,7 @@ def _build_class_body(
 ) -> dict[str, Any]:
     fields = {name: field.copy() for name, field in shape.fields.items()}
     for field in fields.values():
-        if is_foreign_key(field) and ways_back[_way_back(shape, field)] > 1:
+        if is_foreign_key(field) and ways_back[_build_reverse_name_key(shape, field)] > 1:
             field.related_name = "+"
     options: dict[str, Any] = {
         "table": shape.name,
@@ -110,16 +110,18 @@ def _build_class_body(
     return body
 
 
-def _ways_back(shapes: Mapping[str, TableShape]) -> dict[str, int]:
+def _count_reverse_names(shapes: Mapping[str, TableShape]) -> dict[str, int]:
     # names that lead to several tables, or are those of fields, lead nowhere
     counted: Counter[str] = Counter()
     for shape in shapes.values():
         counted.update(f"{shape.name}\0{name}" for n in shape.fields for name in (n, f"{n}_id"))
-        counted.update(_way_back(shape, f) for f in shape.fields.values() if is_foreign_key(f))
+        counted.update(
+            _build_reverse_name_key(shape, f) for f in shape.fields.values() if is_foreign_key(f)
+        )
     return counted
 
 
-def _way_back(shape: TableShape, field: Field[Any]) -> str:
+def _build_reverse_name_key(shape: TableShape, field: Field[Any]) -> str:
     key = cast("Any", field)
     lower = (shape.model or shape.name).lower()
     name = key.related_name or (lower if key.one_to_one else f"{lower}_set")

@@ -12,9 +12,9 @@ from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
 from treefold_orm._compile.search import build_vector
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, join_sql, quoted_name, quoted_text
+from treefold_orm._dialects.sql import SQL, join_sql, quote_identifier, quote_name_as_string
 from treefold_orm._fields.meta import Meta
-from treefold_orm._search.search_index import index_columns, index_name
+from treefold_orm._search.search_index import build_search_index_name, list_indexed_fields
 from treefold_orm._terms.search_index import SearchIndex
 
 _EVENTS = ("insert", "delete", "update")
@@ -59,11 +59,11 @@ class DropSearchIndex:
     if_present: bool = False
 
 
-def search_of(meta: Meta, index: SearchIndex, dialect: Dialect) -> SearchDef:
+def describe_search_index(meta: Meta, index: SearchIndex, dialect: Dialect) -> SearchDef:
     """Describe a search index in a dialect."""
-    columns = tuple(field.column_name for field in index_columns(index, meta))
+    columns = tuple(field.column_name for field in list_indexed_fields(index, meta))
     made = SearchDef(
-        index_name(index, meta),
+        build_search_index_name(index, meta),
         meta.table_name,
         meta.pk.column_name,
         columns,
@@ -100,8 +100,10 @@ def create_search(operation: CreateSearchIndex, dialect: Dialect) -> list[str]:
     missing = SQL(" IF NOT EXISTS" if operation.if_missing else "")
     if dialect.name == "sqlite":
         return [made.text for made in _create_fts5(search, missing)]
-    text = build_vector([quoted_name(c) for c in search.columns], search.config, search.weights)
-    name, table = quoted_name(search.name), quoted_name(search.table)
+    text = build_vector(
+        [quote_identifier(c) for c in search.columns], search.config, search.weights
+    )
+    name, table = quote_identifier(search.name), quote_identifier(search.table)
     return [SQL("CREATE INDEX{} {} ON {} USING gin (({}))", missing, name, table, text).text]
 
 
@@ -109,11 +111,11 @@ def drop_search(operation: DropSearchIndex, dialect: Dialect) -> list[str]:
     """Write the removal as SQL statements."""
     search = operation.search
     present = SQL(" IF EXISTS" if operation.if_present else "")
-    name = quoted_name(search.name)
+    name = quote_identifier(search.name)
     if dialect.name == "postgres":
         return [SQL("DROP INDEX{} {}", present, name).text]
     dropped = [
-        SQL("DROP TRIGGER IF EXISTS {}", quoted_name(_trigger_name(search, event)))
+        SQL("DROP TRIGGER IF EXISTS {}", quote_identifier(_trigger_name(search, event)))
         for event in _EVENTS
     ]
     return [made.text for made in (*dropped, SQL("DROP TABLE{} {}", present, name))]
@@ -124,8 +126,12 @@ def _trigger_name(search: SearchDef, event: str) -> str:
 
 
 def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
-    name, table, key = quoted_name(search.name), quoted_name(search.table), quoted_name(search.key)
-    named = [quoted_name(column) for column in search.columns]
+    name, table, key = (
+        quote_identifier(search.name),
+        quote_identifier(search.table),
+        quote_identifier(search.key),
+    )
+    named = [quote_identifier(column) for column in search.columns]
     columns = join_sql(", ", named)
     new = join_sql(", ", [SQL("new.{}", column) for column in (key, *named)])
     old = join_sql(", ", [SQL("old.{}", column) for column in (key, *named)])
@@ -139,9 +145,11 @@ def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
     )
     return [
         SQL(_TABLE, missing, name, columns, table, key, stems),
-        SQL(_REBUILD, name, name, quoted_text(_trigger_name(search, "insert"))),
+        SQL(_REBUILD, name, name, quote_name_as_string(_trigger_name(search, "insert"))),
         *(
-            SQL(_TRIGGER, missing, quoted_name(_trigger_name(search, event)), when, table, body)
+            SQL(
+                _TRIGGER, missing, quote_identifier(_trigger_name(search, event)), when, table, body
+            )
             for event, when, body in triggers
         ),
     ]

@@ -14,8 +14,8 @@ from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import Field
 from treefold_orm._functions.base import Constant, Function
 from treefold_orm._functions.windows import WindowFunction
-from treefold_orm._schema.source_fields import field_source
-from treefold_orm._schema.source_values import Import, Imports, plain_value, quoted, write_call
+from treefold_orm._schema.source_fields import write_field
+from treefold_orm._schema.source_values import Import, Imports, quoted, write_call, write_constant
 from treefold_orm._terms.constraints import Constraint
 from treefold_orm._terms.operators import Combined, Comparison, Negated
 
@@ -55,7 +55,7 @@ class SourceWriter:
         """
         match part:
             case Field():
-                return field_source(part, self.imports, self.expression)
+                return write_field(part, self.imports, self.expression)
             case orm.Condition():
                 return self.condition(part)
             case orm.Expression() | orm.OrderBy():
@@ -69,7 +69,7 @@ class SourceWriter:
             return self.expression(value, nested=nested)
         if isinstance(value, (list, tuple)) and any(isinstance(v, orm.Expression) for v in value):  # pyright: ignore[reportUnknownVariableType] - any items
             return f"[{', '.join(map(self.value, value))}]"  # pyright: ignore[reportUnknownArgumentType] - any items
-        return plain_value(value, self.imports)
+        return write_constant(value, self.imports)
 
     def path(self, path: str) -> str:
         """Return the path to a column as it is now called, and record its first name."""
@@ -111,7 +111,7 @@ class SourceWriter:
             case Constant():
                 return self.value(made.value)
             case orm.SchemaSQL():
-                return self._schema_sql(made)
+                return self._write_schema_sql(made)
             case Combined() if made.op == "**":
                 sides = [self._write_argument(made.left), self._write_argument(made.right)]
                 return write_call(self._import_from_orm("Power"), sides, {})
@@ -135,7 +135,7 @@ class SourceWriter:
         name = self._write_class_name(made)
         match made:
             case WindowFunction():
-                raise _unsupported_error(made)
+                raise _build_unsupported_error(made)
             case Function():
                 bare = type(made).__name__ in _BARE_FROM and made.option != "computed"
                 texts = [
@@ -169,7 +169,7 @@ class SourceWriter:
             case orm.Case():
                 return self._write_case(made, name)
             case _:
-                raise _unsupported_error(made)
+                raise _build_unsupported_error(made)
 
     def _write_case(self, made: orm.Case, name: str) -> str:
         whens = [
@@ -183,7 +183,7 @@ class SourceWriter:
         options = self._write_options(default=made.default, output_field=made.output_field)
         return write_call(name, whens, options)
 
-    def _schema_sql(self, made: orm.SchemaSQL) -> str:
+    def _write_schema_sql(self, made: orm.SchemaSQL) -> str:
         names = [quoted(self.path(name)) for name in made.fields]
         return write_call(self._import_from_orm("SchemaSQL"), [quoted(made.text), *names], {})
 
@@ -192,7 +192,7 @@ class SourceWriter:
         if getattr(orm, kind.__name__, None) is kind:
             return self._import_from_orm(kind.__name__)
         if kind.__module__.startswith("treefold_orm."):
-            raise _unsupported_error(made)
+            raise _build_unsupported_error(made)
         return self.imports.of(kind)
 
     # -- conditions -------------------------------------------------------------------------------
@@ -203,13 +203,13 @@ class SourceWriter:
             case orm.Q():
                 return self._write_q(made, nested=nested)
             case orm.SchemaSQL():
-                return self._schema_sql(made)
+                return self._write_schema_sql(made)
             case Negated():
                 return f"~{self.condition(made.inner, nested=True)}"
             case Comparison():
                 return self._write_comparison(made, nested=nested)
             case _:
-                raise _unsupported_error(made)
+                raise _build_unsupported_error(made)
 
     def _write_q(self, made: orm.Q, *, nested: bool) -> str:
         conditions = [child for child in made.children if isinstance(child, orm.Condition)]
@@ -241,7 +241,7 @@ class SourceWriter:
             lookup = self.path(str(left.path)) + ("" if made.op == "exact" else f"__{made.op}")
             return write_call(self._import_from_orm("Q"), [], {lookup: self.value(made.right)})
         if made.op not in _SIGNS:
-            raise _unsupported_error(made)
+            raise _build_unsupported_error(made)
         right = self.value(made.right, nested=True)
         text = f"{self.expression(left, nested=True)} {_SIGNS[made.op]} {right}"
         return f"({text})" if nested else text
@@ -279,7 +279,7 @@ class SourceWriter:
                 options |= {"name": quoted(made.name)} if made.name else {}
                 return write_call(name, [f"[{names}]"], options)
             case _:
-                raise _unsupported_error(made)
+                raise _build_unsupported_error(made)
 
     def _write_common_options(
         self, name: str, condition: orm.Condition | None, include: Iterable[str]
@@ -295,7 +295,7 @@ class SourceWriter:
         return {"opclasses": f"[{', '.join(texts)}]"} if texts else {}
 
 
-def _unsupported_error(made: object) -> ModelError:
+def _build_unsupported_error(made: object) -> ModelError:
     return ModelError(
         f"{type(made).__name__} cannot stand in a migration; constraints, indexes and defaults "
         "hold fields, values, functions and conditions on one row"

@@ -23,9 +23,9 @@ from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._schema.source_values import (
     Imports,
     is_plain_name,
-    plain_value,
     quoted,
     write_call,
+    write_constant,
 )
 from treefold_orm._terms.operators import Expression
 
@@ -60,7 +60,7 @@ def _inspect_parameters(kind: type[AnyField]) -> tuple[list[str], bool, dict[str
     )
 
 
-def declaration_of(field: AnyField) -> Declaration:
+def build_declaration(field: AnyField) -> Declaration:
     """Return a field's declaration; a foreign key's names the table that it points to."""
     args, options = field.declared
     positional, several, defaults = _inspect_parameters(type(field))
@@ -70,7 +70,7 @@ def declaration_of(field: AnyField) -> Declaration:
         raise ModelError(f"{type(field).__name__} takes {len(positional)} positional values")
     given.update(options)
     if is_foreign_key(field):
-        given["to"] = _table_of(field)
+        given["to"] = _find_target_table(field)
     _normalize_arguments(field, given)
     names = [name for name in defaults if name in given]
     names += [name for name in given if name not in defaults]
@@ -88,7 +88,7 @@ def declaration_of(field: AnyField) -> Declaration:
     return Declaration(type(field), (*leading, *rest), kept)
 
 
-def _table_of(field: Any) -> str:
+def _find_target_table(field: Any) -> str:
     if field.meta is MISSING:
         return field.to if isinstance(field.to, str) else field.to._meta.table_name
     return field.known_target.table_name
@@ -132,7 +132,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def _is_writable_value(value: Any) -> bool:
     try:
-        plain_value(value, Imports())
+        write_constant(value, Imports())
     except ModelError:
         return value is MISSING
     return True
@@ -140,7 +140,7 @@ def _is_writable_value(value: Any) -> bool:
 
 def unbound_copy(field: AnyField) -> AnyField:
     """Return a new field of the same declaration, bound to no model."""
-    return declaration_of(field).make_field()
+    return build_declaration(field).make_field()
 
 
 def same_declarations(one: AnyField, other: AnyField) -> bool:
@@ -148,31 +148,31 @@ def same_declarations(one: AnyField, other: AnyField) -> bool:
 
     False says nothing: arguments that are no plain values may mean the same, as their source tells.
     """
-    first, second = declaration_of(one), declaration_of(other)
+    first, second = build_declaration(one), build_declaration(other)
     return (
         first.kind is second.kind
         and len(first.args) == len(second.args)
         and first.options.keys() == second.options.keys()
-        and all(map(_same_value, first.args, second.args))
-        and all(_same_value(value, second.options[key]) for key, value in first.options.items())
+        and all(map(_equals_exactly, first.args, second.args))
+        and all(_equals_exactly(value, second.options[key]) for key, value in first.options.items())
     )
 
 
-def _same_value(one: Any, other: Any) -> bool:
+def _equals_exactly(one: Any, other: Any) -> bool:
     kind = cast("type[Any]", type(one))
     if kind is not type(other):
         return False
     if kind in (list, tuple):
-        return len(one) == len(other) and all(map(_same_value, one, other))
+        return len(one) == len(other) and all(map(_equals_exactly, one, other))
     return kind in _COMPARED and one == other
 
 
-def field_source(field: AnyField, imports: Imports, expression: Callable[[Expression], str]) -> str:
+def write_field(field: AnyField, imports: Imports, expression: Callable[[Expression], str]) -> str:
     """Write a field as the call that makes it.
 
     Raises `ModelError` for an argument that has no certain spelling.
     """
-    declared = declaration_of(field)
+    declared = build_declaration(field)
     kind = declared.kind
     if getattr(public_fields, kind.__name__, None) is kind:
         name = f"{imports.name('treefold_orm', 'fields')}.{kind.__name__}"
@@ -183,12 +183,12 @@ def field_source(field: AnyField, imports: Imports, expression: Callable[[Expres
         if isinstance(value, Expression):
             return expression(value)
         if isinstance(value, Field):
-            return field_source(cast("AnyField", value), imports, expression)
+            return write_field(cast("AnyField", value), imports, expression)
         if isinstance(value, type) and issubclass(value, enum.Enum):
-            return _enum_source(value, imports)
+            return _write_enum(value, imports)
         if isinstance(value, (type, types.FunctionType)):
             return imports.of(value)
-        return plain_value(value, imports)
+        return write_constant(value, imports)
 
     return write_call(
         name,
@@ -197,9 +197,9 @@ def field_source(field: AnyField, imports: Imports, expression: Callable[[Expres
     )
 
 
-def _enum_source(kind: type[enum.Enum], imports: Imports) -> str:
+def _write_enum(kind: type[enum.Enum], imports: Imports) -> str:
     members = {member.name: member.value for member in kind}
     if not is_plain_name(kind.__name__):
         raise ModelError(f"{kind.__name__!r} cannot name an enum in a migration")
     made = imports.name("enum", "Enum")
-    return f"{made}({quoted(kind.__name__)}, {plain_value(members, imports)})"
+    return f"{made}({quoted(kind.__name__)}, {write_constant(members, imports)})"

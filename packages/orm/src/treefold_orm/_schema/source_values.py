@@ -99,13 +99,13 @@ def write_call(name: str, args: Iterable[str], options: Mapping[str, str]) -> st
     return f"{name}({', '.join(words)})"
 
 
-def plain_value(value: Any, imports: Imports) -> str:
+def write_constant(value: Any, imports: Imports) -> str:
     """Write a constant.
 
     Raises `ModelError` for a value whose type has no certain spelling.
     """
     if isinstance(value, enum.Enum):
-        return plain_value(value.value, imports)
+        return write_constant(value.value, imports)
     kind = cast("type[Any]", type(value))
     if value is None or kind in (bool, int):
         return repr(value)
@@ -136,15 +136,15 @@ def _write_datetime(value: Any, imports: Imports) -> str:
     if zone is None or type(zone) is dt.timezone:
         return repr(value).replace("'", '"')
     plain = repr(value.replace(tzinfo=None))
-    return f"{plain[:-1]}, tzinfo={plain_value(zone, imports)})"
+    return f"{plain[:-1]}, tzinfo={write_constant(zone, imports)})"
 
 
 def _write_collection(value: Any, imports: Imports) -> str:
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
-        texts = [f"{plain_value(k, imports)}: {plain_value(v, imports)}" for k, v in pairs]
+        texts = [f"{write_constant(k, imports)}: {write_constant(v, imports)}" for k, v in pairs]
         return "{" + ", ".join(texts) + "}"
-    texts = [plain_value(item, imports) for item in cast("Iterable[Any]", value)]
+    texts = [write_constant(item, imports) for item in cast("Iterable[Any]", value)]
     if isinstance(value, list):
         return f"[{', '.join(texts)}]"
     if isinstance(value, tuple):

@@ -64,11 +64,13 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
             # a column has the type of the key that it points to, which may be a foreign key itself;
             # what else a target points to says nothing of this table
             waiting += [(found, key) for key in found.keys if is_foreign_key(key)]
-        owner.relations[field.name] = field.point_to(known[target])
+        owner.relations[field.name] = field.set_target(known[target])
     if shapes[name].indexes:
-        from treefold_orm._search.search_index import check_search  # most tables need none of it
+        from treefold_orm._search.search_index import (
+            check_search_indexes,  # most tables need none of it
+        )
 
-        check_search(made)
+        check_search_indexes(made)
     return made
 
 

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from treefold_orm._terms.search_index import SearchIndex
 
 
-def index_name(index: SearchIndex, meta: Meta) -> str:
+def build_search_index_name(index: SearchIndex, meta: Meta) -> str:
     """The name of the index in the database, and on SQLite of its table."""
-    columns = [field.column_name for field in index_columns(index, meta)]
+    columns = [field.column_name for field in list_indexed_fields(index, meta)]
     return index.name or constraint_name("fts", meta.table_name, *columns)
 
 
-def index_columns(index: SearchIndex, meta: Meta) -> tuple[Field[Any], ...]:
+def list_indexed_fields(index: SearchIndex, meta: Meta) -> tuple[Field[Any], ...]:
     """The fields that a search index covers."""
     return tuple(meta.fields[name] for name in index.fields)
 
 
-def check_search(meta: Meta) -> None:
+def check_search_indexes(meta: Meta) -> None:
     """Raise `ModelError` for a search index that its model cannot have."""
     seen: set[frozenset[str]] = set()
-    for index in search_indexes(meta):
+    for index in list_search_indexes(meta):
         for name in index.fields:
             field = meta.fields.get(name)
             if not isinstance(field, TextField):
@@ -44,7 +44,7 @@ def check_search(meta: Meta) -> None:
         seen.add(names)
 
 
-def search_indexes(meta: Meta) -> list[SearchIndex]:
+def list_search_indexes(meta: Meta) -> list[SearchIndex]:
     """The search indexes of a model."""
     if not meta.indexes:
         return []
@@ -54,10 +54,10 @@ def search_indexes(meta: Meta) -> list[SearchIndex]:
     return [index for index in meta.indexes if isinstance(index, SearchIndex)]
 
 
-def index_for(meta: Meta, fields: Sequence[Field[Any]]) -> SearchIndex:
+def require_search_index(meta: Meta, fields: Sequence[Field[Any]]) -> SearchIndex:
     """The index that searches these fields: the smallest that has them all."""
     names = {field.name for field in fields}
-    fitting = [index for index in search_indexes(meta) if names <= set(index.fields)]
+    fitting = [index for index in list_search_indexes(meta) if names <= set(index.fields)]
     if not fitting:
         shown = ", ".join(repr(field.name) for field in fields)
         raise FieldError(

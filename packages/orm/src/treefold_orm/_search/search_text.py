@@ -37,14 +37,14 @@ class SearchQuery:
                 f"kind={kind!r} is not a kind of search: use one of {', '.join(KINDS)}"
             )
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise _make_error(f"takes a str, not {type(text).__name__}")
+            raise _build_search_error(f"takes a str, not {type(text).__name__}")
         text = str.__str__(text)
         if len(text) > MAX_LENGTH:
-            raise _make_error(f"longer than {MAX_LENGTH} characters ({len(text)})")
+            raise _build_search_error(f"longer than {MAX_LENGTH} characters ({len(text)})")
         if "\0" in text:
-            raise _make_error("contains a NUL character")
+            raise _build_search_error("contains a NUL character")
         if not text.isascii() and any(unicodedata.category(letter) == "Cs" for letter in text):
-            raise _make_error("contains a lone surrogate")
+            raise _build_search_error("contains a lone surrogate")
         self.text = text
         self.kind: Kind = kind
 
@@ -52,7 +52,7 @@ class SearchQuery:
         return f"SearchQuery(..., kind={self.kind!r})"
 
 
-def _make_error(reason: str) -> FieldValueError:
+def _build_search_error(reason: str) -> FieldValueError:
     return FieldValueError("value", "search", reason=reason)
 
 
@@ -61,9 +61,13 @@ def as_query(value: SearchQuery | str) -> SearchQuery:
     return value if isinstance(value, SearchQuery) else SearchQuery(value)
 
 
-def fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]:
+def make_fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]:
     """The encoder from a query's text to FTS5's language; no `columns` means all."""
-    write = {"plain": _write_plain, "phrase": _write_phrase, "websearch": _write_websearch}[kind]
+    write = {
+        "plain": _build_fts5_plain,
+        "phrase": _build_fts5_phrase,
+        "websearch": _build_fts5_websearch,
+    }[kind]
     inside = " ".join(_quote_text(column) for column in columns)
 
     def encode_text(text: str) -> str:
@@ -91,16 +95,16 @@ def _quote_text(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _write_plain(text: str) -> str:
+def _build_fts5_plain(text: str) -> str:
     return " AND ".join(_quote_text(word) for word in split_words(text))
 
 
-def _write_phrase(text: str) -> str:
+def _build_fts5_phrase(text: str) -> str:
     found = split_words(text)
     return _quote_text(" ".join(found)) if found else ""
 
 
-def _write_websearch(text: str) -> str:
+def _build_fts5_websearch(text: str) -> str:
     branches: list[tuple[list[str], list[str]]] = [([], [])]
     for match in _PARTS.finditer(text):
         minus, quoted, bare = match[1], match[2], match[3]
@@ -108,13 +112,13 @@ def _write_websearch(text: str) -> str:
             branches.append(([], []))
             continue
         without = bool(minus) if bare is None else bare.startswith("-")
-        phrase = _write_phrase(quoted if bare is None else bare)
+        phrase = _build_fts5_phrase(quoted if bare is None else bare)
         if phrase:
             branches[-1][without].append(phrase)
-    made = [_write_branch(wanted, unwanted) for wanted, unwanted in branches if wanted]
+    made = [_build_fts5_branch(wanted, unwanted) for wanted, unwanted in branches if wanted]
     return " OR ".join(made)
 
 
-def _write_branch(wanted: list[str], unwanted: list[str]) -> str:
+def _build_fts5_branch(wanted: list[str], unwanted: list[str]) -> str:
     found = f"({' AND '.join(wanted)})"
     return f"({found} NOT ({' OR '.join(unwanted)}))" if unwanted else found

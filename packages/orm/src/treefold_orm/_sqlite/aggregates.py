@@ -27,7 +27,9 @@ def register_aggregates(raw: sqlite3.Connection) -> None:
         raw.create_window_function(f"treefold_{name}", 1, cast("Any", kind))
         # Python's module crashes where a window function is asked for the value of a frame before
         # it has met a row: where frames may be empty, their values come as one text
-        raw.create_function(f"treefold_{name}_of", 1, _of_digits(kind), deterministic=True)
+        raw.create_function(
+            f"treefold_{name}_of", 1, _make_deviation_function(kind), deterministic=True
+        )
     for name, (size, kind) in _AGGREGATES.items():
         raw.create_aggregate(f"treefold_{name}", size, cast("Any", kind))
     raw.create_function("treefold_digits", 1, _float_to_hex, deterministic=True)
@@ -189,7 +191,7 @@ def _float_to_hex(value: float | None) -> str | None:
     return None if value is None else float(value).hex()
 
 
-def _of_digits(kind: type[_Deviation]) -> Callable[[str | None], float | None]:
+def _make_deviation_function(kind: type[_Deviation]) -> Callable[[str | None], float | None]:
     def compute_deviation(text: str | None) -> float | None:
         made = kind()
         for digits in text.split(",") if text else ():

@@ -16,7 +16,7 @@ from typing import Any
 
 from treefold_orm._base.data_errors import DATES, FORM, RANGE
 from treefold_orm._fields.text_forms import TEXT_FORMS, TRUE
-from treefold_orm._fields.zones import zone_named
+from treefold_orm._fields.zones import parse_zone_name
 from treefold_orm._sqlite.refusals import fail_statement
 
 _READ = {kind: re.compile(form, re.ASCII | re.IGNORECASE) for kind, form in TEXT_FORMS.items()}
@@ -25,20 +25,20 @@ _MOST = 10**18
 _FAR = 2.0**54
 
 
-def _read(text: str, kind: str) -> str:
+def _require_text_form(text: str, kind: str) -> str:
     if _READ[kind].fullmatch(text) is None:
         fail_statement(FORM)
     return text.strip()
 
 
 def sql_boolean_of_text(text: str | None) -> int | None:
-    return None if text is None else int(_read(text, "boolean").lower() in TRUE)
+    return None if text is None else int(_require_text_form(text, "boolean").lower() in TRUE)
 
 
 def sql_integer_of_text(text: str | None) -> int | None:
     if text is None:
         return None
-    digits = _read(text, "integer")
+    digits = _require_text_form(text, "integer")
     if len(digits) > 4000 or not -(2**63) <= int(digits) < 2**63:
         fail_statement(RANGE)
     return int(digits)
@@ -47,7 +47,7 @@ def sql_integer_of_text(text: str | None) -> int | None:
 def sql_float_of_text(text: str | None) -> float | None:
     if text is None:
         return None
-    number = float(_read(text, "float"))
+    number = float(_require_text_form(text, "float"))
     lost = not number and any(digit in "123456789" for digit in text.lower().partition("e")[0])
     if lost or not math.isfinite(number):
         fail_statement(RANGE)
@@ -57,7 +57,7 @@ def sql_float_of_text(text: str | None) -> float | None:
 def sql_decimal_of_text(text: str | None, places: int) -> int | None:
     if text is None:
         return None
-    number = decimal.Decimal(_read(text, "decimal"))
+    number = decimal.Decimal(_require_text_form(text, "decimal"))
     if number and number.adjusted() > 18:
         fail_statement(RANGE)
     if number and number.adjusted() < -places - 1:
@@ -72,7 +72,7 @@ def sql_date_of_text(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        return dt.date.fromisoformat(_read(text, "date")).isoformat()
+        return dt.date.fromisoformat(_require_text_form(text, "date")).isoformat()
     except ValueError:
         fail_statement(DATES)
 
@@ -80,14 +80,18 @@ def sql_date_of_text(text: str | None) -> str | None:
 def sql_time_of_text(text: str | None) -> str | None:
     if text is None:
         return None
-    return dt.time.fromisoformat(_pad_fraction(_read(text, "time"))).isoformat("microseconds")
+    return dt.time.fromisoformat(_pad_fraction(_require_text_form(text, "time"))).isoformat(
+        "microseconds"
+    )
 
 
 def sql_datetime_of_text(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        moment = dt.datetime.fromisoformat(_pad_fraction(_read(text, "datetime").upper()))
+        moment = dt.datetime.fromisoformat(
+            _pad_fraction(_require_text_form(text, "datetime").upper())
+        )
         return moment.astimezone(dt.UTC).isoformat(" ", "microseconds")
     except (ValueError, OverflowError):
         fail_statement(DATES)
@@ -99,7 +103,7 @@ def _pad_fraction(text: str) -> str:
 
 
 def sql_uuid_of_text(text: str | None) -> str | None:
-    return None if text is None else str(uuid.UUID(_read(text, "uuid")))
+    return None if text is None else str(uuid.UUID(_require_text_form(text, "uuid")))
 
 
 def sql_text_of_decimal(value: int | None, places: int) -> str | None:
@@ -112,7 +116,7 @@ def sql_text_of_decimal(value: int | None, places: int) -> str | None:
     return f"-{text}" if value < 0 else text
 
 
-def shortest_decimal(value: float) -> decimal.Decimal:
+def find_shortest_decimal(value: float) -> decimal.Decimal:
     """Return the shortest decimal that no other float is as near to, as PostgreSQL takes it.
 
     Python also takes one that lies half-way between two floats, which has few digits only where
@@ -141,7 +145,7 @@ def sql_text_of_float(value: Any) -> str | None:
     """
     if value is None:
         return None
-    sign, digits, exponent = shortest_decimal(float(value)).normalize().as_tuple()
+    sign, digits, exponent = find_shortest_decimal(float(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         fail_statement(RANGE)
     figures = "".join(map(str, digits))
@@ -165,7 +169,7 @@ def sql_clock_in_zone(value: Any, name: Any) -> str | None:
     if value is None:
         return None
     try:
-        local = dt.datetime.fromisoformat(value).astimezone(zone_named(name))
+        local = dt.datetime.fromisoformat(value).astimezone(parse_zone_name(name))
     except OverflowError:
         fail_statement(DATES)
     return local.replace(tzinfo=dt.UTC).isoformat(" ", "microseconds")

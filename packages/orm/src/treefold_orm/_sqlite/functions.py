@@ -36,7 +36,7 @@ def register_functions(raw: clock.Connection) -> None:
     aggregates.register_aggregates(raw)
 
 
-def readers_only(
+def authorize_read_only(
     action: int, first: str | None, second: str | None, _database: str | None, _source: str | None
 ) -> int:
     """Authorise statements on a reading connection: no ATTACH, no PRAGMA, no loading of

@@ -11,7 +11,7 @@ import functools
 import json
 from typing import Any, cast
 
-from treefold_orm._fields.structured import json_text
+from treefold_orm._fields.structured import dump_canonical_json
 
 
 def sql_json_at(document: str | None, keys: str) -> str | None:
@@ -33,18 +33,22 @@ def sql_json_at(document: str | None, keys: str) -> str | None:
             value = items[place]
         else:
             return None
-    return json_text(value)
+    return dump_canonical_json(value)
 
 
 def sql_json_of(value: Any) -> str | None:
     """A number or text as JSON."""
-    return None if value is None else json_text(value)
+    return None if value is None else dump_canonical_json(value)
 
 
 def sql_json_object(*parts: str | None) -> str:
     """An object of keys and values that are JSON already, in the order of the keys."""
     pairs = zip(parts[::2], parts[1::2], strict=True)
-    return "{" + ",".join(f"{json_text(key)}:{value or 'null'}" for key, value in pairs) + "}"
+    return (
+        "{"
+        + ",".join(f"{dump_canonical_json(key)}:{value or 'null'}" for key, value in pairs)
+        + "}"
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -68,7 +72,7 @@ def _load_document(text: str) -> Any:
 
 def sql_json_plain(document: str | None) -> str | None:
     """One text for all documents that are equal."""
-    return None if document is None else "j" + json_text(_load_document(document))
+    return None if document is None else "j" + dump_canonical_json(_load_document(document))
 
 
 def sql_json_contains(document: str | None, wanted: str | None) -> int | None:

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from treefold_orm._base.data_errors import LOGARITHM, POWER, RANGE, ZERO
-from treefold_orm._sqlite.casts import shortest_decimal
+from treefold_orm._sqlite.casts import find_shortest_decimal
 from treefold_orm._sqlite.numbers import divide_and_round
 from treefold_orm._sqlite.refusals import fail_statement
 
@@ -29,7 +29,7 @@ def sql_round(value: Any, places: int) -> float | None:
     """A float rounded as it is written, half away from zero."""
     if value is None:
         return None
-    number = shortest_decimal(float(value))
+    number = find_shortest_decimal(float(value))
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and -exponent <= places:
         return float(value)
@@ -120,7 +120,7 @@ def sql_log(base: Any, value: Any) -> float | None:
         fail_statement(LOGARITHM)
     if base == 1:
         fail_statement(ZERO)
-    above, below = (shortest_decimal(float(n)).ln(_PRECISE) for n in (value, base))
+    above, below = (find_shortest_decimal(float(n)).ln(_PRECISE) for n in (value, base))
     return float(_PRECISE.divide(above, below))
 
 

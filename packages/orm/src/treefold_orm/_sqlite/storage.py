@@ -22,14 +22,14 @@ def sql_load_decimal(value: Any, places: int, name: str) -> int | None:
 
 
 def sql_store_decimal(value: int | None, places: int) -> str | None:
-    return None if value is None else storage.unscaled_text(value, places)
+    return None if value is None else storage.format_scaled_integer(value, places)
 
 
 def sql_load_moment(value: Any, name: str) -> str | None:
     if value is None:
         return None
     try:
-        return storage.zoned_text(value)
+        return storage.add_utc_offset(value)
     except ValueError:
         return fail_statement(
             f"{name} cannot be read as DateTimeField(zone=None): the row holds no date and time "
@@ -38,4 +38,4 @@ def sql_load_moment(value: Any, name: str) -> str | None:
 
 
 def sql_store_moment(value: str | None) -> str | None:
-    return None if value is None else storage.unzoned_text(value)
+    return None if value is None else storage.strip_utc_offset(value)

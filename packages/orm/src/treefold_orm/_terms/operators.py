@@ -189,12 +189,12 @@ class Q(Condition):
         made = cls.__new__(cls)
         made.connector = connector
         given = [child for child in children if not child.empty]
-        made.children = tuple([part for child in given for part in made._parts_of_side(child)])
+        made.children = tuple([part for child in given for part in made._flatten_operand(child)])
         inner = [part._levels for part in made.children if isinstance(part, Q)]
         made._levels = 1 + max(inner, default=0)
         return made
 
-    def _parts_of_side(self, condition: Condition) -> tuple[Any, ...]:
+    def _flatten_operand(self, condition: Condition) -> tuple[Any, ...]:
         """Return the parts of one side; a long chain, as a loop makes it, grows no deeper.
 
         A short one stays as it is nested: its text is in the checks of databases.
