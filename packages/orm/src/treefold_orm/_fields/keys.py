@@ -61,7 +61,8 @@ class CompositePrimaryKey(KeyAccess):
         if value is None:
             value = [None] * len(keys)
         elif not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != len(keys):
-            raise instance._meta.pk.build_value_error(f"takes a tuple of {len(keys)} values, or None")
+            wanted = f"takes a tuple of {len(keys)} values, or None"
+            raise instance._meta.pk.build_value_error(wanted)
         for part, item in zip(keys, cast("list[Any]", value), strict=True):
             setattr(instance, part.name if hasattr(item, "_meta") else part.attname, item)
 
