@@ -306,3 +306,19 @@ def test_a_command_after_a_save_begins_a_use_again(
     assert list_used_redis_clients(edited.app) == []
     assert edited.answer("/v1").status == 200
     assert [client.url for client in list_used_redis_clients(edited.app)] == [urls[ONE]]
+
+
+def test_a_deleted_file_takes_its_use_with_it_while_another_one_is_broken(
+    tmp_path: Path, ask: Callable[..., Answer]
+) -> None:
+    limited = f"{LIMIT}middlewares = [limit]\n{OK}"
+    files = {**EMPTY, "Api/v1/L/Get.py": limited, "Api/v1/M/Get.py": OK}
+    root = write(tmp_path / "shop", files)
+    settings = Settings(name="shop", secret_key=KEY, health=True, redis_url=AWAY)
+    edited = Live(Application(root, settings=settings, dev=True), ask)
+    edited.edit({"Api/v1/M/Get.py": "def ("})
+    assert _is_ready(edited) is False
+    edited.edit({"Api/v1/L/Get.py": None})
+    assert _is_ready(edited) is True
+    edited.edit({"Api/v1/M/Get.py": limited})
+    assert _is_ready(edited) is False
