@@ -22,8 +22,8 @@ from test_run_lock import holding, start
 from treefold_migrations import Ambiguous, DataLossRefused, HistoryError, RunError, drift
 from treefold_migrations._commands.running import migrate, rollback
 from treefold_migrations._run.events import Event
-from treefold_migrations._run.half_done import describe_progress
 from treefold_migrations._run.runner import Runner
+from treefold_migrations._schedule.half_done import describe_progress
 
 BOOK = (
     'CreateTable("book", {"id": fields.BigAutoField(primary_key=True), '

@@ -24,11 +24,10 @@ from treefold_migrations._lint.changes import Subject, lint_change
 from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._run.events import Event
-from treefold_migrations._run.planning import Target
 from treefold_migrations._run.runner import Runner
-from treefold_migrations._run.schedule import plan_single_file
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.units import SqlUnit
+from treefold_migrations._schedule.planning import Target, plan_single_file
+from treefold_migrations._schedule.units import SqlUnit
 from treefold_orm import close_all
 from treefold_orm.schema import Postgres
 

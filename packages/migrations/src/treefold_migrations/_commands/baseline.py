@@ -31,7 +31,7 @@ from treefold_migrations._files.writing import render_migration_source, write_ne
 from treefold_migrations._inspect.found import InspectError
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunSQL
-from treefold_migrations._run.records import Applied
+from treefold_migrations._records.records import Applied
 from treefold_migrations._run.runner import Runner
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import (

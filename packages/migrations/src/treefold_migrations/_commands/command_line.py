@@ -26,12 +26,12 @@ from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._run.half_done import (
+from treefold_migrations._run.runner import Runner
+from treefold_migrations._schedule.half_done import (
     describe_progress,
     describe_resolving_commands,
     list_half_done,
 )
-from treefold_migrations._run.runner import Runner
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
 

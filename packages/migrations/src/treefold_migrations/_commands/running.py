@@ -16,24 +16,24 @@ from treefold_migrations._commands.headings import Headed
 from treefold_migrations._files.databases import restrict_to_database, select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._run import schedule
+from treefold_migrations._records.records import Applied
 from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.executor import Interrupted
-from treefold_migrations._run.half_done import list_half_done
 from treefold_migrations._run.lock import WAIT
-from treefold_migrations._run.planning import Target
-from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Resolution, Runner
-from treefold_migrations._run.schedule import Phase
-from treefold_migrations._run.script import render_script
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.turns import (
+from treefold_migrations._schedule.forward_runs import Phase
+from treefold_migrations._schedule.half_done import list_half_done
+from treefold_migrations._schedule.planning import Target, plan_single_file
+from treefold_migrations._schedule.script import render_script
+from treefold_migrations._schedule.targeted_files import list_applied_after
+from treefold_migrations._schedule.turns import (
     collect_recorded_files,
     plan_backward_turns,
     plan_forward_turns,
     select_fill_flags,
 )
-from treefold_migrations._run.units import FileRun, SqlUnit, Unit
+from treefold_migrations._schedule.units import FileRun, SqlUnit, Unit
 from treefold_orm import ConfigurationError
 from treefold_orm.schema import Postgres, SQLite, database_for
 
@@ -222,7 +222,7 @@ def sqlmigrate(
     for alias in every:
         chosen = database_for(alias).dialect if dialect is None else named[dialect]()
         target = Target(chosen)
-        run = schedule.plan_single_file(
+        run = plan_single_file(
             restrict_to_database(history, alias), name, target, backwards=backwards
         )
         texts.append(
@@ -403,7 +403,7 @@ def _suggest_rollback(
     runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool
 ) -> None:
     """Name the command that goes back to a target behind which files are applied."""
-    after = schedule.list_applied_after(runner.history, applied, target)
+    after = list_applied_after(runner.history, applied, target)
     if after:
         flag = " --fake" if fake else ""
         name = runner.history.find(target).name

@@ -17,11 +17,9 @@ from collections.abc import Mapping, Sequence
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import (
     CheckDef,
-    Dialect,
     ForeignKeyDef,
     TableDef,
     UniqueDef,
-    literal,
     quote,
 )
 
@@ -171,8 +169,3 @@ def format_check_error(step: Step, row: Sequence[object]) -> str:
         return step.problem.format(*row)
     shown = ", ".join(str(value) for value in row)
     return f"{step.summary or 'A step'} failed its check: {shown}"
-
-
-def text_of(value: str, dialect: Dialect) -> str:
-    """A name as a literal of SQL."""
-    return literal(value, dialect)

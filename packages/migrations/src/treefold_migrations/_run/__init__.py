@@ -1,1 +1,1 @@
-"""Applying migrations: lock, journal, records, data migrations."""
+"""Running a schedule: the lock, the transactions, and the functions of Python."""

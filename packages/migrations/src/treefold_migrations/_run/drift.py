@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from treefold_migrations._files.history import History
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.live import acompare_database, compare_database
-from treefold_migrations._run import schedule
-from treefold_migrations._run.expanded import compute_current_schema
-from treefold_migrations._run.half_done import list_half_done
-from treefold_migrations._run.half_done_runs import list_completed_operations
-from treefold_migrations._run.planning import Target
-from treefold_migrations._run.records import Applied
+from treefold_migrations._records.records import Applied
 from treefold_migrations._run.runner import Runner
+from treefold_migrations._schedule.expanded import compute_current_schema
+from treefold_migrations._schedule.half_done import list_half_done
+from treefold_migrations._schedule.half_done_runs import list_completed_operations
+from treefold_migrations._schedule.history_checks import check_history
+from treefold_migrations._schedule.planning import Target
 from treefold_migrations._state.rendering import render_state
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect, database_for
@@ -29,7 +29,7 @@ def compute_expected_state(history: History, applied: Applied, dialect: Dialect)
 
     Raises `HistoryError` for files that do not fit the records.
     """
-    schedule.check_history(history, applied)
+    check_history(history, applied)
     state = compute_current_schema(history, applied, dialect)
     for entry in list_half_done(applied):
         for operation in list_completed_operations(history, applied, entry, Target(dialect)):

@@ -16,7 +16,7 @@ from typing import Literal
 from treefold_migrations._base.errors import MigrationError, RunError
 from treefold_migrations._plan.perform import perform_step
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.effects import (
+from treefold_migrations._records.effects import (
     Atomic,
     Call,
     Flow,
@@ -25,14 +25,15 @@ from treefold_migrations._run.effects import (
     run_script,
     run_statement,
 )
+from treefold_migrations._records.records import Records
 from treefold_migrations._run.events import Listener
 from treefold_migrations._run.frozen import FrozenModels
 from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.open_file import OpenFile, determine_progress
-from treefold_migrations._run.records import Records
-from treefold_migrations._run.remains import build_removal_step
 from treefold_migrations._run.timeouts import Limits, Timeouts
-from treefold_migrations._run.units import (
+from treefold_migrations._run.work import Work
+from treefold_migrations._schedule.remains import build_removal_step
+from treefold_migrations._schedule.units import (
     FileRun,
     PythonUnit,
     SqlUnit,
@@ -40,7 +41,6 @@ from treefold_migrations._run.units import (
     find_step_places,
     find_transaction_group,
 )
-from treefold_migrations._run.work import Work
 from treefold_orm import (
     ConnectionFailed,
     DatabaseLocked,

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import Self
 
-from treefold_migrations._run.effects import execute_flow
+from treefold_migrations._records.effects import execute_flow
 from treefold_migrations._run.lock import BEAT, RowLock
 from treefold_orm import ORMError
 from treefold_orm.schema import HeldConnection

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from treefold_migrations._base.errors import LockTimeout, RunError
-from treefold_migrations._run.effects import (
+from treefold_migrations._records.effects import (
     Atomic,
     Flow,
     Pause,
@@ -22,8 +22,8 @@ from treefold_migrations._run.effects import (
     run_script,
     run_statement,
 )
+from treefold_migrations._records.records import LOCK, Records
 from treefold_migrations._run.process import Owner
-from treefold_migrations._run.records import LOCK, Records
 from treefold_orm import DatabaseLocked
 from treefold_orm.schema import HeldConnection, Operation
 

@@ -15,16 +15,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treefold_migrations._base.errors import LockTimeout, RunError
+from treefold_migrations._records.records import Applied, Progress, advance_progress
 from treefold_migrations._run.events import Event, Kind, Listener
-from treefold_migrations._run.half_done import (
+from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._schedule.half_done import (
     describe_committed,
     describe_progress,
     describe_resolving_commands,
     require_same_steps,
 )
-from treefold_migrations._run.records import Applied, Progress, advance_progress
-from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.units import FileRun, PythonUnit, Unit
+from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit
 from treefold_orm import ORMError
 
 

@@ -14,23 +14,31 @@ from typing import Literal, TypeVar
 from treefold_migrations._base.errors import DataLossRefused
 from treefold_migrations._files.databases import restrict_to_database
 from treefold_migrations._files.history import History
-from treefold_migrations._run import schedule
-from treefold_migrations._run.effects import Atomic, Flow, aexecute_flow, execute_flow, fetch_rows
+from treefold_migrations._records.effects import (
+    Atomic,
+    Flow,
+    aexecute_flow,
+    execute_flow,
+    fetch_rows,
+)
+from treefold_migrations._records.record_hashes import find_outdated_hashes
+from treefold_migrations._records.record_names import list_pending_names
+from treefold_migrations._records.records import Applied, Records
 from treefold_migrations._run.events import Event, Listener, ignore_event
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
-from treefold_migrations._run.expanded import compute_current_schema, list_expanded_names
-from treefold_migrations._run.half_done_runs import plan_abandon, plan_resume
 from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire_lock, make_lock
-from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
-from treefold_migrations._run.record_hashes import find_outdated_hashes
-from treefold_migrations._run.record_names import list_pending_names
-from treefold_migrations._run.records import Applied, Records
-from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
-from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.units import FileRun, SqlUnit
+from treefold_migrations._schedule.backward_runs import find_lost_tables, plan_backwards
+from treefold_migrations._schedule.expanded import compute_current_schema, list_expanded_names
+from treefold_migrations._schedule.fake_runs import plan_fake_migrate, plan_fake_rollback
+from treefold_migrations._schedule.forward_runs import Phase, has_nothing_to_run, plan_forwards
+from treefold_migrations._schedule.half_done_runs import plan_abandon, plan_resume
+from treefold_migrations._schedule.history_checks import check_history, check_release
+from treefold_migrations._schedule.planning import Target
+from treefold_migrations._schedule.rollback_fills import RollbackFills, require_filled
+from treefold_migrations._schedule.units import FileRun, SqlUnit
 from treefold_orm import ORMError
 from treefold_orm.schema import (
     HeldConnection,
@@ -106,7 +114,7 @@ class Runner:
         return Records(database_for(self.database).dialect).read()
 
     def _list_pending(self, applied: Applied) -> list[str]:
-        schedule.check_history(self.history, applied)
+        check_history(self.history, applied)
         return list_pending_names(self.history, applied)
 
     def missing(self) -> list[str]:
@@ -117,7 +125,7 @@ class Runner:
             HistoryError: The files do not fit the records.
         """
         applied = self.applied()
-        schedule.check_release(self.history, applied)
+        check_release(self.history, applied)
         ready = set(list_expanded_names(self.history, applied))
         return [name for name in list_pending_names(self.history, applied) if name not in ready]
 
@@ -262,13 +270,11 @@ class Runner:
         self, held: HeldConnection, target: str | None, phase: Phase | None, fake: bool, plan: bool
     ) -> Flow[list[FileRun]]:
         if fake:
-            choose = partial(schedule.plan_fake_migrate, self.history, upto=target)
+            choose = partial(plan_fake_migrate, self.history, upto=target)
             return (yield from self._run_chosen_files(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
-        choose = partial(
-            schedule.plan_forwards, self.history, target=place, upto=target, phase=phase
-        )
-        idle = partial(schedule.has_nothing_to_run, self.history, upto=target, phase=phase)
+        choose = partial(plan_forwards, self.history, target=place, upto=target, phase=phase)
+        idle = partial(has_nothing_to_run, self.history, upto=target, phase=phase)
         return (yield from self._run_chosen_files(held, choose, fake=False, plan=plan, idle=idle))
 
     def _roll_back_files(
@@ -282,13 +288,13 @@ class Runner:
         fill: tuple[str, ...],
     ) -> Flow[list[FileRun]]:
         if fake:
-            forget = partial(schedule.plan_fake_rollback, self.history, steps=steps, to=target)
+            forget = partial(plan_fake_rollback, self.history, steps=steps, to=target)
             return (yield from self._run_chosen_files(held, forget, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
 
         def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
             fills = fills or RollbackFills.from_flags(fill)
-            return schedule.plan_backwards(
+            return plan_backwards(
                 self.history,
                 applied,
                 place,
@@ -345,9 +351,7 @@ class Runner:
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         fresh = [made for made in runs if made.name not in begun]
-        for name, table, live in schedule.find_lost_tables(
-            self.history, applied, fresh, held.dialect
-        ):
+        for name, table, live in find_lost_tables(self.history, applied, fresh, held.dialect):
             found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
                 raise DataLossRefused(

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.effects import Flow, fetch_rows
+from treefold_migrations._records.effects import Flow, fetch_rows
 
 
 @dataclass(frozen=True, slots=True)

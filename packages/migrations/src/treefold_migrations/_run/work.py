@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, TypeVar
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._run.effects import Flow, aexecute_flow, execute_flow
+from treefold_migrations._records.effects import Flow, aexecute_flow, execute_flow
 from treefold_orm import QuerySet
 from treefold_orm.schema import HeldConnection
 

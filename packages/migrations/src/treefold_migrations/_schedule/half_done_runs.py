@@ -17,25 +17,25 @@ from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AlterField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.expanded import Work, build_begun_work
-from treefold_migrations._run.half_done import (
+from treefold_migrations._records.records import Applied, Progress
+from treefold_migrations._schedule.expanded import Work, build_begun_work
+from treefold_migrations._schedule.half_done import (
     describe_batches,
     describe_progress,
     describe_resolving_commands,
     require_half_done_entry,
     require_same_steps,
 )
-from treefold_migrations._run.planning import (
+from treefold_migrations._schedule.planning import (
     Target,
     build_reverse_operations,
     plan_backward_units,
     plan_guarded_units,
     plan_possible_reverse_units,
 )
-from treefold_migrations._run.records import Applied, Progress
-from treefold_migrations._run.remains import build_removal_step
-from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
+from treefold_migrations._schedule.remains import build_removal_step
+from treefold_migrations._schedule.rollback_fills import RollbackFills
+from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.units import SqlUnit, Unit
+from treefold_migrations._schedule.units import SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 
 

@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping
 
 from treefold_migrations._files.databases import runs_python
 from treefold_migrations._files.history import History
-from treefold_migrations._run.record_names import collect_applied_names
-from treefold_migrations._run.records import Applied
+from treefold_migrations._records.record_names import collect_applied_names
+from treefold_migrations._records.records import Applied
 
 
 def plan_forward_turns(

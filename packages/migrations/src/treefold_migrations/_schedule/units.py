@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.records import Direction, Progress
+from treefold_migrations._records.records import Direction, Progress
 from treefold_migrations._state.schema_state import SchemaState, TableState
 
 

@@ -21,7 +21,7 @@ from treefold_migrations._operations.columns import AddField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.guards import escape_braces
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.expanded import Work
+from treefold_migrations._schedule.expanded import Work
 from treefold_migrations._state.rendering import render_fill_sql, render_table
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 from treefold_orm.schema import MISSING, Dialect, literal, quote

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import Loaded
+from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.operations import plan_operations, update_fresh_tables
-from treefold_migrations._run.guard_order import assign_guards
-from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
+from treefold_migrations._schedule.guard_order import assign_guards
+from treefold_migrations._schedule.rollback_fills import RollbackFills
+from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
 
@@ -160,3 +160,20 @@ def _plan_sql_units(
         again = not isinstance(operations[place + first], RunSQL)
         for step in steps:
             yield SqlUnit(step, place + first, again)
+
+
+def plan_single_file(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
+    """Return the run of one file, applied or not.
+
+    Raises:
+        HistoryError: There is no such file.
+        RunError: An operation cannot be reversed.
+    """
+    item = history.find(text)
+    states = compute_states(item.operations, history.compute_state_before(item.name))
+    hash_ = history.compute_digest(item.name)
+    if backwards:
+        units = plan_backward_units(item, states, target, RollbackFills())
+        return build_file_run(item.name, hash_, "backwards", units)
+    units = plan_guarded_units(item.operations, states, target)
+    return build_file_run(item.name, hash_, "forwards", units)

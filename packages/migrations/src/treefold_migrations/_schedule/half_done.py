@@ -19,8 +19,8 @@ from bisect import bisect_left
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import History
-from treefold_migrations._run.records import Applied, Progress
-from treefold_migrations._run.units import FileRun
+from treefold_migrations._records.records import Applied, Progress
+from treefold_migrations._schedule.units import FileRun
 
 # -- words ----------------------------------------------------------------------------------------
 

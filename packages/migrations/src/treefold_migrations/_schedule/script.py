@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.planning import Target
-from treefold_migrations._run.units import FileRun, PythonUnit, Unit, find_transaction_group
+from treefold_migrations._schedule.planning import Target
+from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit, find_transaction_group
 
 
 def render_script(runs: Iterable[FileRun], target: Target) -> str:

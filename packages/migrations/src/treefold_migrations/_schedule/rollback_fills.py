@@ -23,8 +23,8 @@ from treefold_migrations._detect.fills import find_constant_default, needs_fill,
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
-from treefold_migrations._run.effects import Flow, fetch_rows
-from treefold_migrations._run.records import Progress
+from treefold_migrations._records.effects import Flow, fetch_rows
+from treefold_migrations._records.records import Progress
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import MISSING, quote
 

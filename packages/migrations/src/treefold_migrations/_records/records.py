@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._run.effects import fetch_rows, run_script, run_statement
+from treefold_migrations._records.effects import fetch_rows, run_script, run_statement
 from treefold_orm.schema import Dialect, Operation
 
 TABLE = "treefold_migrations"
@@ -89,6 +89,11 @@ class Applied:
 
     records: dict[str, Record]
     progress: dict[str, Progress]
+
+    def replace_progress(self, name: str, row: Progress | None) -> Applied:
+        """Return a copy with another row of the journal for a file, or without its row."""
+        others = {key: entry for key, entry in self.progress.items() if key != name}
+        return replace(self, progress=others if row is None else {**others, name: row})
 
 
 class Records:

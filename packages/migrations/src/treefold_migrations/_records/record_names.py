@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.history import History, Loaded
-from treefold_migrations._run.records import Applied
+from treefold_migrations._records.records import Applied
 
 
 def collect_applied_names(history: History, applied: Applied) -> set[str]:

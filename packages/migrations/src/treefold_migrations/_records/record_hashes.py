@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from treefold_migrations._files.hashing import is_legacy_hash
 from treefold_migrations._files.history import History
-from treefold_migrations._run.records import Applied
+from treefold_migrations._records.records import Applied
 
 
 def matches_recorded_hash(history: History, applied: Applied, name: str) -> bool:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from treefold_migrations._files.history import History
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._phases.deciding import Rollout, split_file_operations
-from treefold_migrations._run.record_names import collect_applied_names
-from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._records.record_names import collect_applied_names
+from treefold_migrations._records.records import Applied, Progress
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
 

@@ -1,0 +1,177 @@
+"""The runs of `rollback`: which files, in which steps, and which tables lose rows.
+
+They come from the files and the records alone; no database is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._files.history import History, Loaded, apply_migration, make_code_extractor
+from treefold_migrations._operations.base import compute_states
+from treefold_migrations._records.record_names import (
+    collect_applied_names,
+    list_record_names,
+)
+from treefold_migrations._records.records import Applied
+from treefold_migrations._schedule.expanded import (
+    Work,
+    build_begun_work,
+    compute_current_schema,
+    list_expanded_names,
+)
+from treefold_migrations._schedule.half_done import (
+    describe_progress,
+    describe_resolving_commands,
+    list_half_done,
+)
+from treefold_migrations._schedule.half_done_runs import plan_undo
+from treefold_migrations._schedule.history_checks import check_history
+from treefold_migrations._schedule.planning import Target, plan_backward_units
+from treefold_migrations._schedule.rollback_fills import RollbackFills
+from treefold_migrations._schedule.targeted_files import collect_kept_names
+from treefold_migrations._schedule.units import (
+    FileRun,
+    build_file_run,
+)
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import Dialect
+
+
+def plan_backwards(
+    history: History,
+    applied: Applied,
+    target: Target,
+    *,
+    steps: int = 1,
+    to: str | None = None,
+    fills: RollbackFills | None = None,
+    force: bool = False,
+) -> list[FileRun]:
+    """Return the runs of `rollback`. A file that is half done is taken back first.
+
+    Args:
+        history: The files.
+        applied: The records.
+        target: The database.
+        steps: How many files, the last applied first.
+        to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
+        fills: The values of fields that come back.
+        force: Leave what cannot be taken back, and name it in `kept` of the runs.
+
+    Raises:
+        RunError: An operation cannot be reversed; nothing was changed.
+        MigrationError: A value does not fit, or its field does not come back.
+    """
+    check_history(history, applied)
+    fills = fills or RollbackFills()
+    begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
+    fills.kept = {k: v for e in begun for k, v in RollbackFills.from_journal(e).kept.items()}
+    kept = None if to is None else collect_kept_names(history, to)
+    undone_ = _plan_undo_runs(history, applied, target, fills, steps=steps, kept=kept, force=force)
+    done = collect_applied_names(history, applied)
+    order = [item.name for item in history.order() if item.name in done]
+    half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
+    if kept is None:
+        if steps < 1:
+            raise RunError(f"steps must be at least 1, got {steps!r}")
+        chosen = list(reversed(order))[: max(steps - len(undone_), 0)]
+    else:
+        if not kept <= done:
+            last = f"{order[-1]!r} is the last that is" if order else "none is"
+            raise RunError(
+                f"Migration {history.find(to or '').name!r} is not applied, so that nothing can be "
+                f"rolled back to it; {last}"
+            )
+        chosen = [name for name in reversed(order) if name not in kept]
+    if half and half[0] not in chosen:
+        entry = applied.progress[half[0]]
+        raise RunError(
+            f"Migration {half[0]!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
+        )
+    made: dict[str, FileRun] = {}
+    for item, states in _replay_files(history, set(chosen)):
+        before, rest = frozenset(fills.used), list[str]()
+        forced = force or any(e.forced and e.name == item.name for e in begun)
+        run = build_file_run(
+            item.name,
+            history.compute_digest(item.name),
+            "backwards",
+            plan_backward_units(item, states, target, fills, rest if forced else None),
+            recorded=list_record_names(item, applied),
+            code=make_code_extractor(item),
+        )
+        made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
+    fills.refuse_unused()
+    return undone_ + [made[name] for name in chosen]
+
+
+def _plan_undo_runs(
+    history: History,
+    applied: Applied,
+    target: Target,
+    fills: RollbackFills,
+    *,
+    steps: int,
+    kept: set[str] | None,
+    force: bool,
+) -> list[FileRun]:
+    """The runs that take back files that are half done, and then expanded ones, the last first.
+
+    A file that was expanded when its contract began is expanded again, which is one step.
+    """
+    made: list[FileRun] = []
+    for entry in list_half_done(applied):
+        made.append(plan_undo(history, applied, entry, target, fills, force=force))
+        applied = applied.replace_progress(entry.name, made[-1].base)
+    for name in reversed(list_expanded_names(history, applied)):
+        if (len(made) >= steps) if kept is None else (name in kept):
+            continue
+        entry = applied.progress[name]
+        made.append(plan_undo(history, applied, entry, target, fills, force=force))
+        applied = applied.replace_progress(name, None)
+    return made
+
+
+def find_lost_tables(
+    history: History, applied: Applied, runs: Sequence[FileRun], dialect: Dialect
+) -> list[tuple[str, str, bool]]:
+    """Return the tables that lose rows or columns in a rollback: file, table, and whether the
+    table has that name in the database now.
+    """
+    live = set(compute_current_schema(history, applied, dialect).tables)
+    works: list[tuple[str, Work]] = []
+    for run in runs:
+        if run.undo >= 0 and run.origin is not None:
+            work = build_begun_work(history, applied, run.origin, dialect)
+            live |= set(work.states[run.undo].tables)
+            works.append((run.name, Work(work.operations[: run.undo], work.states)))
+    whole = {run.name for run in runs if run.undo < 0}
+    works += [
+        (item.name, Work(tuple(item.operations), tuple(states)))
+        for item, states in _replay_files(history, whole)
+    ]
+    made: list[tuple[str, str, bool]] = []
+    for name, work in works:
+        for place, operation in enumerate(work.operations):
+            before, after = work.states[place].tables, work.states[place + 1].tables
+            reverse = operation.reverse(work.states[place])
+            if reverse is not None and reverse.destructive:
+                changed = [table for table in after if before.get(table) is not after[table]]
+                made += [(name, table, table in live) for table in changed]
+    return made
+
+
+def _replay_files(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
+    """The chosen files, each with the states before, between and after its operations."""
+    made: list[tuple[Loaded, list[SchemaState]]] = []
+    state = SchemaState()
+    for item in history.order() if chosen else ():
+        after = apply_migration(item, state)
+        if item.name in chosen:
+            made.append((item, compute_states(item.operations, state)))
+        state = after
+    return made

@@ -1,0 +1,70 @@
+"""The runs with `--fake`, which change the records and nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._files.history import History
+from treefold_migrations._records.records import Applied, Record
+from treefold_migrations._schedule.half_done import (
+    describe_progress,
+    describe_resolving_commands,
+)
+from treefold_migrations._schedule.targeted_files import collect_kept_names, collect_names_until
+from treefold_migrations._schedule.units import (
+    FileRun,
+    build_file_run,
+)
+
+
+def plan_fake_migrate(
+    history: History, applied: Applied, *, upto: str | None = None
+) -> list[FileRun]:
+    """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
+    whose file has changed. That of a squashed file replaces those that it stands for.
+
+    Raises:
+        RunError: A file is half done.
+    """
+    kept = None if upto is None else collect_names_until(history, upto)
+    for entry in applied.progress.values():
+        raise RunError(
+            f"Migration {entry.name!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
+        )
+    made: list[FileRun] = []
+    for item in history.order():
+        hash_ = history.compute_digest(item.name)
+        old = [name for name in item.replaces if name in applied.records]
+        record = applied.records.get(item.name)
+        same = record is not None and record.hash == hash_ and not old
+        if not same and (kept is None or item.name in kept):
+            made.append(
+                build_file_run(item.name, hash_, "forwards", (), recorded=[item.name, *old])
+            )
+    return made
+
+
+def plan_fake_rollback(
+    history: History, applied: Applied, *, steps: int = 1, to: str | None = None
+) -> list[FileRun]:
+    """Return the records that `rollback` with `fake` removes: the last ones, or all but those up to
+    a file. Files that are half done come first.
+    """
+    half = [Record(e.name, e.hash, _NEVER) for e in applied.progress.values()]
+    others = (r for r in applied.records.values() if r.name not in applied.progress)
+    recorded = [*half, *reversed(list(others))]
+    if to is None:
+        chosen = recorded[:steps]
+    else:
+        kept = {
+            name
+            for kept_name in collect_kept_names(history, to)
+            for name in (kept_name, *history[kept_name].replaces)
+        }
+        chosen = [record for record in recorded if record.name not in kept]
+    return [build_file_run(record.name, record.hash, "backwards", ()) for record in chosen]
+
+
+_NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been applied at any time

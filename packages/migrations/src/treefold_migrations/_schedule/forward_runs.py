@@ -1,0 +1,206 @@
+"""The runs of `migrate`, whole or in expand: which files, in which order, and in which steps.
+
+They come from the files and the records alone; no database is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from treefold_migrations._base.errors import RunError, StateError
+from treefold_migrations._files.history import History, apply_migration
+from treefold_migrations._records.record_hashes import find_outdated_hashes
+from treefold_migrations._records.record_names import list_pending_names
+from treefold_migrations._records.records import Applied, Progress
+from treefold_migrations._schedule.expanded import (
+    Work,
+    build_begun_work,
+    build_current_rollout,
+    build_work_from_state,
+    compute_current_schema,
+    find_expanded_row,
+    list_contract_operations,
+    list_expand_operations,
+    list_expanded_names,
+)
+from treefold_migrations._schedule.half_done import (
+    describe_progress,
+    describe_resolving_commands,
+    list_half_done,
+)
+from treefold_migrations._schedule.half_done_runs import build_forward_run
+from treefold_migrations._schedule.history_checks import check_history, check_release
+from treefold_migrations._schedule.lookups import build_lookups, require_imports
+from treefold_migrations._schedule.planning import Target
+from treefold_migrations._schedule.targeted_files import collect_names_until
+from treefold_migrations._schedule.units import (
+    FileRun,
+    PythonUnit,
+    needs_several_transactions,
+)
+from treefold_migrations._state.schema_state import SchemaState, is_same_state
+
+Phase = Literal["expand", "contract"]
+
+
+def plan_forwards(
+    history: History,
+    applied: Applied,
+    target: Target,
+    *,
+    upto: str | None = None,
+    phase: Phase | None = None,
+) -> list[FileRun]:
+    """Return the runs of `migrate`.
+
+    Args:
+        history: The files.
+        applied: The records.
+        target: The database.
+        upto: The last file; all of them without it.
+        phase: "expand" for the parts of all files that the running release bears.
+
+    Raises:
+        HistoryError: The files fork, or do not fit the records.
+        RunError: A change has no part that the running release bears; or a file is half applied.
+    """
+    wanted = _select_pending(history, applied, upto)
+    names = [item.name for item in history.order() if item.name in wanted]
+    if phase == "expand":
+        return _plan_expansions(history, applied, target, names)
+    made: list[FileRun] = []
+    for entry in list_half_done(applied):
+        if entry.phase == "expand" and entry.name in wanted:
+            made += _plan_half_expanded_run(history, applied, target, entry)
+            applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
+    state = compute_current_schema(history, applied, target.dialect)
+    for name in names:
+        entry = find_expanded_row(applied.progress.get(name))
+        left = list_contract_operations(history, applied, name, target.dialect)
+        work = build_work_from_state(state, left)
+        if entry is None:
+            made.append(_build_run_with_lookups(history, applied, name, work, target))
+        else:
+            run = _build_run_with_lookups(
+                history, applied, name, work, target, "contract", entry.parts
+            )
+            made.append(replace(run, base=entry))
+        state = work.after
+    return made
+
+
+def _plan_expansions(
+    history: History, applied: Applied, target: Target, names: Sequence[str]
+) -> list[FileRun]:
+    made: list[FileRun] = []
+    for entry in list_half_done(applied):
+        if entry.phase != "expand":
+            raise RunError(
+                f"Migration {entry.name!r} is {describe_progress(entry)}, so that no file can "
+                f"expand; {describe_resolving_commands(entry)}"
+            )
+        made += _plan_half_expanded_run(history, applied, target, entry)
+        applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
+    rollout = build_current_rollout(history, applied, target.dialect)
+    for name in names:
+        if name in applied.progress:
+            continue
+        item, before, state = history[name], history.compute_state_before(name), rollout.state
+        parts = rollout.decide_file_letters(item, before)
+        row = Progress(
+            name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
+        )
+        applied = applied.replace_progress(name, row)
+        work = build_work_from_state(
+            state, list_expand_operations(history, applied, name, target.dialect)
+        )
+        made.append(_build_run_with_lookups(history, applied, name, work, target, "expand", parts))
+    _require_reachable_schema(history, applied, rollout.state, target)
+    return made
+
+
+def _plan_half_expanded_run(
+    history: History, applied: Applied, target: Target, entry: Progress
+) -> list[FileRun]:
+    work = build_begun_work(history, applied, entry, target.dialect)
+    return [
+        _build_run_with_lookups(history, applied, entry.name, work, target, "expand", entry.parts)
+    ]
+
+
+def _require_reachable_schema(
+    history: History, applied: Applied, state: SchemaState, target: Target
+) -> None:
+    """Refuse to expand files whose contract parts would not lead to the schema of the history."""
+    wanted = history.replay_migrations([item.name for item in history.order()])
+    try:
+        for name in list_pending_names(history, applied):
+            if name in applied.progress:
+                for operation in list_contract_operations(history, applied, name, target.dialect):
+                    state = operation.apply(state)
+            else:
+                state = apply_migration(history[name], state)
+    except StateError as error:
+        raise RunError(f"The pending files cannot run in expand: {error}; {_AT_ONCE}") from error
+    if not is_same_state(state, wanted):
+        raise RunError(f"The pending files cannot run in expand as they are; {_AT_ONCE}")
+
+
+_AT_ONCE = (
+    "apply them with `migrate` while no process of the running release is left; nothing was changed"
+)
+
+
+def _build_run_with_lookups(
+    history: History,
+    applied: Applied,
+    name: str,
+    work: Work,
+    target: Target,
+    phase: Literal["", "expand", "contract"] = "",
+    parts: str = "",
+) -> FileRun:
+    """The run of a file with the lookups before its first step."""
+    item = history[name]
+    chosen = build_forward_run(history, item, work, target, phase, parts)
+    if not needs_several_transactions(chosen.units):
+        return chosen
+    functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
+    require_imports(item, functions)
+    first, *rest = chosen.units
+    guards = (*build_lookups(work, target.dialect), *first.guards)
+    return replace(chosen, units=(replace(first, guards=guards), *rest))
+
+
+def has_nothing_to_run(
+    history: History, applied: Applied, *, upto: str | None = None, phase: Phase | None = None
+) -> bool:
+    """Return True where `migrate` has nothing to do; raises as `plan_forwards`."""
+    wanted = _select_pending(history, applied, upto)
+    if phase == "expand":
+        wanted -= set(list_expanded_names(history, applied))
+    return not wanted and not find_outdated_hashes(history, applied)
+
+
+def _select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
+    kept = None if upto is None else collect_names_until(history, upto)
+    check_release(history, applied)
+    _refuse_half_rolled_back(applied)
+    wanted = set(list_pending_names(history, applied))
+    if wanted:
+        check_history(history, applied)
+    if kept is not None:
+        return wanted & kept
+    history.head()  # refuses a fork
+    return wanted
+
+
+def _refuse_half_rolled_back(applied: Applied) -> None:
+    for name, entry in applied.progress.items():
+        if entry.direction == "backwards":
+            raise RunError(
+                f"Migration {name!r} is {describe_progress(entry)};"
+                f" {describe_resolving_commands(entry)}"
+            )

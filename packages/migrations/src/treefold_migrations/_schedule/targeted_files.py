@@ -1,0 +1,38 @@
+"""The files that a target of `migrate` or `rollback` reaches."""
+
+from __future__ import annotations
+
+from treefold_migrations._base.errors import HistoryError
+from treefold_migrations._files.history import History
+from treefold_migrations._records.record_names import collect_applied_names
+from treefold_migrations._records.records import Applied
+
+
+def collect_names_until(history: History, upto: str) -> set[str]:
+    """Return the target of `migrate` and all files that it builds on.
+
+    Raises:
+        HistoryError: There is no such file, or it is not exactly one.
+    """
+    if upto == "zero":
+        raise HistoryError(
+            "migrate goes forwards only, got the target 'zero'; take all files back with `treefold "
+            "rollback zero`"
+        )
+    return history.ancestors(history.find(upto).name)
+
+
+def list_applied_after(history: History, applied: Applied, upto: str) -> list[str]:
+    """Return the applied files that come after a target of `migrate`, in their order."""
+    kept = history.ancestors(history.find(upto).name)
+    done = collect_applied_names(history, applied)
+    return [item.name for item in history.order() if item.name in done - kept]
+
+
+def collect_kept_names(history: History, to: str) -> set[str]:
+    """Return the files that a `rollback` to a target leaves applied: none for "zero".
+
+    Raises:
+        HistoryError: There is no such file, or it is not exactly one.
+    """
+    return set() if to == "zero" else history.ancestors(history.find(to).name)
