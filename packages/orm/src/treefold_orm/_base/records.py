@@ -50,6 +50,7 @@ def record(kind: type[N]) -> type[N]:
     body = {k: v for k, v in plain.__dict__.items() if k not in {*own, "__dict__", "__weakref__"}}
     parts = attrgetter(*(names or ["__class__"]))
     body |= {"__slots__": own, "_names": names, "_defaults": defaults, "_parts": parts}
+    body["__match_args__"] = names
     made: Any = type(plain.__name__, plain.__bases__, body)
     given = {f"d_{name}": value for name, value in defaults.items()}
     given |= {f"s_{name}": getattr(made, name).__set__ for name in names}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
+from treefold_orm._base.records import Record, record
 from treefold_orm._compile.search import build_vector
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, join_sql, quote_identifier, quote_name_as_string
@@ -43,16 +44,16 @@ class SearchDef:
     weights: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSearchIndex:
+@record
+class CreateSearchIndex(Record):
     """Create a full text search over a table, and take in the rows that are there."""
 
     search: SearchDef
     if_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropSearchIndex:
+@record
+class DropSearchIndex(Record):
     """Drop a full text search; on SQLite, to be done before its table is dropped."""
 
     search: SearchDef
