@@ -25,6 +25,8 @@ def parse_imports(source: bytes, package: str) -> frozenset[str]:
     """
     try:
         tree = ast.parse(source)
+    # the module is loaded, but its file may be broken by now; Python 3.11 has a ValueError for a
+    # null byte
     except (SyntaxError, ValueError):
         return frozenset()
     return frozenset(_yield_imported_names(tree, package))
@@ -34,16 +36,19 @@ def _yield_imported_names(tree: ast.AST, package: str) -> Iterator[str]:
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
+        # such an import never runs: as an edge it would only import more modules again
         if isinstance(node, ast.If) and _is_type_checking(node.test):
             pending.extend(node.orelse)
             continue
         pending.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Import):
             for alias in node.names:
+                # `import a.b.c as x` binds c itself, so the code has no name for `a` and `a.b`
                 yield from [alias.name] if alias.asname else _yield_name_and_parents(alias.name)
         elif isinstance(node, ast.ImportFrom):
             base = _resolve_import_name(node.module or "", node.level, package)
             yield base
+            # the source does not say whether the name is a submodule or an attribute
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call):
             yield from _yield_dynamic_imports(node, package)
@@ -55,6 +60,7 @@ def _yield_dynamic_imports(call: ast.Call, package: str) -> Iterator[str]:
     if called not in ("import_module", "__import__") or not call.args:
         return
     name = call.args[0]
+    # a computed name is noted when the call runs, in `ModuleSpace.computed`
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
         bare = name.value.lstrip(".")
         yield _resolve_import_name(bare, len(name.value) - len(bare), package)
@@ -64,6 +70,7 @@ def _resolve_import_name(name: str, level: int, package: str) -> str:
     if not level:
         return name
     parts = package.split(".")
+    # one dot is the package itself and each further one its parent: `..b` in `a.c` is `a.b`
     above = parts[: len(parts) - level + 1]
     return ".".join([*above, name] if name else above)
 
@@ -81,6 +88,7 @@ def _is_type_checking(test: ast.expr) -> bool:
 def find_referenced_modules(module: ModuleType) -> Iterator[str]:
     """Yield the names of the modules that define the values of a module's globals."""
     own = f"{module.__name__}."
+    # copied: requests in other threads may set globals meanwhile
     for value in list(vars(module).values()):
         origin = _find_defining_module(value)
         # A submodule becomes an attribute of its package by its import, whether or not it is used.
@@ -103,6 +111,7 @@ def transitive_closure(names: Iterable[str], edges: Mapping[str, Iterable[str]])
     pending = list(names)
     while pending:
         name = pending.pop()
+        # modules may import each other in a circle
         if name not in found:
             found.add(name)
             pending.extend(edges.get(name, ()))

@@ -30,6 +30,7 @@ _WATCHED: tuple[tuple[Any, str, str], ...] = (
     (logging.Logger, "addHandler", "adds a logging handler"),
     *([(sqlite3, "connect", "opens a connection of sqlite3")] if sqlite3 is not None else ()),
 )
+# taken before a watch replaces them: a wrapper compares the function it wraps with these
 _set_signal = signal.signal
 _connect = None if sqlite3 is None else sqlite3.connect
 
@@ -100,4 +101,5 @@ def _is_shared(plain: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bo
     """True for a connection that all threads may use: that of a driver with a thread of its own."""
     if plain is not _connect:
         return False
+    # `check_same_thread` is the fifth parameter of sqlite3.connect, where it comes by position
     return kwargs.get("check_same_thread", args[4] if len(args) > 4 else True) is False

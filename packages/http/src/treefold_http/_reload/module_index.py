@@ -60,6 +60,7 @@ class ModuleIndex:
                 self._read_module_imports(name, module)
                 self.by_file.setdefault(self.find_module_file(module), set()).add(name)
                 self._add_edges(name)
+            # handlers are left out: a project has thousands, and every save would read them all
             elif not name.startswith(_HANDLERS) or name in computed:
                 self._add_edges(name)  # globals may hold other objects by now
 
@@ -88,11 +89,13 @@ class ModuleIndex:
     def _read_module_imports(self, name: str, module: ModuleType) -> None:
         source = _read_source(module)
         self.imports[name] = parse_imports(source, module.__package__ or "")
+        # as bytes: the word in a comment costs no more than a restart that was not necessary
         if b"__subclasses__" in source:
             self.asking.add(name)
 
     def _add_edges(self, name: str) -> None:
         computed = self._computed.get(name, ())
+        # without the module itself, which defines most of its own globals
         edges = self.imports[name].union(find_referenced_modules(self.loaded[name]), computed) - {
             name
         }

@@ -45,6 +45,7 @@ class SourceOnlyLoader(SourceLoader):
         """Run a module; a package first gets its submodules that were not replaced."""
         former = self.space.former
         if former is not None and former.serves_this_thread():
+            # loaded by a request during the swap: it binds former modules, so the swap unloads it
             former.late.add(module.__name__)
         if hasattr(module, "__path__"):
             attach_submodules(module)
@@ -71,11 +72,13 @@ class ModuleSwap:
         self._hidden: list[_HiddenSubmodule] = []
 
     def __enter__(self) -> ModuleSwap:
+        # first, so that a request that imports while the entries disappear is answered from here
         self._space.former = FormerModules(self._before)
         for name, module in self.former.items():
             del sys.modules[name]
             package, _, leaf = name.rpartition(".")
             parent = self._before.get(package)
+            # a package that is imported again is a new object, which begins without the attribute
             if parent is not None and package not in self.former:
                 self._hidden.append(_HiddenSubmodule(parent, leaf, module))
         return self
@@ -83,11 +86,15 @@ class ModuleSwap:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             for name in self._space.find_loaded_modules():
+                # loaded by the failed attempt only: it holds objects of modules that are discarded
                 if name not in self._before:
                     del sys.modules[name]
             self.restore_modules(self.former, anyway=True)
+        # after the modules are back, as other threads see a hidden one through `__getattr__` alone;
+        # in reverse, as several submodules of one package chain their `__getattr__`
         for hidden in reversed(self._hidden):
             hidden.unhide_submodule()
+        # ends the additions to `late` before its modules are unloaded
         running, self._space.former = self._space.former, None
         for name in running.late if running is not None else ():
             _unload_module(name)
@@ -130,7 +137,9 @@ class _HiddenSubmodule:
         self._thread = threading.get_ident()
         self._module = module
         self._next = self._names.get("__getattr__")
+        # PEP 562; set before the attribute is removed: between the two a thread would find neither
         self._names["__getattr__"] = self._get_attribute
+        # a package may have bound another object to the name of its submodule
         if self._names.get(leaf) is module:
             del self._names[leaf]
 
@@ -139,6 +148,7 @@ class _HiddenSubmodule:
             return self._module
         if self._next is not None:
             return self._next(name)
+        # `from package import leaf` imports the submodule only after an AttributeError
         raise AttributeError(f"module {self._names['__name__']!r} has no attribute {name!r}")
 
     def unhide_submodule(self) -> None:

@@ -58,6 +58,7 @@ class ModuleGraph:
         """
         names = {*failed}.union(*map(self._find_modules_of_file, files))
         at_start = self._find_affected_start_modules(names)
+        # a module that stays keeps what it imports: a swapped module below it would exist twice
         left_out = {
             name
             for name in names
@@ -65,6 +66,7 @@ class ModuleGraph:
         }
         return ReloadPlan(
             stale=frozenset(
+                # a new file has no module to remove: its importer or its route loads it
                 self._find_affected_modules(names - left_out) & self._index.loaded.keys()
             ),
             at_start=at_start,
@@ -89,6 +91,7 @@ class ModuleGraph:
     def _find_affected_modules(self, names: Iterable[str]) -> set[str]:
         """Return the names, their importers, and all that must be imported together with them."""
         found = transitive_closure(names, self._index.importers)
+        # a group brings modules whose importers may belong to another group
         while not found.issuperset(related := self.expand_groups(found)):
             found = transitive_closure([*found, *related], self._index.importers)
         return found
@@ -96,6 +99,7 @@ class ModuleGraph:
     def _find_modules_of_file(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.
         name, known = path_to_module_name(file), self._index.by_file.get(file, ())
+        # an unknown file may be a new plugin, so the module that scans its folder is imported again
         scanners = () if known else self._index.find_scanning_modules(name.rpartition(".")[0])
         return {name, *known, *scanners}
 
@@ -113,6 +117,7 @@ def path_to_module_name(file: str) -> str:
 def collect_kept_module_names(broken: Iterable[BrokenFile]) -> set[str]:
     """Return the module names of those broken files whose former version still serves."""
     files = [one for one in broken if one.kept]
+    # a handler's `file` is below `Api/` and that of a boot file below the root: both are tried
     return {
         path_to_module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)
     }

@@ -31,6 +31,7 @@ def snapshot_containers(module: ModuleType, own: Collection[str]) -> Contents:
     """
     found: Contents = {}
     for name, value in list(vars(module).items()):
+        # `__builtins__` and `__path__` are containers that the module does not own
         if not name.startswith("__"):
             _collect_containers(value, own, found, _DEPTH)
     return found
@@ -41,6 +42,7 @@ def _collect_containers(value: Any, own: Collection[str], found: Contents, depth
         container = cast("Container", value)
         if id(container) in found:
             return
+        # the container itself is kept too: the id of one that was freed may return for another
         found[id(container)] = (container, container.copy())
         inner: Iterable[Any] = container.values() if isinstance(container, dict) else container
         values = list(inner)[:_LONGEST] if depth else []
@@ -73,6 +75,7 @@ class Registrations:
         last: Mapping[str, Contents],
     ) -> None:
         self._before = {name: snapshot_containers(module, own) for name, module in modules.items()}
+        # differs from the end of the last reload, and none has run since: requests change it
         self._moving = {
             key
             for name, contents in self._before.items()
@@ -104,6 +107,7 @@ class Registrations:
                     container[:] = cast("list[Any]", copy)
                 elif isinstance(container, dict):
                     former = cast("dict[Any, Any]", copy)
+                    # no `clear()` first: requests in other threads would find it empty for a moment
                     for key in container.keys() - former.keys():
                         del container[key]
                     container.update(former)
@@ -117,9 +121,11 @@ def _has_same_items(one: Container, other: Container) -> bool:
         return False
     if isinstance(one, dict):
         table = cast("dict[Any, Any]", other)
+        # by identity: an equal object of the new module is another one, and `==` may run any code
         return all(key in table and table[key] is value for key, value in list(one.items()))
     if isinstance(one, set):
         return one == other
+    # not strict: a request in another thread may append after the comparison of the lengths
     return all(a is b for a, b in zip(one, other, strict=False))
 
 
@@ -143,6 +149,7 @@ def find_extended_class(
     for name, module in fresh.items():
         for made in _list_own_classes(module):
             for base in made.__mro__[1:]:
+                # the source does not tell which class is asked, so any base counts
                 if base.__module__ in staying and (asking or "__init_subclass__" in vars(base)):
                     return name, base.__qualname__
     return None

@@ -118,6 +118,7 @@ class Reloader:
         with self._space.as_current_root():
             self._index.update_modules(self._space.find_loaded_modules(), self._space.computed)
             for name in transitive_closure(self._index.loaded, self._index.imports):
+                # an import can enter something only into a module that another one imports
                 if name in self._index.loaded and self._index.importers.get(name):
                     module = self._index.loaded[name]
                     self._contents[name] = snapshot_containers(module, self._index.loaded.keys())
@@ -150,6 +151,7 @@ class Reloader:
     def _reload_files(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
         if (reason := self._find_sys_path_restart_reason(changed)) is not None:
             return RestartNeeded(reason)
+        # before anything can raise: a reload that fails leaves its files to the next one
         self._pending |= changed
         if (reason := self._find_settings_restart_reason(self._pending)) is not None:
             return RestartNeeded(reason)
@@ -179,6 +181,7 @@ class Reloader:
 
     def _exclude_blocking_modules(self, error: ImportTimeout) -> _LeaveOut:
         """Leave out what was being imported, until one of these files or their imports change."""
+        # the outermost is the file that the project lists, the innermost the one that blocks
         (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
         cause = [*error.modules.values()][-1]
         shown = TimeoutError(str(error)).with_traceback(error.__traceback__)
@@ -204,6 +207,7 @@ class Reloader:
         for name in names:
             if name == ".env" or name.startswith(".env."):
                 return f"{name} changed"
+            # pyproject.toml holds the tables of other tools too, whose changes restart nothing
             if name in _SETTINGS_FILES and Settings.load(self._app.root) != self._settings:
                 return f"the settings in {name} changed"
         return None
@@ -213,6 +217,7 @@ class Reloader:
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         index = self._index
         index.update_modules(self._space.find_loaded_modules(), self._space.computed)
+        # copies: swapped modules leave the index before their files are reported
         loaded, imports = dict(index.loaded), dict(index.imports)
         graph = ModuleGraph(index, self._collect_related_groups())
         plan = graph.plan_reload(self._pending, self._failed, apart.names)
@@ -220,6 +225,7 @@ class Reloader:
             if is_compiled(loaded[name]):
                 raise _Restart(f"{index.find_module_file(loaded[name])} is compiled")
         self._space.refresh_names()
+        # before the import, which would register the new classes beside the former ones
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
         staying = self._find_staying_modules(plan.stale)
         entered = Registrations(staying, loaded.keys(), self._contents)
@@ -239,12 +245,15 @@ class Reloader:
                 kept = collect_kept_module_names(project.report.broken)
                 broken = plan.stale.intersection(kept)
                 together = graph.expand_groups(broken) & plan.stale
+                # half of a group would refer to classes of the other half that do not serve
                 if together > broken:
                     raise _LeaveOut(frozenset(together), project.report.broken)
                 self._check_reimport_safety(
                     former, project, plan, watch, entered, swap.former, apart
                 )
+                # what a kept module imports comes back with it, unless it has a new version
                 failed = swap.restore_modules(transitive_closure(kept, imports))
+        # ImportTimeout and Ctrl-C are no Exception, and must leave everything as it was too
         except BaseException:
             entered.restore_containers()
             app.providers.declared = declared
@@ -297,9 +306,11 @@ class Reloader:
             reason = f"what was imported enters something into {name}"
         elif found := find_extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
+        # the former version counts: what it has registered stays, also when its mark is removed
         elif marked := _find_restart_module(before) or _find_restart_module(fresh):
             reason = f"{marked} has restart_on_change"
         broken = tuple(one for one in project.report.broken if one.kept)
+        # a new process has no last good version of the broken file: the restart waits
         if reason and broken and apart.names.isdisjoint(plan.stale):
             raise _LeaveOut(plan.stale, broken, frozenset(self._pending))
         if reason:
@@ -403,6 +414,7 @@ def _compare_projects(
     former: LoadedProject, project: LoadedProject, **facts: Any
 ) -> Reloaded | None:
     before, after = (
+        # the same table has the same routes: a save in a large project does not compare them
         ({}, {}) if former.table is project.table else map(_index_routes, (former, project))
     )
     changed_report = former.report.broken != project.report.broken

@@ -37,6 +37,7 @@ def find_sys_path_modules(root: Path, files: Iterable[str]) -> dict[str, str]:
             # Handlers share their file names: the links of thousands are not resolved.
             inside = path.startswith(prefix)
             file = paths.get(path if inside else os.path.realpath(path))
+            # a name that follows from the path belongs to the project's loader, and is swapped
             if file is not None and name != folder_to_package_name(_strip_module_suffix(file)):
                 found[file] = name
     return found
@@ -56,6 +57,7 @@ def without_broken(root: Path, files: Collection[str]) -> list[str]:
         path = root / file
         try:
             if path.suffix == ".py" and path.is_file():
+                # without `dont_inherit` the future import of this module would apply to that source
                 compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             get_logger("dev").error(
@@ -68,5 +70,6 @@ def without_broken(root: Path, files: Collection[str]) -> list[str]:
 
 def remove_bytecode(path: str | os.PathLike[str]) -> None:
     """Remove the bytecode of a source: the next start would take it as that of the new source."""
+    # NotImplementedError: this interpreter has no cache tag, and writes no bytecode
     with suppress(OSError, NotImplementedError, ValueError):
         os.unlink(cache_from_source(os.fspath(path)))

@@ -47,6 +47,7 @@ def limit_import_time(space: ModuleSpace, seconds: float) -> Generator[None]:
     try:
         yield
     except ImportTimeout as error:
+        # the interpreter makes the raised instance, without arguments: it knows no modules
         raise ImportTimeout(limit.modules, seconds).with_traceback(error.__traceback__) from None
     finally:
         limit.ended.set()
@@ -74,13 +75,15 @@ class _Limit(threading.Thread):
     def run(self) -> None:
         while not self.ended.wait(self._seconds / _TICKS):
             self._watch_import()
-        self._module = None
+        self._module = None  # a frame keeps all of its variables alive
 
     def _watch_import(self) -> None:
         frames = self._find_importing_frames(find_thread_frame(self._importer))
         module = frames[-1] if frames else None
+        # the count begins again with each innermost module: many quick imports are no slow one
         self._ticks = self._ticks + 1 if module is self._module else 0
         self._module = module
+        # `ended` again: an exception after the block would interrupt any code that follows it
         if module is None or not self._ticks or self.ended.is_set():
             return
         if self._ticks % _TICKS == 0:  # again, if the module goes on after any error
