@@ -81,6 +81,7 @@ class Lifespan:
             return
         if not self.app.has_own_server and not is_test(scope):
             get_logger().info(_OTHER_SERVER)
+        # `state` is optional in ASGI: a server that has it copies it into the scope of each request
         scope.get("state", {}).update(vars(self.app.state))
         await send({"type": "lifespan.startup.complete"})
         with watch_stop_signals(self.begin_shutdown):
@@ -119,14 +120,17 @@ class Lifespan:
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._run_startup())
             self._starting.add_done_callback(self._forget_failure)
+        # a first request that is cancelled must not cancel the start that others wait for
         await asyncio.shield(self._starting)
 
     def _forget_failure(self, start: asyncio.Future[None]) -> None:
+        # `cancelled` first, as `exception()` of a cancelled future raises
         if start.cancelled() or start.exception() is not None:
             self._starting = None
 
     def begin_shutdown(self) -> None:
         """End the long-lived connections: event streams and open sockets."""
+        # the stop signal calls it before the lifespan ends, and the shutdown once more
         if not self.stopping.is_set():
             self.stopping.set()
             self.app.background.start_work(self.app.sockets.close_all)
@@ -140,9 +144,11 @@ class Lifespan:
 
     async def _run_shutdown(self) -> None:
         self.begin_shutdown()
+        # before the hooks: background work uses the pools and clients that they close
         await self.app.background.drain_tasks(self.app.settings.grace)
         await self._run_undo()
         others = [app for app in list_running_applications() if app is not self.app]
+        # another application of this process may hold the claim of the same names
         if has_claims() and self.app.names not in [app.names for app in others]:
             await release_claims(self.app.names)  # without claims they may be in a file, unread
         await close_redis(besides=others)
@@ -152,6 +158,7 @@ class Lifespan:
         self.started = False
         remove_running(self)
         self.update_serving_path()
+        # after the hooks, which run in these threads if they are plain functions
         self.app.threads.shutdown()
         release_disk_threads()
         flush()
@@ -242,6 +249,7 @@ class Lifespan:
 
     async def _run_undo(self) -> None:
         while self._undo:
+            # taken out before it runs, so that a cancellation inside it does not run it twice
             await self._undo.pop()()
 
     async def _run_shutdown_hooks(self) -> None:
@@ -253,6 +261,7 @@ class Lifespan:
             return
         try:
             await self._call_hook(hook)
+        # a `SystemExit` or a `CancelledError` that the hook raises itself is a failed hook too
         except BaseException as error:
             if is_outer_cancellation(error):
                 raise
@@ -280,6 +289,7 @@ def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
     A server waits for open connections before it ends the lifespan, and an event stream ends only
     with the lifespan: without this, each would wait for the other until the grace period is over.
     """
+    # `signal.signal` raises ValueError in any other thread
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -287,11 +297,13 @@ def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
     former: dict[int, Any] = {}
 
     def relay_signal(number: int, frame: FrameType | None) -> None:
+        # wakes the loop, which may wait in `select` while the handler runs
         loop.call_soon_threadsafe(notice)
         former[number](number, frame)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         handler = signal.getsignal(number)
+        # SIG_DFL, SIG_IGN and None (a handler of C code) have nothing to relay to
         if callable(handler):
             former[number] = handler
             signal.signal(number, relay_signal)
@@ -299,6 +311,7 @@ def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
         yield
     finally:
         for number, handler in former.items():
+            # a handler that was set inside the block stays
             if signal.getsignal(number) is relay_signal:
                 signal.signal(number, handler)
 

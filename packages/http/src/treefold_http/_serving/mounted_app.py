@@ -82,6 +82,7 @@ class MountedApp:
 
         async def receive_message() -> Message:
             nonlocal connected
+            # routing has consumed the connect message, which ASGI sends first
             if not connected:
                 connected = True
                 return {"type": "websocket.connect"}
@@ -98,6 +99,7 @@ class MountedApp:
     def _make_scope(self, connection: Connection) -> Scope:
         scope = connection.scope
         raw_path = connection.raw_path
+        # `raw_path` is optional in ASGI
         if not scope.get("raw_path"):
             raw_path = quote(scope["path"]).encode()
         raw_path = below_root(raw_path, connection.root_path)
@@ -108,8 +110,10 @@ class MountedApp:
         return {
             **scope,
             "root_path": root,
+            # `path` includes `root_path`, as a server sends it
             "path": "/".join([root, *decoded]) + "/" * end,
             "raw_path": b"/".join([quote(root).encode(), *sent]) + b"/" * end,
+            # each request gets a shallow copy (ASGI, lifespan state)
             "state": self.lifespan.state.copy(),
             "extensions": {},  # those of the server pass the middleware by
         }
@@ -130,6 +134,7 @@ class _Exchange:
         self._mounted = mounted
         self._request = request
         self._start: Message | None = None
+        # of one: the application waits in `send` until the client has taken its last chunk
         self._sent: asyncio.Queue[Message] = asyncio.Queue(1)
         reader = request.reader
         reader.asked = True  # the log must not read it beside the application
@@ -142,6 +147,7 @@ class _Exchange:
             body, self._kept = self._kept, None
             return {"type": "http.request", "body": body, "more_body": False}
         if not reader.complete:
+            # a client that left inside its body falls through to http.disconnect
             with suppress(ClientDisconnect):
                 chunk = await reader.read_next_chunk()
                 return {"type": "http.request", "body": chunk, "more_body": not reader.complete}
@@ -156,6 +162,7 @@ class _Exchange:
         """Return the response, whole where the application has sent it at once."""
         try:
             start = await self.wait_for_message()
+        # cancelled as well: the task of the application would run on alone
         except BaseException:
             await self.end_exchange()
             raise
@@ -164,6 +171,7 @@ class _Exchange:
         status = cast("int", start["status"])
         fields = [(bytes(k).lower(), bytes(v)) for k, v in start.get("headers", ())]
         await asyncio.sleep(0)  # most applications send a whole body next
+        # a whole response computes Content-Length, which would be 0 for the empty body of HEAD
         if self._request.method != "HEAD" and not self._sent.empty():
             first = self._sent.get_nowait()
             self._note_message(first)
@@ -214,6 +222,7 @@ class _Exchange:
             if not self.task.done():
                 await asyncio.sleep(0)
             if not self.task.done():
+                # such as the background tasks of Starlette, which run after the last message
                 self._request.app.background.start_work(self._await_rest)
             elif not self.task.cancelled():
                 self._request.error = self.task.exception()
@@ -256,6 +265,7 @@ def wrap_mount_target(prefix: str, target: Mountable | ASGIApp, *, is_started: b
     """
     if hasattr(target, "check") and hasattr(target, "response"):
         return cast("Mountable", target)
+    # `app.mount("/x", FastAPI)` lacks its parentheses, and a class is callable too
     if not callable(target) or isinstance(target, type):
         raise TypeError(
             f"A mount must be a StaticFiles or an ASGI application, got {target!r}; pass an"

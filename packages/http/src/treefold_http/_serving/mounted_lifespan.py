@@ -77,6 +77,7 @@ class MountedLifespan:
         answer = asyncio.ensure_future(self._outbox.get())
         try:
             await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            # a task that ends right after its message wakes this before `answer` has taken it
             if not self._outbox.empty():
                 return self._outbox.get_nowait()
             return answer.result() if answer.done() else None

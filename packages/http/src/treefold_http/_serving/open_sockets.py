@@ -27,6 +27,7 @@ class OpenSockets:
 
     async def close_all(self) -> None:
         """Close every accepted socket with 1012, service restart (RFC 6455, 7.4)."""
+        # a later `accept` looks at `stopping`, and closes its socket itself
         accepted = [websocket for websocket in self._open if websocket.accepted]
         # Concurrently: a lost peer may block its send, and a send may fail.
         await asyncio.gather(

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 def plan_request(app: Host, project: LoadedProject, request: Request, receive: Receive) -> Plan:
     """Return the plan of the matched route, or the plan that answers 400, 404, 405 and OPTIONS."""
     scope = request.scope
+    # in `path` an encoded slash is decoded: `/v1/a%2Fb` would have one segment more
     path = scope.get("raw_path") or scope["path"]
     try:
         check_request(scope, request.fields, path)
         if b"upgrade" in request.fields:
             check_upgrade(request.fields, receive)
     except HTTPError as refusal:
+        # not an answer at once: a refusal passes the project's middleware, as a 404 does
         return _plan_fallback(project, request, refusal)
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
@@ -44,6 +46,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         request.path_params = outcome.params
         plan = request.plan = project.plans[outcome.route]
         return plan
+    # asked after the table, so that no other request pays for it: such a target has no route
     if _has_absolute_target(request):
         try:
             make_relative(scope, request.fields, app.settings.root_path)
@@ -61,6 +64,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
             if type(outcome) is Found:
                 project.log_default(request.method, request, outcome.route)
                 return _plan_found(project, request, outcome)
+        # last, as a path that the project serves itself wins over probes and documents
         if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
             return plan
     plan = _plan_fallback(project, request, build_fallback_response(outcome))

@@ -57,6 +57,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
         await receive()
         try:
             check_request(scope, fields, scope.get("raw_path") or scope["path"])
+            # first, as the origin is compared with the host and scheme that a proxy reports
             _apply_adjustments(app, websocket)
             check_origin(websocket)
             await plan_socket(app, websocket).run(websocket)
@@ -79,6 +80,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
         app.sockets.remove_socket(websocket)
         if websocket.work is not None:
             app.background.start_work(websocket.work)
+        # no code: the task was cancelled from outside, and no close frame was seen
         status = refusal or websocket.code or LOST
         log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
         with suppress(ValueError):  # a task that is closed from another context
@@ -97,6 +99,7 @@ def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
     if not websocket.dropped or not isinstance(error, asyncio.CancelledError):
         return False
     task = websocket.task
+    # any other cancellation, such as that of a stopping server, stays in the count
     return task is not None and task.uncancel() == 0
 
 
@@ -111,6 +114,8 @@ def check_origin(websocket: WebSocket) -> None:
         return
     allowed = websocket.app.settings.ws_allowed_origins
     own = parse_origin(f"{_HTTP_SCHEME.get(websocket.scheme, websocket.scheme)}://{websocket.host}")
+    # a browser sends one Origin (RFC 6454, 7.3); `null` parses to None, and a malformed Host does
+    # too: these two must not count as equal
     if len(origins) > 1 or (origins[0] not in allowed and (parse_origin(origins[0]) or "?") != own):
         raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
 
@@ -130,6 +135,7 @@ async def _end_socket(websocket: WebSocket, error: BaseException | None, send: S
     if response.background is not None:
         websocket.app.background.start_work(response.background)
     with suppress(OSError):  # the client has disconnected
+        # the ASGI extension Websocket Denial Response; other servers answer a close with 403
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [NOSNIFF, (b"x-request-id", websocket.id.encode())]
             common += find_missing_fields(response, websocket.answer_fields or [])
@@ -146,6 +152,7 @@ def _choose_close_code(error: BaseException | None) -> tuple[int, str]:
     if error is None or isinstance(error, WebSocketDisconnect):
         return NORMAL, ""
     if isinstance(error, HTTPError) and error.status < 500:
+        # the cut may fall inside a character, whose first bytes are dropped
         return REFUSED, str(error).encode("utf-8", "replace")[:MAX_REASON].decode(errors="ignore")
     return FAILED, ""
 

@@ -111,6 +111,7 @@ class Relay:
                 loop,
             )
         await self._check_claim()
+        # a room's name may hold a lone surrogate, which strict UTF-8 refuses
         channel = (self._channel + room).encode("utf-8", "surrogatepass")
         try:
             await self._publisher.publish(channel, self._sign_message(channel, message))
@@ -118,6 +119,7 @@ class Relay:
             self._pause_until = loop.time() + _PAUSE
             self._record_failure(error)
             return False
+        # without members there is no subscriber, which otherwise notices the recovery
         if self._task is None:
             self._record_recovery()
         return self._listening
@@ -126,6 +128,7 @@ class Relay:
         """End the subscriber and close the connections."""
         if self._task is not None:
             self._task.cancel()
+            # `await` of the task itself would raise its CancelledError here
             await asyncio.wait([self._task])
         if self._publisher is not None:
             await self._publisher.aclose()
@@ -142,6 +145,7 @@ class Relay:
             try:
                 async with client.pubsub() as channel:
                     messages = channel.listen()
+                    # a server that accepts and never answers would block `join`
                     async with asyncio.timeout(_TIMEOUT):
                         await channel.psubscribe(f"{self._channel}*")
                         await anext(messages)  # the confirmation of the subscription
@@ -181,6 +185,7 @@ class Relay:
             channel: bytes = message["channel"]
             room = channel.decode("utf-8", "surrogatepass").removeprefix(self._channel)
             signature, _, data = bytes(message["data"]).partition(b" ")
+            # the channel is signed too: a message copied into another room does not verify
             if not self._signer.verify_signature(channel + b"\0" + data, signature.decode("ascii")):
                 self._warn_of_signature()
                 return
@@ -196,6 +201,7 @@ class Relay:
 
     def _warn_of_signature(self) -> None:
         now = time.monotonic()
+        # any client of the server can publish, and could fill the log
         if now - self._warned >= _WARN_EVERY:
             self._warned = now
             get_logger().warning(

@@ -61,6 +61,7 @@ class Rooms:
             app = entered.get()  # a boot imports the module
             check_relay(redis, None if app is None else app.names)
         self._redis, self._queue, self._shared = redis, queue, shared
+        # weak: the rooms of a module may outlive an application, as in tests
         self._of: WeakKeyDictionary[Runtime, _OwnRooms] = WeakKeyDictionary()
         self._of_script: _OwnRooms | None = None
 
@@ -170,6 +171,7 @@ class _OwnRooms:
         websocket.check_open()
         if self.relay is not None:
             await self.relay.start_listening()
+        # one member for all rooms of a socket: a single queue keeps the order of its messages
         member = self._members.get(websocket)
         if member is None:
             member = self._members[websocket] = _Member(websocket, self._queue)
@@ -187,6 +189,7 @@ class _OwnRooms:
             self._rooms.pop(room, None)
 
     async def forget_socket(self, websocket: WebSocket) -> None:
+        # a list, as a room that becomes empty leaves the dictionary
         for room in [name for name, members in self._rooms.items() if websocket in members]:
             self.leave_room(room, websocket)
         member = self._members.pop(websocket, None)
@@ -244,6 +247,7 @@ class _Member:
         except WebSocketDisconnect:
             return
         except asyncio.CancelledError:
+            # a pump that `queue_message` has cancelled ends like that of a closed socket
             if not self._too_slow:
                 raise
         except Exception as error:  # the server refused the message; the handler goes on

@@ -246,12 +246,13 @@ class WebSocket(Connection):
         Raises:
             ValueError: for a code or a reason that cannot be sent.
         """
+        # 1004 is reserved; 1005, 1006 and 1015 are for reports, never for a frame (RFC 6455, 7.4.1)
         if not (code in (1000, 1001, 1003) or 1007 <= code <= 1014 or 3000 <= code <= 4999):
             raise ValueError(f"A close code must be 1000 or from 3000 to 4999, got {code!r}")
         if len(reason.encode()) > MAX_REASON:
             raise ValueError(f"A close reason must have at most {MAX_REASON} bytes, got {reason!r}")
         if self.code is None:
-            self.code = code
+            self.code = code  # before the send: a concurrent message finds the socket closed
             with suppress(OSError):  # the client left first
                 await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
@@ -316,6 +317,7 @@ class WebSocket(Connection):
         await self._write(message)
 
     async def _write(self, message: Message) -> None:
+        # `send` may never suspend: a handler that writes in a loop would hold the event loop
         self._since += 1
         if self._since == YIELD_EVERY:
             self._since = 0
