@@ -322,6 +322,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
         entry = None
+        # one look for the common case: one application of the process, without a prefix
         if scope["type"] != "http" or not self.lifespan.is_direct:
             if not self.lifespan.is_beside or scope["type"] != "http":
                 if (prepared := await self._prepare_scope(scope, receive, send)) is None:
@@ -352,6 +353,7 @@ class Application:
             if request.answer_fields is not None:
                 common += find_missing_fields(response, request.answer_fields)
             if has_body and not request.reader.complete:
+                # before the header is sent, which may have to say `Connection: close`
                 await _drain_body_or_close(request, common)
             if response is None or type(response) is Response:
                 if response is None:
@@ -372,6 +374,7 @@ class Application:
                 finally:  # a file decides between 200, 206, 304 and others when it is sent
                     status = request.sent_status
             if request.exit_callbacks is not None:
+                # the rest of a generator dependency runs behind the response and cannot change it
                 request.error = await request.leave(None)
                 if request.error is not None:
                     request.drop_background_tasks()

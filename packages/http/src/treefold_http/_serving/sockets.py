@@ -114,8 +114,8 @@ def check_origin(websocket: WebSocket) -> None:
         return
     allowed = websocket.app.settings.ws_allowed_origins
     own = parse_origin(f"{_HTTP_SCHEME.get(websocket.scheme, websocket.scheme)}://{websocket.host}")
-    # a browser sends one Origin (RFC 6454, 7.3); `null` parses to None, and a malformed Host does
-    # too: these two must not count as equal
+    # a browser sends one Origin (RFC 6454, 7.3); `null` parses to None, and so does the Host
+    # `a:99999`: these two must not count as equal
     if len(origins) > 1 or (origins[0] not in allowed and (parse_origin(origins[0]) or "?") != own):
         raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
 

@@ -47,12 +47,14 @@ def parse_address(text: str) -> IPAddress | None:
     """Parse an address that may carry a port or a zone; IPv4 in IPv6 is IPv4 (S-94)."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
+    # an address of IPv6 has two colons at least, so a single one begins a port
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
+    # a socket for both families reports `::ffff:10.0.0.1`, which is in no network of IPv4
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped or address
 

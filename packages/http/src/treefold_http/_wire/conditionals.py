@@ -56,7 +56,9 @@ def evaluate_preconditions(
     reads = method in ("GET", "HEAD")
     if (sent := headers.getlist("if-none-match")) != []:
         if _has_current_tag(sent, current, strong=False):
+            # RFC 9110, 13.1.2
             return Outcome.NOT_MODIFIED if reads else Outcome.FAILED
+    # If-Modified-Since is ignored beside If-None-Match (RFC 9110, 13.1.3)
     elif reads and modified is not None:
         since = _parse_single_date(headers.getlist("if-modified-since"))
         if since is not None and modified <= since:
@@ -87,6 +89,7 @@ def _evaluate_if_range(sent: list[str], current: EntityTag | None, modified: int
         # One strong tag: a weak tag allows other bytes, which cannot complete a part (13.1.5).
         same = current is not None and not current.weak and parse_entity_tags(field) == [current]
     else:
+        # equal, not later: here the date names one copy (RFC 9110, 13.1.5)
         same = modified is not None and parse_date(field) == modified
     return Outcome.PARTIAL if same else Outcome.WHOLE
 
@@ -121,6 +124,7 @@ def parse_entity_tags(field: str) -> list[EntityTag]:
     if end > MAX_FIELD:
         return []
     while True:
+        # by hand, as a tag may hold a comma: `"a,b"`
         place = _skip_characters(field, place, " \t,")
         if place == end:
             return tags

@@ -16,8 +16,9 @@ _MAX_SUFFIX = 32
 
 # Controls, path separators of any system, and the marks that make `gpj.exe` read `exe.jpg`.
 _dangerous = re.compile("[\x00-\x1f\x7f-\x9f/\\\\\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# escapes of a quote, a backslash or `%` are read differently by browsers (RFC 6266, appendix D)
 _not_plain = re.compile("[^A-Za-z0-9 ._()-]")
-_ATTR_CHARS = "!#$&+-.^_`|~"
+_ATTR_CHARS = "!#$&+-.^_`|~"  # attr-char of RFC 8187, 3.2.1
 
 
 def format_content_disposition(kind: Disposition, filename: str | None = None) -> str:
@@ -36,6 +37,7 @@ def format_content_disposition(kind: Disposition, filename: str | None = None) -
         raise ValueError(f"A disposition must be 'attachment' or 'inline', got {kind!r}")
     if not filename:
         return kind
+    # a name from a file system may hold lone surrogates, which `quote` refuses
     name = _shorten_name(_dangerous.sub("_", filename).encode("utf-8", "replace").decode())
     plain = _not_plain.sub("_", name)
     value = f'{kind}; filename="{plain}"'

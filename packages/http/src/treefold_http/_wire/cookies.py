@@ -15,7 +15,7 @@ from treefold_http._wire.header_fields import is_token
 
 MAX_COOKIES = 100
 
-_value = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*").fullmatch
+_value = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*").fullmatch  # cookie-octet
 _attribute = re.compile(r"[\x20-\x3a\x3c-\x7e]*").fullmatch
 
 SameSite = Literal["lax", "strict", "none"]
@@ -70,6 +70,7 @@ def format_cookie(
     _check_cookie(name, value, path, domain, samesite)
     if not secure and (samesite == "none" or partitioned):
         raise ValueError(f"Cookie {name!r} with samesite='none' or partitioned needs secure=True")
+    # browsers compare the prefix without regard to case (RFC 6265bis)
     prefix = name.lower()
     if prefix.startswith("__secure-") and not secure:
         raise ValueError(

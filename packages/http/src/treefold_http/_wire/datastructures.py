@@ -84,6 +84,7 @@ def parse_urlencoded(data: bytes, *, limit: int) -> list[tuple[str, str]]:
     """
     if not data:
         return []
+    # at most `limit` cuts: a body of a million `&` makes no million parts
     parts = data.split(b"&", limit)
     if len(parts) > limit:
         raise BadRequest(f"More than {limit} name=value pairs")
@@ -96,6 +97,7 @@ def parse_urlencoded(data: bytes, *, limit: int) -> list[tuple[str, str]]:
 def _decode_pair(part: str) -> tuple[str, str]:
     name, _, value = part.partition("=")
     if "%" in part or "+" in part:
+        # strict, as `%FE` and `%FF` would become the same replacement character
         return unquote_plus(name, errors="strict"), unquote_plus(value, errors="strict")
     return name, value
 
@@ -151,6 +153,7 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
 
     def __setitem__(self, name: str, value: str) -> None:
         field = encode_header(name, value)
+        # in place, as the response holds the same list
         self.raw[:] = [pair for pair in self.raw if pair[0] != field[0]]
         self.raw.append(field)
 

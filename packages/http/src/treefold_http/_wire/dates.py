@@ -63,6 +63,7 @@ def _expand_two_digit_year(year: int, this_year: int) -> int:
 
 def _to_timestamp(year: int, found: re.Match[str]) -> int | None:
     second = int(found["second"])
+    # datetime has no second 60, which is valid in a leap second (RFC 5322, 3.3)
     leap = second == 60
     clock = (int(found["hour"]), int(found["minute"]), second - leap)
     try:

@@ -52,6 +52,7 @@ class HTTPError(Exception):
                 " Response for any other"
             )
         for name, value in (headers or {}).items():
+            # a field that cannot be sent is refused where the error is made, not in its answer
             encode_header(name, value)
         super().__init__(status, message)
         self.status = status

@@ -38,6 +38,7 @@ def sanitize_filename(filename: str) -> str:
         if unicodedata.category(char)[0] not in "CZ" or char == " "
     )
     name = _shorten_name(unicodedata.normalize("NFC", shown).strip(_EDGES)) or FALLBACK
+    # Windows takes `con.txt` and `con .txt` for the device as well
     if name.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         return f"_{name}"
     return name

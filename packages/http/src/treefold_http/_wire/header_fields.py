@@ -7,6 +7,7 @@ from typing import cast
 
 BLANKS = b" \t"
 """What may stand around a value and is no part of it (RFC 9110, 5.5)."""
+# fullmatch in both, as `$` accepts a line break at the end, which would begin another field
 is_token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _value = re.compile(r"[\t\x20-\x7e\x80-\xff]*").fullmatch
 

@@ -41,6 +41,7 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
             at += 1
             continue
         name, start = _read_parameter_name(text, at)
+        # two readers could take two values, such as a scanner the first and a handler the last
         if name in params:
             raise ValueError(f"repeats the parameter {name!r}")
         params[name], at = _read_parameter_value(text, start)

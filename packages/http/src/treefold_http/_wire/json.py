@@ -34,6 +34,7 @@ def _format_time(value: datetime.date | datetime.time) -> str:
 
 def _format_duration(value: datetime.timedelta) -> str:
     """ISO 8601: days and seconds."""
+    # timedelta(seconds=-1) has the days -1 and the seconds 86,399
     sign, value = ("-", -value) if value < datetime.timedelta() else ("", value)
     seconds = f"{value.seconds}.{value.microseconds:06d}".rstrip("0").rstrip(".")
     days = f"{value.days}D" if value.days else ""
@@ -155,6 +156,7 @@ def dumps(value: Any) -> bytes:
     """
     try:
         body = _first_dumps(value)
+    # the standard encoder decides about a value that msgspec refuses, and words the error
     except (TypeError, ValueError, RecursionError):
         return encode_with_stdlib(value)
     # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
@@ -184,6 +186,7 @@ def _require_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _parse_finite_float(text: str) -> float:
     number = float(text)
+    # `1e999` is valid JSON, and inf as a float
     if math.isinf(number):
         raise ValueError("a number is out of range")
     return number
@@ -261,6 +264,7 @@ def _decode_with_stdlib(body: bytes) -> Any:
 def _describe_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
+    # Python limits the digits of an int, as the conversion is quadratic (CVE-2020-10735)
     if "integer string conversion" in str(error):
         return "an integer has too many digits"
     return str(error)

@@ -16,6 +16,7 @@ def check_json(value: object, what: str) -> None:
             that are not text.
         RecursionError: for a list or dict that contains itself.
     """
+    # the exact class: an IntEnum or an OrderedDict would come back as its base class
     kind = type(value)
     if kind in _SCALARS:
         return

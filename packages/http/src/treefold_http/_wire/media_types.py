@@ -86,6 +86,7 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 def guess_media_type(name: str) -> str:
     """Return the media type of a file name, with a charset for text, by its last suffix."""
     stem, dot, suffix = name.rpartition(".")
+    # `.html` is a hidden file without a suffix
     return MEDIA_TYPES.get(suffix.lower(), OTHER) if stem and dot else OTHER
 
 

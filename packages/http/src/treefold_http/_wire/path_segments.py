@@ -68,6 +68,7 @@ def fold_segments(segments: Segments) -> Segments:
     """
     text = unicodedata.normalize("NFKC", "/".join(segments))
     for _ in range(_MAX_DECODINGS):
+        # one decoding is not enough: `%252e` becomes `%2e`, and then a dot
         if "%" not in text:
             break
         text = unicodedata.normalize("NFKC", unquote(text))
@@ -76,6 +77,7 @@ def fold_segments(segments: Segments) -> Segments:
 
 def _fold_segment(text: str) -> str:
     shown = "".join(filter(str.isprintable, text.partition(";")[0])).strip()
+    # `_resolve_dots` needs `..` as it is; other final dots and blanks are dropped by Windows
     return shown if shown in _DOTS else shown.rstrip(". ")
 
 
@@ -83,6 +85,7 @@ def _resolve_dots(segments: Segments) -> Segments:
     kept: list[str] = []
     for part in segments:
         if part == "..":
+            # a slice, as `..` at the top has nothing to remove
             del kept[-1:]
         elif part != ".":
             kept.append(part)

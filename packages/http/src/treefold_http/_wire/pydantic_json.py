@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 Dump: TypeAlias = Callable[[Any], Any]
 
+# their values are no schemas: the default `{"type": "bytes"}` of a field only looks like one
 _NO_SCHEMAS = frozenset(
     {"metadata", "default", "cls", "config", "ref", "type", "function", "serialization"}
 )
@@ -36,6 +37,7 @@ def from_base64(text: str) -> bytes:
     """
     plain = text.rstrip("=").translate(_STANDARD)
     try:
+        # without `validate` Python skips characters that are not in the alphabet
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("should be base64") from None

@@ -33,6 +33,7 @@ def parse_range(field: str, size: int) -> list[Span] | None:
         than 8 ranges, or an empty file, which has no ranges.
     """
     unit, equals, specs = field.partition("=")
+    # a shorter field has no number of 4,301 digits, which `int` would refuse with ValueError
     if not size or not equals or len(field) > MAX_FIELD or unit.strip(" \t").lower() != "bytes":
         return None
     parts = specs.split(",", MAX_RANGES)
@@ -62,6 +63,7 @@ def _parse_span(spec: str, size: int) -> Span | None:
 
 
 def _is_number(text: str) -> bool:
+    # `int` alone accepts `+1`, `1_0` and ` 1`, and `isdigit` alone `²`
     return text.isascii() and text.isdigit()
 
 

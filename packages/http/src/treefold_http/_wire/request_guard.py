@@ -65,12 +65,14 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
             431, f"The header is larger than {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields"
         )
     version = scope.get("http_version", "1.1")
+    # ASGI writes HTTP/2 as `2`; the server has read `2.0` in a request line of HTTP/1
     if version != "1.1" and "." in version and version[0] != "1":
         raise HTTPError(505, "The server speaks HTTP/1.1", headers=_CLOSE)
     host = fields.get(b"host")
     if host not in _known_hosts:
         if host is None or not is_host(host := host.strip(BLANKS)):
             raise BadRequest("A request must have a Host field of the form host[:port]")
+        # limited, as a client can send any number of names
         if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
             _known_hosts.add(host)
     if b"content-length" in fields or b"transfer-encoding" in fields:
@@ -149,5 +151,6 @@ def _check_framing(fields: Mapping[bytes, bytes]) -> None:
         )
     if length is None:
         return
+    # 2**63 has 19 digits: a parser with 64 bits could read another length from a longer text
     if not length.isdigit() or len(length) > 19:
         raise BadRequest("Content-Length must be one decimal number", headers=_CLOSE)

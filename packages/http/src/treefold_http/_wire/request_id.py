@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from treefold_http._wire.asgi import RawHeaders
 
+# the id is written into log lines and header fields: no blank and no control character
 _acceptable = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}").fullmatch
 
 
@@ -27,6 +28,7 @@ _prefix: str
 _count: Callable[[], int]
 _start_id_series()
 if hasattr(os, "register_at_fork"):
+    # two children of one server would otherwise count the same ids
     os.register_at_fork(after_in_child=_start_id_series)
 
 

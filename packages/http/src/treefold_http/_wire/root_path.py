@@ -48,6 +48,7 @@ def add_root_prefix(scope: Scope, prefix: str) -> Scope:
 
 
 def _remove_text_prefix(path: str, prefix: str) -> str:
+    # the prefix `/api` is none of the path `/apiary`
     has_it = path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/")
     return path[len(prefix) :] if has_it else path
 
