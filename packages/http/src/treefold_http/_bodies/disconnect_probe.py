@@ -55,6 +55,7 @@ class DisconnectProbe:
         """Return after the disconnect; while the limit is reached, nothing more is received."""
         while not self._has_disconnect():
             if self._size > MAX_HELD:
+                # nothing is awaited between the check and the wait, so no wake-up is lost
                 self._taken.clear()
                 await self._taken.wait()
             else:

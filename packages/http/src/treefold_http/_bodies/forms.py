@@ -91,6 +91,7 @@ async def parse_form(
                 await builder.reserve_or_spill(wanted)
         parser.finish_body()
         return builder.build_form()
+    # not GeneratorExit, as a coroutine that is being closed cannot await
     except (Exception, asyncio.CancelledError):
         await builder.discard_form()
         raise
@@ -191,6 +192,7 @@ class FormBuilder:
             self._upload = None
         elif self._name is not None:
             try:
+                # decoded whole, as a character may lie in two pieces
                 value = b"".join(self._held).decode("utf-8")
             except UnicodeDecodeError:
                 raise BadRequest(f"Field {self._name!r} is not UTF-8 text") from None

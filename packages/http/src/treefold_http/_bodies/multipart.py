@@ -60,6 +60,7 @@ def parse_boundary(content_type: str, limits: Limits) -> bytes:
         boundary = parse_header(content_type)[1].get("boundary", "")
     except ValueError as error:
         raise BadRequest(f"Content-Type {error}") from None
+    # a space is allowed in a boundary, but not at its end (RFC 2046, 5.1.1)
     if len(boundary) > limits.boundary or not _boundary(boundary) or boundary.endswith(" "):
         raise BadRequest(
             f"Content-Type has no boundary of 1 to {limits.boundary} characters"
@@ -196,9 +197,11 @@ class PartParser:
     def _skip_preamble(self, seen: bytes) -> bytes:
         # RFC 2046, 5.1.1: text before the first boundary is ignored.
         start = 0 if seen.startswith(self._delimiter[2:]) else seen.find(self._delimiter) + 2
+        # 1 is the -1 of `find` plus 2
         found = start != 1
         if (start if found else len(seen) - len(self._delimiter)) > self._limits.margin:
             raise BadRequest(f"No boundary within the first {self._limits.margin} bytes")
+        # searched again with the next block, which is cheap below the margin
         self._preamble = None if found else seen
         return seen[start:] if found else b""
 

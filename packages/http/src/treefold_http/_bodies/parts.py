@@ -109,6 +109,7 @@ async def stream_parts(
         BadRequest, PayloadTooLarge, MissingExtra: as `parse_multipart_events`, while iterating.
     """
     events = parse_multipart_events(parse_boundary(content_type, limits), chunks, limits=limits)
+    # a caller that leaves the loop early closes it now, and not when it is collected
     async with aclosing(events):
         body = _Body(events, limits)
         while (part := await body.read_next_part()) is not None:

@@ -81,6 +81,7 @@ class BodyReader:
                 raise RuntimeError(
                     "stream() already consumed the body; keep its chunks, or call body() first"
                 )
+            # before a byte is asked for: with `Expect: 100-continue` the client then sends no body
             self._check_declared_size()
             self._reading = self.asked = True
             try:
@@ -128,6 +129,7 @@ class BodyReader:
 
     async def wait_for_disconnect(self) -> None:
         """Return when the client has disconnected; a large unread body delays the detection."""
+        # no bytes are left, so that the next message can only be the disconnect
         if self._look is None and (self.complete or self.declared == 0):
             while not self.disconnected:
                 self.disconnected = (await self.receive())["type"] == "http.disconnect"
@@ -196,6 +198,7 @@ class BodyReader:
             raise ClientDisconnect("The client disconnected before the end of the body")
         chunk: bytes = message.get("body", b"")
         self.size += len(chunk)
+        # counted while it arrives, as a chunked body declares no size
         if self.size > self.limit:
             raise self._make_size_error()
         if not message.get("more_body", False):

@@ -108,6 +108,7 @@ class FormSpace:
         Raises:
             ServiceUnavailable: after this form has given way.
         """
+        # without the lock: these bytes are counted already, and only this form uses them
         if more <= self._ahead and not self.is_evicted:
             self._ahead -= more
             return True
@@ -182,6 +183,7 @@ class FormSpace:
                 slow.append(slowest)
             taken.add_bytes(self._client, more)
             setattr(self, kind, getattr(self, kind) + more)
+        # behind the lock, which no other thread could take during an await
         for form in slow:
             if form.forget is not None:
                 await form.forget()
@@ -202,8 +204,10 @@ class FormSpace:
     def compute_speed(self, now: float) -> float:
         """Return the bytes a second of the last `WINDOW`."""
         elapsed = now - self._since
+        # the window before counts for the part of it that lies in the last ten seconds
         if elapsed < WINDOW and self._started < self._since:
             return (self._speed * (WINDOW - elapsed) + self._recent) / WINDOW
+        # at least a second: the first bytes of a form would make it look endlessly fast
         return self._recent / max(elapsed, 1.0)
 
 

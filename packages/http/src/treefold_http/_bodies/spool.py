@@ -86,6 +86,7 @@ class Spool:
 
     def _write_chunks(self, chunks: list[bytes]) -> None:
         with self._lock:
+            # the job of a cancelled caller may begin after the close
             if self._closed:
                 return
             if self._file is None:

@@ -110,6 +110,7 @@ class UploadFile:
             ValueError: when it is closed.
         """
         self._check_open()
+        # taken here: the request may end and close the upload while the thread writes
         spool, held = self._spool, self._held
 
         def write(file: BinaryIO) -> None:
@@ -180,8 +181,10 @@ def _save_file(
     path: str | os.PathLike[str], filename: str, write: Callable[[BinaryIO], None], overwrite: bool
 ) -> Path:
     target = _choose_destination(path, filename)
+    # in the same folder, as a rename is atomic within one file system only
     sibling = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
+        # `x` does not open a link that another user has put there
         with open(sibling, "xb") as file:
             write(file)
         if not overwrite:
