@@ -155,6 +155,7 @@ def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
         return f"{name}({arguments})"
     if inspect.iscoroutinefunction(target):
         return f"await {name}({arguments})"
+    # `in_thread` also awaits a result: a plain wrapper may return a coroutine
     return f"await in_thread({name}{', ' if arguments else ''}{arguments})"
 
 
@@ -180,6 +181,7 @@ def _find_called_function(call: Callable[..., Any]) -> Callable[..., Any]:
     return call.__call__  # an instance of a class with `__call__`
 
 
+# calls of one shape have one source: the names in it are numbered, not those of the project
 @lru_cache(maxsize=512)
 def _compile_source(source: str) -> CodeType:
     return compile(source, "<injection plan>", "exec")

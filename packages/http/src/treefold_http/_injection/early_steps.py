@@ -21,6 +21,7 @@ def find_early_steps(contract: Contract) -> tuple[int, ...]:
     """
     seeing: set[int] = set()
     for index, step in enumerate(contract.steps):
+        # a step comes after those that it takes, so one pass finds whole chains
         if isinstance(step, Call) and _depends_on_request(contract, step, seeing):
             seeing.add(index)
     needed: set[int] = set()

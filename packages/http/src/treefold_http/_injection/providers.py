@@ -112,6 +112,7 @@ class Providers:
             scope = self.open_scope()
             making = self._making[provider] = asyncio.ensure_future(make(scope))
             making.add_done_callback(lambda done: self._keep_value(provider, scope, done))
+        # a request that is cancelled must not cancel the value that others wait for
         return await asyncio.shield(making)
 
     async def close(self, providers: Iterable[Provider] | None = None) -> None:
@@ -128,6 +129,7 @@ class Providers:
         self._scopes = [pair for pair in self._scopes if pair not in ending]
         failure: BaseException | None = None
         for provider, scope in ending:
+            # first, so that no request takes a value while it is being closed
             self.values.pop(provider, None)
             try:
                 await scope.close()
@@ -137,6 +139,7 @@ class Providers:
             raise failure
 
     def _keep_value(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
+        # also after a failure: the next request tries again
         del self._making[provider]
         self._scopes.append((provider, scope))  # also after a failure: generators may be entered
         if not done.cancelled() and done.exception() is None:

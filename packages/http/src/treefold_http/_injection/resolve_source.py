@@ -354,6 +354,7 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
 
     async def bind_body(connection: Any, errors: Errors) -> Any:
         fields = connection.fields
+        # the value that most clients send exactly so needs no parsing
         if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
             connection.check_json_type()
         reader = connection.reader
@@ -364,6 +365,7 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
                     reader.names = quick.names
                     return found
                 document = loads(body)
+                # for the log, unless the handler gets parts of it, which it could change
                 if not decoder.shares:
                     reader.document = document
                 return decoder.decode(body, document)

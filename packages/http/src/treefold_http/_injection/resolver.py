@@ -157,6 +157,7 @@ class _Resolver:
         inputs: dict[tuple[str, str], Input] = {}
         steps = [step for step in self.steps if isinstance(step, Input)]
         for sent in (each for step in steps for each in step.members or (step,)):
+            # two functions may take one value: it is required if one of them requires it
             known = inputs.get((sent.place, sent.name), sent)
             inputs[sent.place, sent.name] = (
                 replace(sent, default=EMPTY) if known.is_required else sent
@@ -186,6 +187,7 @@ class _Resolver:
             if isinstance(argument, Input):
                 found.append((function, parameter.name, argument))
                 argument = self.add_step(argument)
+            # the default of a positional-only parameter is passed, as those after it would shift
             if argument is None and not positional:
                 continue
             argument = argument or Argument("default", parameter.default)
@@ -209,6 +211,7 @@ class _Resolver:
         name, default = parameter.name, parameter.default
         if name in ("request", "websocket"):
             return self.resolve_connection(name, function)
+        # before the annotation is resolved, which may name what only a type checker imports
         if isinstance(default, Dependency) and default.call is not None:
             return self.resolve_dependency(default.call, function, cached=default.use_cache)
         node = read(resolve_annotation(parameter, function))
@@ -254,6 +257,7 @@ class _Resolver:
         if replacement is not None or provider.scope == "request":
             return self.resolve_dependency(replacement or provider.factory, user, cached=True)
         self.refuse_cycle(provider.factory)
+        # without a connection: the value outlives the request that asks first
         make, _ = plan_call(
             _make_factory_dependency(provider.factory),
             self.injection,

@@ -126,6 +126,7 @@ class _TextModel:
         for each in self.members:
             many = each.reader.many
             value = each.take(texts.getlist(each.name) if many else texts.get(each.name), errors)
+            # left out instead of None: the model applies its own default, which may be a factory
             if value is not _ABSENT:
                 values[each.name] = value
         if self.extra != "ignore":

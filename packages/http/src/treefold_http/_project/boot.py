@@ -71,6 +71,7 @@ def load_project(
     """
     started = time.perf_counter()
     findings = Findings(str(app.root.resolve()), former, list(broken))
+    # extensions mount in their setup, which the next attempt runs again
     mounted = app.mounts.take_snapshot()
     sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
     project = _plan_project(app, sources, findings)
@@ -268,6 +269,7 @@ def _reimport_module(space: ModuleSpace, name: str, findings: Findings) -> None:
         space.load_module(name)
     except KeyboardInterrupt:
         raise
+    # a `SystemExit` at the top of one file must not end the server
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             return  # its file is gone

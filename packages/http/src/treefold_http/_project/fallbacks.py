@@ -93,6 +93,7 @@ def plan_scoped_fallbacks(
     made: dict[tuple[int, ...], Plan] = {}
 
     def plan_once(entries: Sequence[Any]) -> Plan:
+        # thousands of routes have few different lists of middleware
         key = tuple(map(id, entries))
         if key not in made:
             made[key] = plan_fallback(app, entries)

@@ -128,6 +128,7 @@ def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool
 
 
 def _format_error_line(error: BaseException) -> str:
+    # cut before the scrubbing, which looks at each character of a message of any length
     text = f"{type(error).__name__}: {error}"[: 2 * _LONGEST_ERROR]
     text = " ".join(scrub(text).split())
     return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
@@ -140,6 +141,7 @@ def find_failing_file(error: BaseException, root: str) -> str:
         for frame, _ in traceback.walk_tb(error.__traceback__)
         if frame.f_code.co_name == "<module>"
     ]
+    # such a file never ran, so it has no frame
     if isinstance(error, SyntaxError) and error.filename:
         files.append(error.filename)
     own = [file for file in files if file.startswith(os.path.join(root, ""))]

@@ -43,6 +43,7 @@ class FormerModules:
             name = importlib.util.resolve_name("." * level + name, package)
         module = self._modules.get(name)
         if module is None or not fromlist:
+            # `import a.b` binds `a`
             return None if module is None else self._modules.get(name.partition(".")[0])
         known = all(hasattr(module, each) or each == "*" for each in fromlist)
         return module if known else None

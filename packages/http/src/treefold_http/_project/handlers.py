@@ -203,6 +203,7 @@ def _run_init(module: ModuleType) -> None:
 
 
 def _check_kind(value: Any, name: str, kind: type | tuple[type, ...], file: str) -> None:
+    # `max_body = True` is an int to `isinstance`
     if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         return
     wanted = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)

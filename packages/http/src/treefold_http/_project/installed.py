@@ -39,6 +39,7 @@ def _yield_module_names(folder: Path, name: str) -> Iterator[str]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return
+    # an empty file defines no model
     if any(e.name == "__init__.py" and e.stat().st_size for e in entries):
         yield name
     for entry in entries:

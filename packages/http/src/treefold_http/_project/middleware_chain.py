@@ -353,6 +353,7 @@ def _wrap_hooks(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) 
                 response = coerce(await run(request), status)
         except BaseException as error:  # render re-raises cancellations
             response = await app.render(error, request)
+        # one iterator for all passes, so that a hook that failed is not called again
         waiting = iter(ends[passed])
         while True:
             try:

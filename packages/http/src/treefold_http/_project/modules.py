@@ -43,7 +43,7 @@ PROJECT_NAMES = frozenset(
 )
 """Top-level names that always resolve to the project; other names only if nothing else has them."""
 
-_lock = threading.RLock()
+_lock = threading.RLock()  # re-entered by imports inside of an import
 _current: ModuleSpace | None = None
 _plain_import = builtins.__import__
 _plain_import_module = importlib.import_module
@@ -121,6 +121,7 @@ class ModuleSpace:
             spec.has_location = True
             module = _create_module(spec, package_name)
             module.__file__ = path
+            # before it runs, as in any import: a module that imports it back finds it
             sys.modules[name] = module
             try:
                 run_module(module, cast("SourceLoader", spec.loader))
@@ -155,6 +156,7 @@ class ModuleSpace:
         """Update the top-level names from the disk; the root must be the current one."""
         self._read_names()
         self._remove_foreign()
+        # finders keep the listing of a folder by its time of change, which may be too coarse
         importlib.invalidate_caches()
 
     def _read_names(self) -> None:
@@ -205,6 +207,7 @@ class ModuleSpace:
                 return
             if _current is not None:
                 _current._stash_modules()
+                # not before the second root: a server with one keeps Python's own import
                 patch_import_functions()
             self._remove_foreign()
             sys.modules.update(self._parked)
@@ -258,6 +261,7 @@ class ModuleSpace:
         )
         if spec is None:
             return None
+        # exactly this class: compiled extensions, and loaders of other tools, stay
         if type(spec.loader) is SourceFileLoader:
             spec.loader = self.loader(name, spec.loader.path, self)
         if spec.submodule_search_locations is not None:

@@ -117,6 +117,7 @@ class Mounts:
 
 def _find_mount(mounts: Mapping[Segments, Mountable], path: bytes | str) -> Mounted | None:
     segments = decode_segments(path)
+    # the longest prefix first: `/static/private` before `/static`
     for length in range(len(segments), 0, -1):
         target = mounts.get(segments[:length])
         if target is not None:

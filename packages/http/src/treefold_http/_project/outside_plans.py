@@ -120,6 +120,7 @@ class OutsidePlans:
             TypeError: as `require_guards`.
         """
         covered = self._find_covered(segments, depth)
+        # bound methods of one object are equal, so that a mount has one plan
         key = covered, endpoint
         if key not in self._plans:
             entries = self._choose_entries(self._entries, covered, is_socket=True)

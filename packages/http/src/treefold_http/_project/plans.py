@@ -253,6 +253,7 @@ def _wrap_timeout(run: Endpoint, seconds: float) -> Endpoint:
             async with limit:
                 return await run(connection)
         except TimeoutError:
+            # a TimeoutError of the handler's own, such as that of a client library
             if not limit.expired():
                 raise
             raise ServiceUnavailable(f"The handler took longer than {seconds:g} seconds") from None

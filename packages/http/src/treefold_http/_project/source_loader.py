@@ -107,4 +107,5 @@ def write_bytecode() -> None:
             SourceFileLoader.set_data(loader, path, data, _mode=mode)
 
     if files:
+        # a daemon: Python writes under another name and renames, so an exit leaves no half file
         threading.Thread(target=write, name="treefold-bytecode", daemon=True).start()

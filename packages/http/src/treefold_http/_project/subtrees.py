@@ -46,6 +46,7 @@ class Under:
         if lies_below(self.prefix, spellings[0]):
             return True
         folded = fold_segments(self.prefix)
+        # what one reader behind the mount could take for a path below the prefix is covered
         return any(lies_below(folded, spelling) for spelling in spellings)
 
     @property

@@ -190,6 +190,7 @@ class Connection:
         except AttributeError:
             fields = self.headers.getlist("cookie")
             pairs = [pair for field in fields for pair in parse_cookies(field)]
+            # cut again: in HTTP/2 each cookie may have a field of its own (RFC 9113, 8.2.3)
             self._cookies = MultiMapping(pairs[:MAX_COOKIES])
             return self._cookies
 
@@ -243,10 +244,12 @@ class Connection:
     def add_answer_fields(self, fields: RawHeaders) -> None:
         """Add header fields to the response; see `answer_fields`."""
         added = self.answer_fields
+        # a new list, as the given one may belong to a middleware and serve all requests
         self.answer_fields = fields if added is None else added + fields
 
     async def leave(self, error: BaseException | None) -> BaseException | None:
         """Run the exit callbacks with the exception of the connection; return the resulting one."""
+        # taken out first: an error of the response leads to another `leave`, and each runs once
         exit_callbacks, self.exit_callbacks = self.exit_callbacks, None
         return await run_exit_callbacks(exit_callbacks, error) if exit_callbacks else error
 

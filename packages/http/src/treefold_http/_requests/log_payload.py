@@ -64,8 +64,10 @@ async def read_ahead(request: Request) -> None:
     if reader.asked or reader.has_started or not kind or not (is_json(kind) or kind == URLENCODED):
         return
     declared = reader.declared
+    # a client that sent Expect would be asked for the body by a read that only the log needs
     if (declared is not None and declared > MAX_UNREAD) or b"expect" in request.fields:
         return
+    # a chunked body declares no size
     reader.limit = min(reader.limit, MAX_UNREAD)
     try:
         async with asyncio.timeout(UNREAD_BODY_TIMEOUT):

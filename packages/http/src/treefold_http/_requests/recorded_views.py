@@ -128,6 +128,7 @@ class RecordedState(State):
 
     def __getattribute__(self, name: str) -> Any:
         plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
+        # `vars(state)` asks for it, which is why this is no `__getattr__`
         if name == "__dict__":
             notes.note_name(STATE)
         elif name.startswith("__") and name.endswith("__"):

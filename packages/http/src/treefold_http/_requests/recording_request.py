@@ -28,6 +28,7 @@ from treefold_http._sessions.session import Session
 from treefold_http._wire.asgi import Scope
 from treefold_http._wire.datastructures import Headers, QueryParams, State
 
+# the slots themselves, which the properties below hide in the subclass
 _scope: Any = vars(Connection)["scope"]
 _fields: Any = vars(Connection)["fields"]
 _id: Any = vars(Connection)["id"]
@@ -62,6 +63,7 @@ def _read_id(request: Connection) -> str:
 class RecordingRequest(Request):
     """A request inside of a cache that has no answer for it yet."""
 
+    # Python changes `__class__` only between classes of one layout
     __slots__ = ()
 
     scope: Any = property(_read_scope, _write_scope)

@@ -130,7 +130,7 @@ class Request(Connection):
             raise UnsupportedMediaType(
                 f"Content-Encoding {coding.decode('latin-1')!r} is not supported; send the body"
                 " uncompressed",
-                headers={"Accept-Encoding": "identity"},
+                headers={"Accept-Encoding": "identity"},  # RFC 9110, 12.5.3
             )
 
     async def form(self) -> FormData:
