@@ -88,12 +88,14 @@ def _convert_new_type(result: Any, status: int | None) -> Response:
             found = PLAIN[dict]
         else:
             return _find_converter(kind)(result, status)
+    # a class that is made inside a function is another one at each call
     if len(PLAIN) < _LEARNED:
         PLAIN[kind] = found
     return _build_plain_response(found, result, status)
 
 
 def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:
+    # a named tuple of two is no (content, status)
     if issubclass(kind, tuple) and not hasattr(cast("Any", kind), "_fields"):
         return _convert_tuple
     if issubclass(kind, (AsyncIterator, Iterator)):

@@ -134,6 +134,7 @@ class FileResponse(Response):
             try:
                 answer, body = await run_on_disk(self._open_file, file, request)
             except Exception as raised:
+                # the name of an `except` is deleted at the end of its block
                 error = raised
             else:
                 request.sent_status = answer.status
@@ -151,6 +152,7 @@ class FileResponse(Response):
                         await send({"type": "http.response.body", "body": last})
                 return
         finally:
+            # such as a cancelled request, whose file a disk thread may still be opening
             if not file.closed:
                 await run_on_disk(file.close)
         await self._send_error(error, request, send, common=common)
@@ -186,6 +188,7 @@ class FileResponse(Response):
         headers.pop("content-range", None)
         outcome = Outcome.WHOLE
         if self.status == 200 and request.method in ("GET", "HEAD"):
+            # the author may have set the field
             modified = parse_date(headers["last-modified"])
             outcome = evaluate_preconditions(
                 request.method, request.headers, etag=headers["etag"], modified=modified
@@ -199,6 +202,7 @@ class FileResponse(Response):
             return _build_partial_answer(headers, spans, size)
         headers["content-length"] = str(size)
         extensions: Any = request.scope.get("extensions") or ()
+        # an extension of ASGI: the server sends the file itself
         by_path = "http.response.pathsend" in extensions and request.method != "HEAD"
         return _Answer(self.status, headers.raw, (Span(0, size),), by_path)
 
@@ -228,6 +232,7 @@ def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: 
     if len(spans) == 1:
         headers["content-range"] = _format_content_range(spans[0], size)
     else:
+        # random, as a file could contain a boundary that is known beforehand
         boundary = os.urandom(16).hex()
         pieces = _build_byteranges(
             spans, size, boundary=boundary, kind=headers.get("content-type", OTHER)
@@ -274,5 +279,6 @@ async def _read_chunks(file: RegularFile, pieces: Sequence[bytes | Span]) -> Asy
         start = piece.start
         while start < piece.stop:
             chunk = await run_on_disk(file.read, start, min(CHUNK, piece.stop - start))
+            # a read may return fewer bytes, and the body must have its declared length
             start += len(chunk)
             yield chunk

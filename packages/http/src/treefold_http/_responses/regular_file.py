@@ -50,6 +50,7 @@ class RegularFile:
             if self.closed:
                 raise OSError(f"{self.path!r} was closed before it was opened")
             self._file = file = FileIO(self.path, opener=self._open_descriptor)
+            # of the open file: the path may name another one by now
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 self._close()

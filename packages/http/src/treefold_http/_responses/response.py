@@ -67,6 +67,7 @@ class _Lengths(dict[int, tuple[bytes, bytes]]):
 
     def __missing__(self, size: int) -> tuple[bytes, bytes]:
         field = (b"content-length", b"%d" % size)
+        # bounded, as bodies have any number of sizes
         if size < _COMMON_SIZES:
             self[size] = field
         return field
@@ -208,6 +209,7 @@ class Response:
         """
         body = self.body
         own = self.raw_headers
+        # most responses have their type alone, and need no filter
         if len(own) != 1 or own[0][0] != b"content-type":
             own = [pair for pair in own if pair[0] not in _OURS_AND_LENGTH]
         fields = common
@@ -321,6 +323,7 @@ def copy_sendable_fields(fields: RawHeaders) -> RawHeaders:
 
 def copy_response(response: Response) -> Response:
     """Return a response of the same type and content, with header fields of its own."""
+    # by hand on the hot path, as `copy` goes through `__reduce_ex__`
     if response.__class__ is Response:
         made = _new(Response)
         made.status = response.status
@@ -394,6 +397,7 @@ def check_status(status: int) -> int:
     Raises:
         ValueError: when it is no int from 200 to 599.
     """
+    # exact, as True is an int to `isinstance`
     if status.__class__ is int and 200 <= status <= 599:
         return status
     if not isinstance(cast("object", status), int) or isinstance(status, bool):
@@ -404,8 +408,11 @@ def check_status(status: int) -> int:
 
 
 def _require_safe_location(location: str, allow: tuple[str, ...]) -> str:
+    # browsers read `//host`, and also `/\host`, as another site
     inside = location.startswith("/") and not location.startswith(("//", "/\\"))
+    # compared whole: `https://a.example.evil` begins with `https://a.example`
     origin = "/".join(location.split("/", 3)[:3])
+    # browsers drop tabs and line breaks: `/<tab>/host` would become `//host`
     if any(ord(char) <= 0x20 or char in "\\\x7f" for char in location) or not (
         inside or origin in allow
     ):

@@ -91,6 +91,7 @@ class _ResponseModel:
 
     def _find_serializer(self, status: Any) -> Serializer:
         """The shape for a response status, as the OpenAPI document declares it."""
+        # such as `None, 204`, whose content is no model
         if status in BODILESS:
             return _return_unchanged
         text = str(int(status)) if isinstance(status, int) else ""

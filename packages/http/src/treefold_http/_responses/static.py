@@ -209,9 +209,11 @@ def _is_plain(segment: str) -> bool:
 def _resolve_visible_path(root: str, segments: tuple[str, ...]) -> str | None:
     """The real path of a name below the real root; None for a path outside, or a hidden one."""
     path = os.path.join(root, *segments)
+    # strict: without it a missing part, or a circle of links, would be joined unresolved
     real = os.path.realpath(path, strict=True)
     if not Path(real).is_relative_to(root):
         return None
+    # of the real path too: a link `public` could lead to a hidden `.secret`
     if any(part.startswith(".") for part in Path(real).relative_to(root).parts):
         return None
     if _is_case_insensitive(root, segments, real) and not has_exact_names(root, segments):

@@ -87,6 +87,7 @@ class StreamingResponse(Response):
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Send the start, then each chunk as it is produced, then the end."""
+        # the producer is closed unread, so that its `finally` runs
         if self.status in BODILESS:
             await close(self.content)
             await super().send(request, send, common)
@@ -161,6 +162,7 @@ async def send_chunks(
                 await buffer.flush()
                 if buffer.disconnected:
                     return chunks
+                # lets the watcher see a disconnect: neither producer nor `send` may ever suspend
                 await asyncio.sleep(0)
                 count, due = 0, perf_counter() + MAX_DELAY
         return _ENDED if type(chunks) is _GENERATOR else chunks
@@ -216,6 +218,7 @@ class _FromThread(AsyncIterator[Chunk]):
 
     def _read_next_chunk(self) -> Any:
         with self._lock:
+            # a default, as StopIteration cannot be raised through a future
             return self._context.run(next, self._iterator, _END)
 
     def _close(self) -> None:
