@@ -434,6 +434,7 @@ class Application:
         if is_outer_cancellation(error, request.id):
             raise error
         if request.exit_callbacks:
+            # before the response: a transaction rolls back first, and its own failure is answered
             error, request.error = await request.leave(error) or error, None
         request.drop_background_tasks()
         return await self.errors.respond_to_error(self, error, request)

@@ -91,6 +91,7 @@ def as_error_format(given: Any) -> ErrorFormat:
 
 def _check_arguments(render: Callable[..., Any]) -> None:
     try:
+        # at boot: otherwise each error would be answered without the format
         inspect.signature(render).bind(None, None)
     except TypeError as error:
         raise TypeError(

@@ -51,6 +51,7 @@ class ExceptionHandlers:
         if not self._by_type:
             return None
         kinds: Iterable[type[Any]] = type(error).__mro__
+        # a handler for Exception is meant for crashes, and would answer each 404 and 422
         if isinstance(error, _ANSWERS):
             kinds = (kind for kind in kinds if kind not in _CATCH_ALL)
         return next((self._by_type[kind] for kind in kinds if kind in self._by_type), None)

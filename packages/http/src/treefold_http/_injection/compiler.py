@@ -73,6 +73,7 @@ class _CallCompiler:
         if early:
             self.lines.append(f"{_write_step_tuple(early)} = connection.notes.early")
         for index, step in enumerate(contract.steps):
+            # the early steps have run already, before the look-up
             if index not in early:
                 self.write_step(f"v{index}", step)
         self.names["handler"] = handler
@@ -141,6 +142,7 @@ class _CallCompiler:
             return text
         if argument.omitted_for is EMPTY:
             return f"{argument.name}={text}"
+        # the class calls its `default_factory` only where the argument is missing
         return f"**sent({argument.name!r}, {text}, {self.add_name('d', argument.omitted_for)})"
 
 

@@ -53,6 +53,7 @@ class InjectionContext:
         """
         exit_callbacks, self._exit_callbacks = self._exit_callbacks, []
         outcome = await run_exit_callbacks(exit_callbacks, error)
+        # the exception of the scope itself goes on by itself after `__aexit__`
         if outcome is not None and outcome is not error:
             raise outcome
         if error is None:

@@ -51,6 +51,7 @@ _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
 def has_only_parameter(handler: Callable[..., Any], name: str = "request") -> bool:
     """Return True if the only parameter is `name`, without a default (interface)."""
+    # `inspect.signature` follows `__wrapped__`, and the code of a wrapper says (*args, **kwargs)
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         parameters = list(inspect.signature(handler).parameters.values())
         return [(p.name, p.default) for p in parameters] == [(name, EMPTY)]
@@ -232,6 +233,7 @@ class _Resolver:
         in_path = name in self.path_parameters
         if in_path and kind in (EMPTY, str, Any) and not node.markers:
             return Argument("path", name)
+        # a provider would hide what the client asks for in the path
         provider = None if in_path else self.injection.providers.find_for_parameter(kind, name)
         if provider is not None:
             return self.resolve_provider(provider, kind, function)
@@ -273,6 +275,7 @@ class _Resolver:
             )
         call = self.injection.overrides.get(call, call)
         self.refuse_cycle(call)
+        # one value for a request, however many dependencies need it
         if cached and call in self.values:
             return self.values[call]
         self.security += read_security(call)

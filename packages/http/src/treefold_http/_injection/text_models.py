@@ -135,6 +135,7 @@ class _TextModel:
 
     def bind_extra(self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors) -> None:
         for name in dict.fromkeys(texts):
+            # names of other parameters are not unknown: `filters: Filters, page: int`
             if name in self.names or name in self.others:
                 continue
             if self.extra == "forbid":
@@ -221,6 +222,7 @@ def _find_documented_default(member: tree.Member, node: tree.Record) -> Any:
         return EMPTY
     known = _find_pydantic_field(member, node)
     if known is not None:
+        # a factory may give another value each time, which no document can show
         made = known.get_default(call_default_factory=False)
         return None if type(made).__name__ == "PydanticUndefinedType" else made
     return None if member.default is EMPTY else member.default

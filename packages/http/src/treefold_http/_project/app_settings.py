@@ -144,6 +144,7 @@ def _build_document(
             hint = f"did you mean {near[0]!r}?" if near else known
             raise SettingsError(f"Unknown setting app.{name}; {hint}")
         document[name] = _to_json_value(value, f"app.{name}")
+    # a variable is written in capitals: TREEFOLD_APP__PAGESIZE may mean `pageSize`
     lowered = {name.lower(): name for name in members}
     for name, text in texts.items():
         if name in lowered:
@@ -192,6 +193,7 @@ def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) ->
     try:
         value = convert(text)
     except ValueError as error:
+        # a message of a boot ends in the log
         got = "" if _is_secret(name, node) else f", got {text!r}"
         words = str(error).removeprefix("should ")
         raise SettingsError(f"Setting app.{name} in {variable} must {words}{got}") from None

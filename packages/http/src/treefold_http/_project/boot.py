@@ -122,6 +122,7 @@ def _read_sources(
     space.make_current_root()
     if app.dev:
         track_computed_imports()
+    # before the boot files replace them: routes that look for a changed one are planned again
     providers = app.providers.declared
     files, unserved = read_boot_files(app, space, findings), ()
     if not same_tree or not has_checked_prefixes(findings, files):
@@ -284,6 +285,7 @@ def _resolve_default_version(
     chosen = app.settings.default_version
     if chosen is None or chosen == "latest":
         return table.latest if chosen else None
+    # a version folder without a route is no wrong setting
     if chosen not in table.versions and not (app.root / "Api" / chosen).is_dir():
         known = ", ".join(("'latest'", *table.versions))
         findings.record_setting_failure(

@@ -105,6 +105,7 @@ def _read_or_raise(
 
 def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
     """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
+    # a reload keeps the installed extensions that the process has set up
     if findings.former is None:
         install(app, lambda name, error: findings.record_failure(name, error, fatal=True))
         if findings.fatal is not None:
@@ -227,6 +228,7 @@ def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findi
     settings = _build_settings_provider(app, space, findings)
     count = len(findings.broken)
     module = _load_boot_module(space, "providers", findings)
+    # the former providers stay declared
     if len(findings.broken) > count:
         return
     providers: Any = getattr(module, "providers", {})
@@ -242,6 +244,7 @@ def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings
     module = _load_boot_module(space, "extensions", findings)
     try:
         listed = _read_list(module, "extensions")
+        # once for each process: other extensions restart it
         for extension in listed if findings.former is None else ():
             set_up(extension, app)
     except (Exception, SystemExit) as error:

@@ -67,6 +67,7 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     if not caches:
         return list(entries)
     others = [entry for entry in entries if not _is_cache_entry(entry)]
+    # answers to GET and HEAD only are kept (RFC 9110, 9.2.3)
     if not _has_cacheable_method(route):
         return others
     last = max(index for index, entry in enumerate(entries) if _is_cache_entry(entry))
@@ -74,10 +75,12 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     for index, entry in enumerate(others[place:], place):
         if _sees_every_answer(entry):
             place = index + 1  # the entry stays: one before it may guard its page
+    # rule 3: a key of the author names a client, and a guard behind it would be passed by
     is_keyed = getattr(caches[-1], "key", None) is not None
     if is_innermost or is_keyed or any(map(decides_access, others[place:])):
         place = len(others)
     placed = [*others[:place], caches[-1], *others[place:]]
+    # middleware of the project may set context variables, which then decide answers too
     return [ContextMark(), *placed] if any(map(_is_project_middleware, others[:place])) else placed
 
 
@@ -137,4 +140,5 @@ def _is_project_middleware(entry: Any) -> bool:
 
 def _may_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     pairs = zip(one, other, strict=False)
+    # a parameter and `*` match any segment, and the shorter prefix has the longer one below it
     return all(a == b or not {"{", "*"}.isdisjoint((a[:1], b[:1])) for a, b in pairs)

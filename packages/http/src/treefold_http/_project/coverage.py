@@ -134,6 +134,7 @@ def describe_uncovered(
 
 
 def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
+    # a reload comes after the startup hooks, which do not run again
     if app.mounts.are_complete:
         return False
     return bool(files.on_startup) or any(hasattr(one, "startup") for one in files.extensions)
@@ -171,6 +172,7 @@ def _is_served_by(
     if not prefixes_overlap(prefix, tuple(part.lower() for part in mount)):
         return False
     below = prefix[len(mount) :]
+    # which paths an application serves is not known; a folder can be listed
     return not below or not isinstance(target, StaticFiles) or target.has_path(app.root, below)
 
 

@@ -71,6 +71,7 @@ class Development:
         def log_summary(status: int | None) -> None:
             if status is None:
                 return
+            # in reverse, as each watch began inside of the one before
             notes = [note for end in reversed(ends) if (note := end())]
             if self._write is not None:
                 seconds = perf_counter() - started
@@ -105,6 +106,7 @@ class LocalHosts:
     def before(self, connection: Connection) -> None:
         """Refuse a request or a socket whose host is neither a local name nor an address."""
         name, _ = split_host(connection.host)
+        # only in a test: any page could send this name to a development server
         if name == _TEST and is_test(connection.scope):
             return
         if name not in self._own and not _is_local(name):

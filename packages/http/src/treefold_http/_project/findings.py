@@ -60,6 +60,7 @@ class Findings:
             fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
         """
         cause = find_failing_file(error, self.root) or (file if fatal else f"Api/{file}")
+        # a boot file falls back on the entries of the former project
         kept = self.former is not None and (fatal or self.find_last_good_version(file) is not None)
         found = build_broken_file(file, error, cause=cause, kept=kept)
         if fatal and self.former is None:

@@ -113,6 +113,7 @@ def _check_options(options: Mapping[str, Any], file: str) -> None:
         check_status(options["status_code"])
     for name in ("max_body", "timeout"):
         value = options.get(name)
+        # NaN fails the comparison as well
         if isinstance(value, (int, float)) and not 0 <= value < math.inf:
             raise HandlerError(f"`{name}` in {file} must be a finite number from 0, got {value!r}")
     for name, value in options.items():

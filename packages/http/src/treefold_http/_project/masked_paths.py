@@ -66,6 +66,7 @@ class MaskedPaths:
             path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
         path = below_root(path, root_path)
         segments = _split_path(raw_path)
+        # the log counts the segments of the whole path, `root_path` included
         start = len(segments) - len(_split_path(path))
         if segments[start:] and version_number(segments[start].lower()) is not None:
             start += 1
@@ -74,6 +75,7 @@ class MaskedPaths:
         for index, segment in enumerate(segments[start : start + MAX_SEGMENTS], start):
             # An encoded slash makes one segment of two for the router, but not for a proxy.
             for part in filter(None, unquote(segment).lower().split("/")):
+                # all at once: `/reset/new` may be a literal here and a token in another template
                 nodes = [child for node in nodes for child in _find_matching_children(node, part)]
                 if any(node.is_secret for node in nodes):
                     found.append(index)

@@ -149,6 +149,7 @@ def _insert_required_entries(entries: Sequence[Any]) -> list[Any]:
 
 def unwrap_entry(entry: Any) -> Any:
     """Return the middleware of an entry, without `under` and `requests_only`."""
+    # both nest: under("/v1", requests_only(timing))
     while isinstance(entry, (Under, RequestsOnly)):
         entry = entry.entry
     return entry
@@ -220,8 +221,10 @@ def compose_chain(
                 return _wrap_before_hooks(tuple(layer.begins), chain)
             chain = _wrap_hooks(app, layer, chain, own)
         else:
+            # a module may return one object each time: fields set on it would reach the next client
             coerce = to_own_response if may_change_responses(layer) else to_response
             inner = chain
+            # an inner layer returns a response already, which only an author's layer may change
             if chain is endpoint or coerce is to_own_response:
                 inner = _wrap_errors(app, chain, own, coerce=coerce)
             chain = _wrap_errors(app, bind_layer(layer, inner), None, layer)
@@ -250,6 +253,7 @@ def isolate_background_tasks(endpoint: Callable[[Any], Any]) -> Callable[[Any], 
     """Keep the background tasks of the handler apart: those of its layers survive its failure."""
 
     async def run(connection: Connection) -> Any:
+        # a handler that fails drops its own tasks, such as a mail about a row that is rolled back
         outer, connection.work = connection.work, None
         try:
             return await endpoint(connection)
@@ -384,6 +388,7 @@ def _wrap_errors(
     async def run_rendered(request: Request) -> Response:
         try:
             result = await run(request)
+            # of a handler None is 204; a layer most likely lacks its `return`
             if result is None and layer is not None:
                 raise _make_no_response_error(layer)
             return coerce(result, status)
@@ -417,6 +422,7 @@ async def call_with_end_callback(
         nonlocal is_over
         is_over = True
         if answered:
+            # a file decides its status while it is sent
             end(getattr(request, "sent_status", answered[0].status))
 
     request.on_exit(end_request)

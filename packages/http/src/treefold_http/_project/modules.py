@@ -112,6 +112,7 @@ class ModuleSpace:
         package_name = folder_to_package_name(folder)
         name = f"{package_name}.{leaf}"
         with self.as_current_root():
+            # another file may have imported the handler by its name
             known = sys.modules.get(name)
             if known is not None:
                 return known, False

@@ -83,6 +83,7 @@ class Mounts:
                 f"Mount prefix must start with '/' and a name, got {prefix!r}; write a path such"
                 " as '/static'"
             )
+        # mounts are searched for paths outside of the versions only
         if version_number(parts[0]) is not None:
             raise ValueError(f"Mount prefix {prefix!r} is inside a version; choose one outside")
         if parts in self._by_prefix:

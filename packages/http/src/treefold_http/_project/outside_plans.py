@@ -94,6 +94,7 @@ class OutsidePlans:
     def find_probe_plan(self, path: bytes, plan: Plan) -> Plan:
         """Return the plan of a probe inside the entries that cover its path, and no others."""
         covered = self._find_covered(decode_segments(path), 0)
+        # a probe connects by address: TrustedHosts for all paths would refuse it
         scoped = [each for each in self._entries if isinstance(each, Under)]
         chosen = self._choose_entries(scoped, covered)
         if not chosen:
@@ -152,6 +153,7 @@ class OutsidePlans:
 
     def _find_covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
         spellings = read_spellings(segments, depth)
+        # a guard of `/openapi` also covers `/openapi.json`
         if segments and (other := _DOCUMENTS.get(segments[0])):
             spellings = [*spellings, (other, *segments[1:])]
         return tuple(each.covers_path(spellings) for each in self._scoped)

@@ -132,6 +132,7 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     if plan.route is None or plan.inner is None:
         raise ValueError("A plan without a handler cannot be wrapped; plan its route")
     chosen = _choose_entries(plan.route, module, outer)
+    # `wrap_routes` then leaves the route out, and it is planned whole
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _choose_layers(plan.route, chosen, plan.contract, plan.early)
@@ -143,6 +144,7 @@ def build_broken_file_plan(
     app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]
 ) -> Plan:
     """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
+    # in production the error stays in the log: it may quote a line of the source
     detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
 
     async def run(connection: Any) -> Any:
@@ -161,6 +163,7 @@ def build_broken_file_plan(
 
 def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
     for entry in module.middlewares:
+        # left out, the entry would guard nothing without a word
         if isinstance(entry, Under) and not entry.covers_route(route):
             raise ValueError(
                 f"Prefix of under() in Api/{route.file} must cover its route {route.template}, got"
@@ -222,6 +225,7 @@ def _build_endpoint(
             "The handler of a WebSocket must be an `async def`: it awaits messages"
         )
     name = "websocket" if socket else "request"
+    # no chain and no compiled call: the handler is the plan
     if has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler):
         return None, handler, build_direct_contract(handler)
     if has_cache(route, chosen):

@@ -48,6 +48,7 @@ def compose_sockets(layers: Sequence[Any], endpoint: Callable[[Any], Any]) -> Ca
     Args:
         layers: those that `require_guards` accepts; others are left out.
     """
+    # as for requests: tasks of a handler that fails are dropped, those of its layers stay
     chain = isolate_background_tasks(endpoint) if has_own_layers(layers) else endpoint
     for layer in reversed(layers):
         around = getattr(layer, "websocket", None)

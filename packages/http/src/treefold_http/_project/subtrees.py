@@ -57,6 +57,7 @@ class Under:
         """
         if any(is_parameter(segment) for segment in self.prefix):
             return False
+        # below a version there are routes only
         return not self.prefix or version_number(self.prefix[0]) is None
 
     def __str__(self) -> str:
