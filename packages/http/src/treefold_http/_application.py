@@ -336,6 +336,7 @@ class Application:
         token = request_id.set(identity)
         has_body = b"content-length" in fields or b"transfer-encoding" in fields
         # Most answers are a type and a body: no response is made of them.
+        # `_LEFT` stays if the client leaves before there is a response
         status, response, kind, body = _LEFT, None, JSON_TYPE, b""
         try:
             try:
@@ -386,6 +387,7 @@ class Application:
                 status, request.error = _LEFT, None
                 raise
         finally:
+            # a line that no level shows is not built
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             try:  # noqa: SIM105 - suppress() takes a twentieth of a request

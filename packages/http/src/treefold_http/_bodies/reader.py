@@ -20,6 +20,11 @@ UNREAD: Any = object()
 """The value of `BodyReader.json` before the first read: None is the value of the body `null`."""
 
 
+# _reading  _kept  has_started  state
+# False     None   False        unread
+# True      None   either       `read` receives it; a second reader is refused
+# False     bytes  True         read: each reader gets the same bytes
+# False     None   True         streamed, or a `read` broke off: the bytes are gone
 @dataclass(slots=True, eq=False, repr=False)
 class BodyReader:
     """Read a request body once, from the connection or from the kept bytes.

@@ -109,6 +109,7 @@ class _CallCompiler:
             bind = self.add_name("b", step.binder.bind)
             self.lines.append(f"{value} = {waits}{bind}(connection, e{step.call})")
         elif isinstance(step, Call):
+            # the inputs of this call are all read by now, so that their errors are sent together
             self.write_error_check(step.call)
             arguments, function = (
                 self.join_arguments(step.arguments),

@@ -264,6 +264,7 @@ class _Resolver:
             _make_factory_dependency(provider.factory),
             self.injection,
             kind="nothing",
+            # a circle may lead through a value of the application, whose plan is a call of its own
             inside=tuple(self.ancestors),
         )
         return self.add_step(Shared(provider, make))
@@ -283,6 +284,7 @@ class _Resolver:
         self.calls += 1
         number = self.calls
         arguments = self.resolve_arguments(call, number)
+        # a diamond is no circle: only what is being resolved counts
         self.ancestors.pop()
         value = self.add_step(Call(call, arguments, number))
         if cached:

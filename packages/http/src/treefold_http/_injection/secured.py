@@ -94,6 +94,7 @@ def secured(
     made = Security(name, dict(scheme), tuple(scopes), optional, format_caller_location(1))
 
     def mark_function(target: _T) -> _T:
+        # a new tuple, as a subclass reads the mark of its base class
         setattr(target, MARK, (*read_security(target), made))
         return target
 

@@ -74,6 +74,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
     if made.is_complete or not is_wanted(app):
         return
     made.clear()
+    # a failure below takes it back, and the next boot tries again
     made.is_complete = True
 
     def note_failure(name: str, error: BaseException) -> None:
@@ -84,6 +85,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
     for point in points:
         try:
             extension: Any = point.load()()
+            # before its setup, which may fail after it has opened what its shutdown closes
             made.append(extension)
             _set_up(app, extension)
         except (Exception, SystemExit) as error:

@@ -76,6 +76,7 @@ class LoadedProject:
     def find_redis_urls(self, app: Runtime) -> set[str]:
         """Return the URLs of the Redis servers that its middleware entries need."""
         loaded = [each for each in self.modules.values() if isinstance(each, HandlerModule)]
+        # a broken file serves its last good version, whose middleware still needs its Redis
         loaded += [module for module, _ in self.good.values()]
         own = {id(entry): entry for module in loaded for entry in module.middlewares}
         entries = map(unwrap_entry, [*self.middlewares, *own.values()])

@@ -105,6 +105,7 @@ def add_broken_file_header(app: ProjectRuntime, plan: Plan, findings: Findings) 
     if plan.route is not None and plan.route.method == WEBSOCKET:
         return plan
     first = findings.broken[0]
+    # one line of ASCII: an error may quote any text, and a line break would end the field
     text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
     value = "".join(char if char.isprintable() else " " for char in text).encode()
 

@@ -31,7 +31,7 @@ def snapshot_containers(module: ModuleType, own: Collection[str]) -> Contents:
     """
     found: Contents = {}
     for name, value in list(vars(module).items()):
-        # `__builtins__` and `__path__` are containers that the module does not own
+        # `__builtins__` and `__path__` are containers that the code of the module has not made
         if not name.startswith("__"):
             _collect_containers(value, own, found, _DEPTH)
     return found

@@ -237,6 +237,7 @@ class Connection:
             return
         if work.handled is not None:
             work.handled.drop()
+        # without layers of the author, all tasks are those of the handler
         elif plan is not None and plan.route is not None and not plan.is_layered:
             work.drop()
             self.work = None

@@ -80,6 +80,7 @@ def render_payload(request: Request) -> str:
     """Return the masked payload for the log line; `-` if there is none."""
     reader = request.reader
     body = reader.buffered_body
+    # the names alone tell that no member is sensitive, without parsing the body once more
     if reader.names is not None and body is not None and len(body) <= MAX_RENDERED:
         text = minify_json(body)
         payload = None if text is None else compact_payload(text, reader.names)

@@ -82,6 +82,7 @@ class Request(Connection):
         length = self.fields.get(b"content-length", b"").strip(BLANKS)
         if length.isdigit():
             return int(length)
+        # HTTP/2 frames a body itself and needs no field for it
         known = self.scope.get("http_version", "1.1").startswith("1")
         return 0 if known and b"transfer-encoding" not in self.fields else None
 
@@ -106,6 +107,7 @@ class Request(Connection):
             self._refuse_content_coding()
             body = await reader.read()
             value: Any = loads(body) if body else None
+            # an installed extension may have models, for which a client must not choose names
             if self.app.installed and type(value) is dict:
                 value = ClientObject(cast("dict[str, Any]", value))
             reader.json = value

@@ -51,6 +51,10 @@ _OTHER_SERVER = (
 )
 
 
+# _starting  started  state
+# None       False    before the startup, after a failed one, or after the shutdown
+# running    False    startup: all callers wait for this one
+# done       True     serving
 class Lifespan:
     """Runs the startup and the shutdown of an application, each once.
 

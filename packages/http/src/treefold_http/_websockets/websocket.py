@@ -57,6 +57,11 @@ class WebSocketDisconnect(Exception):  # the field's name for it
         self.reason = reason
 
 
+# accepted  code   state
+# False     None   the handshake waits for `accept` or `close`
+# True      None   open
+# True      set    closed by either side
+# False     set    refused by `close`, or the client left before `accept`
 class WebSocket(Connection):
     """One WebSocket.
 
