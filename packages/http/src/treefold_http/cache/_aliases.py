@@ -70,6 +70,8 @@ def configure_cache(alias: str, address: str) -> None:
     """
     _check_address(alias, address)
     space = _find_or_add_space(entered.get())
+    # a call outside of an application also replaces what applications have set before: the last
+    # one counts; a place whose address stays the same keeps its values
     for each in (space, *(_spaces.values() if space is _common else ())):
         if _find_address(each, alias) != address:
             each.places.pop(alias, None)
@@ -178,6 +180,7 @@ def _split_shared_option(alias: str, address: str) -> tuple[str, bool]:
         )
     if not given:
         return address, False
+    # redis-py takes every option of a URL for an argument of its connection and refuses this one
     rest = urlencode([option for option in options if option[0] != "shared"])
     return urlunsplit(parts._replace(query=rest)), given[-1] == "true"
 

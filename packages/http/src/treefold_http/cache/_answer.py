@@ -62,10 +62,13 @@ def apply_preconditions(response: Response, request: Request) -> Response:
 
 def is_cacheable(response: Response, request: Request) -> bool:
     """Return True for a whole answer with 200 whose fields do not forbid to keep it."""
+    # a subclass is a stream or a file, whose body is not in memory
     if type(response) is not Response or response.status != 200:
         return False
+    # the work would be done once, and not for each request
     if response.background is not None or request.work is not None:
         return False
+    # `Vary: *` matches no later request (RFC 9111, 4.1)
     if "set-cookie" in response.headers or "*" in read_vary_names(response):
         return False
     return _UNKEPT.isdisjoint(read_cache_directives(response))
@@ -91,6 +94,7 @@ def with_cache_headers(response: Response, names: Iterable[str], vary: Iterable[
     names = set(names)
     fields = {name.partition(":")[2] for name in names if name.startswith("header:")}
     present = read_vary_names(copy)
+    # sorted, so that all workers send equal fields: the order of a set differs between processes
     for name in sorted({*vary, *fields} - {*present}):
         headers.append("vary", name)
     if "cache-control" not in headers and _is_personal(names, fields):
@@ -105,6 +109,7 @@ def _is_personal(names: set[str], fields: set[str]) -> bool:
     """
     if "session" in names:
         return False
+    # shared caches tell answers apart by their address, so a path needs no `private`
     others = {name for name in names if not name.startswith("header:")} - {"path", "raw_path"}
     return bool(others) or any(is_sensitive(name) for name in fields - {"authorization"})
 
@@ -130,6 +135,8 @@ def copy_response(response: Response) -> Response:
 def encode_answer(answer: Answer) -> bytes:
     """Return an answer as bytes."""
     response = answer.response
+    # JSON has no bytes: Base64 for the body, and latin-1 for fields, which maps any byte to one
+    # character and back
     body = base64.b64encode(response.body).decode("ascii")
     headers, added = _decode_fields(response.raw_headers), _decode_fields(answer.added)
     return dumps({"headers": headers, "body": body, "added": added})
@@ -142,6 +149,7 @@ def decode_answer(found: bytes | None) -> Answer | None:
     try:
         document = cast("dict[str, Any]", loads(found))
         response = Response(None, 200)
+        # without `validate` other characters are skipped, and the body is a different one
         response.body = base64.b64decode(document["body"], validate=True)
         response.raw_headers.extend(_encode_fields(document["headers"]))
         return Answer(response, _encode_fields(document["added"]))
@@ -160,4 +168,6 @@ def _encode_fields(fields: list[list[str]]) -> RawHeaders:
 def _parse_list_members(fields: list[str]) -> list[str]:
     """The members of a list field, in lower case and without their values."""
     members = ",".join(fields).split(",")
+    # A quoted list with a comma leaves its pieces as members (`no-cache="a, b"` has `b` too): at
+    # worst an answer is not kept.
     return [word for m in members if (word := m.partition("=")[0].strip(' \t"').lower())]

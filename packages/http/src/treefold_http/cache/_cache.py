@@ -83,6 +83,9 @@ class Place:
 
     def forget_flights(self) -> None:
         """Forget the computations in progress, which began before an invalidation."""
+        # The flights go on, since their callers want a value; `_compute_entry` finds that its
+        # flight is gone and stores nothing, and the next caller starts a flight that sees the
+        # change.
         self.flights.clear()
         self.answers.clear()
 
@@ -142,6 +145,8 @@ class Cache:
     async def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         place = self.place
+        # a computation in progress then stores nothing; Redis has tokens of tags only, and would
+        # take its value
         place.flights.pop(key, None)
         return await place.backend.adelete_entry(key)
 
@@ -165,12 +170,17 @@ class Cache:
         """
         ttl, tags = check_ttl(ttl), check_tags(tags)
         place = self.place
+        # None is a valid number (Redis was away at the read), so MISS marks that nothing was read
+        # yet
         number: Any = MISS
+        # a hit in memory costs no task; other backends are read inside of the flight, so that many
+        # callers of one key send one command
         if not place.backend.waits:
             found, number = place.backend.read_entry(key, tags)
             if (value := decode_value(found)) is not MISS:
                 return value
         flight = place.flights.get(key)
+        # to await a future of another loop is a RuntimeError, and that loop may be closed already
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
             flight = asyncio.ensure_future(_compute_entry(place, key, make, ttl, tags, number))
             place.flights[key] = flight
@@ -203,6 +213,7 @@ async def _compute_entry(
     tags: Sequence[str],
     number: Any,
 ) -> bytes:
+    # the task that `get_or_set` made of this coroutine, the object in `place.flights`
     flight = asyncio.current_task()
     if number is MISS:
         found, number = await place.backend.aread_entry(key, tags)
@@ -215,6 +226,7 @@ async def _compute_entry(
 
 
 def _remove_flight(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
+    # after an invalidation the entry may be the flight of a later caller
     if place.flights.get(key) is flight:
         del place.flights[key]
     if not flight.cancelled():
@@ -226,6 +238,8 @@ class SyncCache:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
+        # for the turns and their users; never held while a value is computed, which may take
+        # seconds
         self._guard = threading.Lock()
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -259,8 +273,11 @@ class SyncCache:
         turn = self._join_turn(place, key)
         try:
             with turn.lock:
+                # joined before the computation failed: to compute again here would call a failing
+                # function once for each thread that waits, one after the other
                 if turn.error is not None:
                     raise turn.error
+                # the thread that had the lock before has stored the value meanwhile
                 found, number = place.backend.read_entry(key, tags)
                 if (value := decode_value(found)) is MISS:
                     made = encode_value(key, self._compute_value(place, key, make))
@@ -291,6 +308,7 @@ class SyncCache:
     def _leave_turn(self, place: Place, key: str, turn: Turn) -> None:
         with self._guard:
             turn.users -= 1
+            # after a failure a later turn may have the key
             if not turn.users and place.turns.get(key) is turn:
                 del place.turns[key]
 
@@ -322,6 +340,7 @@ def decode_value(found: bytes | None) -> Any:
 
 def check_ttl(ttl: float) -> float:
     """Refuse a time that is not one."""
+    # NaN fails both comparisons
     if not (isinstance(cast("object", ttl), (int, float)) and 0 < ttl < math.inf):
         raise ValueError(f"ttl must be a number of seconds above 0, got {ttl!r}")
     return ttl
@@ -329,8 +348,10 @@ def check_ttl(ttl: float) -> float:
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return each tag once; raise TypeError for anything but a list of names."""
+    # a text is a sequence of texts: "books" would be the tags b, o, k and s
     if isinstance(tags, str):
         raise TypeError(f"tags must be a list of names, got the text {tags!r}")
+    # NUL begins the name of the tag that every entry in Redis has
     if any(not tag or "\0" in tag for tag in tags):
         raise ValueError(f"A tag must be a name without NUL, got {list(tags)!r}")
     return tuple(dict.fromkeys(tags))

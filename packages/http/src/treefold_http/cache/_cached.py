@@ -104,6 +104,7 @@ class Cached:
     def __call__(self, function: F) -> F:
         """Decorate a function."""
         if function.__name__ == "handler":
+            # no wrapper: the loader places the cache among the middleware of the route
             setattr(function, MARK, self)
             return function
         return _wrap_function(self, function)
@@ -153,6 +154,7 @@ def _require_no_free_variables(name: str, function: Any) -> None:
     inner = inspect.unwrap(function)  # the closure of a decorator is its own
     code = getattr(inner, "__code__", None)
     free: tuple[str, ...] = code.co_freevars if code is not None else ()
+    # `super()` makes the cell `__class__`, and recursion one of the function's own name
     found = [each for each in free if each not in ("__class__", inner.__name__)]
     if found:
         raise TypeError(
@@ -163,8 +165,10 @@ def _require_no_free_variables(name: str, function: Any) -> None:
 
 def _build_call_key(name: str, bound: inspect.BoundArguments) -> str:
     """The name of a function and its arguments; `f(1)` and `f(x=1)` have one key."""
+    # `f(1)` and `f(1, limit=10)` are one call if 10 is the default
     bound.apply_defaults()
     arguments = [
+        # `*args` is a tuple, which `check_json` refuses
         list(value) if kind is inspect.Parameter.VAR_POSITIONAL else value
         for value, kind in zip(
             bound.arguments.values(),

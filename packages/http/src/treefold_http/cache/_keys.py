@@ -53,6 +53,8 @@ class RequestParts:
         self._request = request
         self._scope = request.scope
         self._headers: RawHeaders = self._scope["headers"]
+        # None until something inside of the cache runs: a hit copies neither the scope nor the
+        # state
         self._state: dict[str, Any] | None = None
         self._mutable: dict[str, str | None] = {}
 
@@ -66,6 +68,7 @@ class RequestParts:
 
     def read_header_values(self, name: str) -> list[str]:
         """Return the values of a field, in the order sent."""
+        # a name outside of latin-1 becomes one with `?`, which no field has, instead of an error
         wanted = name.encode("latin-1", "replace")
         return [v.strip(BLANKS).decode("latin-1") for key, v in self._headers if key == wanted]
 
@@ -79,13 +82,16 @@ class RequestParts:
         if kind == "session":
             return await self._compute_session_token()
         if kind == "body":
+            # what is read of an empty body is the same for all; another one is in no key
             return "" if self._has_no_body() else None
         return self._compute_scope_token(name) if name in EVERYTHING else None
 
     def _compute_scope_token(self, name: str) -> str:
         scope = self._scope
         if name in ("client.host", "client.port"):
+            # None on a Unix socket (ASGI, `client` of the HTTP scope)
             client = scope.get("client")
+            # False is the index of the host, True that of the port
             return repr(client and client[name == "client.port"])
         if name == "headers":
             return repr(list(self._headers))
@@ -96,6 +102,7 @@ class RequestParts:
         value = self._read_state().get(name, _ABSENT)
         if value is _ABSENT:
             return "absent"
+        # all requests see it, so it tells none apart; an object there (a pool) has no text
         if value is vars(self._request.app.state).get(name, _ABSENT):
             return "of the application"
         return self._mutable[name] if name in self._mutable else compute_value_token(value)
@@ -120,16 +127,20 @@ class RequestParts:
 
     def _has_no_body(self) -> bool:
         lengths = self.read_header_values("content-length")
+        # two fields are not ["0"]: they may differ, and count as a body
         if lengths:
             return lengths == ["0"]
         if self.read_header_values("transfer-encoding"):
             return False
+        # Without both fields a request of HTTP/1.1 has no body (RFC 9112, 6.3); one of HTTP/2 may
+        # have one, which ends with the stream.
         return str(self._scope.get("http_version", "1.1")).startswith("1")
 
 
 def compute_value_token(value: Any) -> str | None:
     """Return a text for a value, the same for equal ones only; None for an object without one."""
     if isinstance(value, _PLAIN):
+        # no JSON text begins with such a name, so a date is never the text of its repr
         return f"{type(value).__qualname__} {value!r}"
     if type(value) is tuple:
         value = ["tuple", *cast("tuple[Any, ...]", value)]
@@ -149,6 +160,7 @@ def find_changed_variables(before: Context) -> dict[str, str | None]:
     for variable, value in copy_context().items():
         if _read_variable(before, variable) is value or type(value).__module__.startswith(_OURS):
             continue
+        # the name of a context variable need not be unique: two libraries may both have "user"
         number = sum(name.partition("#")[0] == variable.name for name in changed)
         changed[f"{variable.name}#{number}" if number else variable.name] = compute_value_token(
             value
@@ -163,4 +175,5 @@ def _read_variable(context: Context, variable: ContextVar[Any]) -> Any:
 def hash_parts(parts: Iterable[str]) -> str:
     """Return the hash of texts, each with its length, so that no two lists have one hash."""
     text = "".join([f"{len(part)}:{part}" for part in parts])
+    # a text may have half of a surrogate pair ("\ud800"), for which strict UTF-8 raises
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

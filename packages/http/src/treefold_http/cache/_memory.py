@@ -92,6 +92,8 @@ class MemoryBackend:
         with self._lock:
             if number is not None and self._is_stale(key, tags, number):
                 return
+            # before the size is checked: a value that is too large must not leave a former one
+            # behind
             self._remove_entry(key)
             if size + _TAG * len(tags) > self._max_bytes // 8:
                 return
@@ -102,12 +104,15 @@ class MemoryBackend:
                     self._keys_of[tag] = set()
                     self._bytes += _TAG
                 self._keys_of[tag].add(key)
+            # the first is the least recently used; the entry of this call is the last, and small
+            # enough
             while self._bytes > self._max_bytes:
                 self._remove_entry(next(iter(self._entries)))
 
     def delete_entry(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         with self._lock:
+            # also without an entry: a computation that began before may be about to store one
             self._record_invalidations([("key", key)])
             return self._remove_entry(key)
 
@@ -124,6 +129,7 @@ class MemoryBackend:
         """Remove all values; return True."""
         with self._lock:
             self._number += 1
+            # every number that was given out before is outdated for all names
             self._forgotten = self._number
             self._invalidated.clear()
             self._entries.clear()
@@ -142,6 +148,8 @@ class MemoryBackend:
         for name in names:
             self._invalidated[name] = self._number
             self._invalidated.move_to_end(name)
+        # Names that are forgotten count as invalidated at the number of the last of them: a value
+        # may be computed once more, but no outdated one is stored.
         while len(self._invalidated) > _REMEMBERED:
             self._forgotten = self._invalidated.popitem(last=False)[1]
 

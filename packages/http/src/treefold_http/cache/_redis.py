@@ -28,6 +28,8 @@ _TAG_LIFE = (LONGEST_TTL + 24 * 3600) * 1000
 """Milliseconds that a token outlives every entry that may name a former one."""
 _UNSENT = 10_000
 
+# A script, because the tags of an entry are known only once it is read: without one a read would
+# take two round trips. A missing key is false in Lua, hence `or ''`.
 _READ = """
 local entry = redis.call('GET', KEYS[1])
 local tokens = {0}
@@ -43,6 +45,8 @@ end
 return {1, string.sub(entry, head + 1)}
 """
 
+# ARGV has the tokens of the read that came before the computation. If one was replaced since, the
+# entry is stored with the outdated token and is a miss at once; tokens of now would make it valid.
 _WRITE = """
 local head = ''
 for i = 2, #KEYS do
@@ -83,6 +87,7 @@ class RedisBackend:
 
         Without Redis there are neither, and `write_entry` has nothing to do.
         """
+        # invalidations that Redis has not heard come first, or the read finds what they outdated
         if self._unsent and self._call_or_none(self._flush_commands) is None:
             return None, None
         found = self._call_or_none(
@@ -154,6 +159,7 @@ class RedisBackend:
         for command in commands:  # the latest last, so that its reply is the last
             self._unsent.pop(command[1], None)
             self._unsent[command[1]] = command
+        # a Redis that stays away must not fill the memory
         if len(self._unsent) > _UNSENT:
             # Of each application of this process: all its values become a miss.
             beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
@@ -167,6 +173,7 @@ class RedisBackend:
         return None if replies is None else replies[-1]
 
     def _flush_commands(self) -> list[Any]:
+        # a copy, since the loop and threads add commands while these are on their way
         commands = list(self._unsent.values())
         replies = self._redis.run_transaction_blocking(commands) if commands else []
         self._discard_sent(commands)
@@ -180,6 +187,8 @@ class RedisBackend:
 
     def _discard_sent(self, commands: Sequence[tuple[str, ...]]) -> None:
         for command in commands:
+            # a command for the same key that came meanwhile has another token and is still to be
+            # sent
             if self._unsent.get(command[1]) == command:
                 del self._unsent[command[1]]
 
@@ -221,8 +230,11 @@ def _unpack_reply(found: Any) -> tuple[bytes | None, Tokens]:
 
 def _build_write_arguments(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:
     """Return the arguments of the script, or None if there is nothing to write."""
+    # Redis was away at the read: without tokens of before the computation, an invalidation
+    # during it would not be seen
     if tokens is None or len(value) > MAX_VALUE:
         return None
+    # Redis refuses `PX 0`, which a ttl below half a millisecond would give
     milliseconds = max(1, round(min(ttl, LONGEST_TTL) * 1000))
     return [value, milliseconds, *(() if tokens == -1 else tokens)]
 

@@ -54,6 +54,12 @@ MAX_NAMES = 64
 """Names that answers of one route may depend on together; more are not told apart."""
 
 
+# What a request that waits for a flight does at its end:
+#   Answer      sends a copy of it
+#   UNSHARED    runs the handler by itself
+#   LEARNED     builds its key again, with the names that were learned
+#   ABANDONED   looks again; the first request to do so makes the answer
+#   _Failure    one request tries again and the others wait for it; if that fails too, 503
 class _Outcome(Enum):
     """How a flight without an answer for the waiting requests ended."""
 
@@ -120,13 +126,19 @@ class AnswerLayer(CacheLayer):
             return await call_next(request)
         failure: _Failure | None = None
         while True:
+            # in the loop, because a flight may have taught the layer more names meanwhile
             names = self._collect_key_names(visit)
             key = await self._build_key(visit, names)
             if key is None:
                 return await call_next(request)
             if (kept := visit.find_in_memory(key)) is not None:
                 return kept.build_response(request)
+            # A retry may end before all that waited have run, and is then gone from `answers`: they
+            # find its outcome at the failure, and make no third attempt.
             flight = visit.place.answers.get(key) if failure is None else failure.retry
+            # There is no await between the look-up of the flight and the line in
+            # `_read_or_make_answer` that stores one, so no two requests of a loop make the same
+            # answer.
             if flight is None or flight.get_loop() is not asyncio.get_running_loop():
                 return await self._read_or_make_answer(visit, key, names, call_next, failure)
             outcome = await asyncio.shield(flight)
@@ -168,6 +180,8 @@ class AnswerLayer(CacheLayer):
         ]
         for name in (*given.vary, *(() if given.key is not None else PERSONAL)):
             values = parts.read_header_values(name)
+            # with their number in front: `Cookie: a` without `Authorization` and the reverse
+            # would be the same list of texts
             base += [str(len(values)), *values]
         variables = self._collect_variables(notes)
         if variables is None:
@@ -179,8 +193,10 @@ class AnswerLayer(CacheLayer):
     def _collect_address_parts(self, request: Request) -> list[str]:
         scope = request.scope
         parts = [scope.get("root_path", ""), request.route or ""]
+        # no template and no parameters tell these addresses apart; `%2F` and `/` differ for mounts
         if self._is_miss:
             parts += [request.path, request.raw_path.decode("latin-1")]
+        # a stable sort by name: `a=1&b=2` is `b=2&a=1`, but `a=1&a=2` is not `a=2&a=1`
         query = sorted(request.query.multi_items(), key=lambda pair: pair[0])
         for pairs in (sorted(request.path_params.items()), query):
             parts += [str(len(pairs)), *(text for pair in pairs for text in pair)]
@@ -208,6 +224,7 @@ class AnswerLayer(CacheLayer):
     async def _build_key(self, visit: _Visit, names: Collection[str]) -> str | None:
         """The key of an answer that depends on the named parts; None if one has no text."""
         parts = list(visit.base)
+        # sorted, because workers share keys and a set of texts has another order in each process
         for name in sorted(names):
             token = await visit.parts.compute_token(name)
             if token is None:
@@ -230,8 +247,11 @@ class AnswerLayer(CacheLayer):
         flights[key] = flight
         if failure is not None:
             failure.retry = flight
+        # remains for a cancellation: CancelledError is no Exception
         outcome: Answer | _Outcome | _Failure = _Outcome.ABANDONED
         try:
+            # `number` is of before the handler runs: after an invalidation nothing is stored with
+            # it
             found, number = await backend.aread_entry(key, tags)
             answer = decode_answer(found)
             if answer is not None:
@@ -245,6 +265,7 @@ class AnswerLayer(CacheLayer):
             added = _find_added_fields(former or [], request.answer_fields or [])
             if deciding is None or added is None:
                 return response
+            # a cookie that inner middleware sets is of one client
             if any(name == b"set-cookie" for name, _ in added):
                 return response
             response = with_cache_headers(response, deciding, self._given.vary)
@@ -252,15 +273,20 @@ class AnswerLayer(CacheLayer):
             if own is None:
                 self._warn_of_uncacheable_state(deciding)
                 return response
+            # Learned from kept answers only: the name of a part without text would be in the key of
+            # every later request of the route, and none of them would be kept.
             self._learned |= deciding
             answer = Answer(response, added)
             await backend.awrite_entry(own, encode_answer(answer), self._given.ttl, tags, number)
+            # those that wait agree in the names of `key` only, and may differ in the later ones
             outcome = answer if own == key else _Outcome.LEARNED
+            # a copy, since a 304 empties the body, which the requests that wait still need
             return apply_preconditions(copy_response(response), request)
         except Exception:
             outcome = _Failure()
             raise
         finally:
+            # an invalidation may have cleared it, and a later request may have stored its own
             if flights.get(key) is flight:
                 del flights[key]
             if not flight.done():
