@@ -25,6 +25,8 @@ RENEW_AFTER = 60.0
 LIFE = 3600
 """Seconds that a process counts without using them; one that ends in order counts no longer."""
 
+# By the clock of the server, since those of the processes differ. ZREMRANGEBYSCORE removes
+# processes that were killed; one script checks and adds, so that two deployments cannot both pass.
 SCRIPT = """
 local time = redis.call('TIME')
 local now = tonumber(time[1])
@@ -74,7 +76,9 @@ class Claim:
 
     @property
     def _identity_parts(self) -> tuple[str, str]:
+        # fingerprints: readers of the server can derive neither a secret nor a signature from them
         keys = (hmac.digest(s.encode(), _PURPOSE, "sha256").hex()[:32] for s in self.names.secrets)
+        # `,` and `|` divide a member of the set; the path of a SQLite file may have both
         places = (quote(address, safe="/:") for address in self.names.databases)
         return ",".join(keys), ",".join(places)
 

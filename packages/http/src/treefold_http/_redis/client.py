@@ -63,6 +63,7 @@ class SharedRedis:
         check_url(url, "Redis")
         errors = import_redis("Redis")
         self._failures = (errors.RedisError, OSError)
+        # an error that the server replies with says that it is there, so only these begin a pause
         self._refused = (errors.ConnectionError, OSError)
         self.url = url
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopClient]
@@ -95,6 +96,8 @@ class SharedRedis:
         """
 
         async def send(client: Any) -> list[Any]:
+            # MULTI: one round trip, and no other client sees the effect of some of the commands
+            # only
             async with client.pipeline(transaction=True) as pipe:
                 for command in commands:
                     pipe.execute_command(*command)
@@ -114,6 +117,7 @@ class SharedRedis:
         async def send(client: Any) -> Any:
             loop = self._get_or_create_loop_client()
             if source not in loop.scripts:
+                # sends the hash of the script, and its text only to a server that does not know it
                 loop.scripts[source] = client.register_script(source)
             return await loop.scripts[source](keys=keys, args=arguments)
 
@@ -189,6 +193,7 @@ class SharedRedis:
 
     def release_claims_blocking(self) -> None:
         """End all claims of this process, which ends; a lost server costs 100 ms."""
+        # A new connection: those of the event loops are theirs, and at the exit no loop runs.
         known, self._claims = self._claims, {}
         if not known:
             return
@@ -200,6 +205,7 @@ class SharedRedis:
 
     def _store_claim(self, claim: Claim, reply: Any) -> None:
         claim.check_reply(reply)
+        # once, whatever the number of claims: the callback ends all of them
         if not self._claims:
             atexit.register(self.release_claims_blocking)
         self._claims[claim.names.own] = (claim, time.monotonic() + claims.RENEW_AFTER)
@@ -210,6 +216,7 @@ class SharedRedis:
         Raises:
             RedisUnavailable: as `execute`.
         """
+        # a probe must see the server return, and not only that a pause still runs
         self._away_until = 0.0
         await self.execute("PING")
 
@@ -230,6 +237,8 @@ class SharedRedis:
         return found
 
     async def _run_command(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
+        # before the wait for a turn: while the server is away, commands fail at once and do not
+        # queue
         self._check_pause()
         loop = self._get_or_create_loop_client()
         async with loop.turns:
@@ -237,6 +246,7 @@ class SharedRedis:
             try:
                 async with _TimeLimit(TIMEOUT):
                     reply = await send(loop.client)
+            # the built-in one, of `_TimeLimit`; redis-py has a class of its own of that name
             except TimeoutError as error:
                 raise self._record_failure(
                     "no reply within 100 ms", error, is_timeout=True
@@ -257,6 +267,7 @@ class SharedRedis:
         try:
             reply = send(client)
         except self._failures as error:
+            # by name, for the class of redis-py and the built-in one alike
             is_timeout = "timeout" in type(error).__name__.lower()
             raise self._record_failure(str(error), error, is_timeout=is_timeout) from error
         if self._timeouts or self._away_until:
@@ -276,6 +287,8 @@ class SharedRedis:
         self, text: str, error: BaseException, *, is_timeout: bool = False
     ) -> RedisUnavailable:
         now = time.monotonic()
+        # One slow reply is no sign of a lost server (a long script of another client, a save to
+        # disk), while a refused connection is.
         self._timeouts = self._timeouts + 1 if is_timeout else 0
         if self._timeouts >= TIMEOUTS or (not is_timeout and isinstance(error, self._refused)):
             self._away_until = now + PAUSE
@@ -296,6 +309,8 @@ class _LoopClient:
     """The state of one event loop: a client with its connections, and a semaphore for commands."""
 
     def __init__(self, url: str) -> None:
+        # `_TimeLimit` covers connecting and reading; the timeouts of redis-py count the delays of a
+        # busy loop as those of the server
         self.client = open_redis(url, retries=1, socket_timeout=None, socket_connect_timeout=None)
         self.turns = asyncio.Semaphore(CONCURRENT)
         self.scripts: dict[str, Any] = {}
@@ -312,6 +327,7 @@ class _TimeLimit:
         self._tick = seconds / TICKS
         self._left = seconds
         self._loop = asyncio.get_running_loop()
+        # without a deadline at first: the last tick sets it
         self._limit = asyncio.timeout(None)
 
     async def __aenter__(self) -> None:
@@ -324,6 +340,7 @@ class _TimeLimit:
 
     def _count_tick(self) -> None:
         now = self._loop.time()
+        # a loop that was blocked for 200 ms between two ticks has used 15 ms of the 100
         self._left -= min(now - self._began, LATE * self._tick)
         if self._left > 0:
             self._schedule_tick()

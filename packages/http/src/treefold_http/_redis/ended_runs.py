@@ -29,6 +29,7 @@ def forget_on(url: str, run: str) -> None:
     made: Any = Redis  # its annotations are not complete
     try:
         with made.from_url(url, socket_timeout=LIMIT, socket_connect_timeout=LIMIT) as client:
+            # the run is followed by the colon of a key, or by a dot and the configured environment
             for names in (f"treefold:*:{run}[:.]*", f"treefold-shared:{run}[:.]*"):
                 keys = list(client.scan_iter(names, count=1000))
                 if keys:

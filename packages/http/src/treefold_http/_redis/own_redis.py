@@ -88,6 +88,7 @@ class OwnRedis:
 
     async def _claim_names(self) -> None:
         client = self._use.client
+        # shared names belong to all applications of the environment: no deployment can claim them
         if not self._shared and client.is_claim_due(names := self._find_names()):
             await client.claim_names(names)
 

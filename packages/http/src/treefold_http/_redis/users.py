@@ -47,6 +47,7 @@ class RedisUse:
     @property
     def client(self) -> SharedRedis:
         """The client, for a command: its application needs the server from now on."""
+        # again with each command: `reset_used_servers` may have removed it after a reload
         self._uses[self._client.url] = self._client
         return self._client
 

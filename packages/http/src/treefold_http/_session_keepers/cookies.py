@@ -51,6 +51,7 @@ class CookieForm:
 
     def read(self, connection: Connection) -> str:
         """Return the cookie value of a request; empty without one."""
+        # most requests of an API have no cookie, and need not parse one
         if b"cookie" not in connection.fields:
             return ""
         name = self.name if self._may_be_plain_in_dev(connection) else self.full_name
@@ -69,6 +70,7 @@ class CookieForm:
                 f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
                 " store less, or leave out store='cookie'"
             )
+        # `Max-Age=0` would delete the cookie (RFC 6265, 5.2.2)
         self._add_cookie_field(
             connection, name, value, max(1, math.ceil(seconds)), secure=not plain
         )
@@ -101,6 +103,7 @@ class CookieForm:
         }
 
     def _may_be_plain_in_dev(self, connection: Connection) -> bool:
+        # browsers drop such a cookie without `Secure`, in development too
         if self.samesite == "none" or self.partitioned:
             return False
         return connection.app.dev and connection.scheme in ("http", "ws")

@@ -190,6 +190,7 @@ class StoreKeeper(Keeper):
 
     async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         try:
+            # also with a 5xx: a user who was logged out must not be logged in after an error
             if session.ended is not None:
                 await self._store.delete(hash_token(session.ended))
             outcome = session.export_record() if status < 500 else None
@@ -210,6 +211,7 @@ class StoreKeeper(Keeper):
         former = session.former_id
         if stored is not None and former is None:
             value = record.to_json()
+            # the bytes are compared, since a change inside of a list calls no method of the session
             if value == stored:
                 await self._extend_expiry(record.id, seconds)
             else:  # False: a concurrent logout has removed the session, which stays removed
@@ -228,6 +230,8 @@ class StoreKeeper(Keeper):
 
     async def _extend_expiry(self, id: str, seconds: float) -> None:
         now = monotonic()
+        # of the shortest timeout (`Sessions` takes the smaller one for `anonymous`), whatever
+        # session
         if now - self._touched.get(id, float("-inf")) < self._lifetimes.anonymous / RENEW_AFTER:
             return
         self._touched[id] = now
@@ -258,6 +262,7 @@ class CookieKeeper(Keeper):
             text.encode("utf-8", "replace"), signature
         ):
             return None
+        # two blanks split into three empty parts, which are no record
         renewed, id, value = (decode_bytes(text) or b"  ").split(b" ", 2)
         record = decode_record(id.decode(), value)
         if record is None or not self._is_alive(record):
@@ -265,6 +270,7 @@ class CookieKeeper(Keeper):
         unused, idle = time() - float(renewed), self._lifetimes.choose_idle_timeout(record)
         if unused > idle:
             return None
+        # an empty stored form differs from every record, so the response renews the cookie
         return record, b"" if unused > idle / RENEW_AFTER else value
 
     async def save_session(self, session: Session, connection: Connection, status: int) -> None:

@@ -17,6 +17,7 @@ def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
     Raises:
         ValueError: for one that is not `scheme://host` or `scheme://host:port`.
     """
+    # a text is a sequence of texts, and "*" or an origin would be taken letter by letter
     for origin in [origins] if isinstance(origins, str) else origins:
         if isinstance(origins, str) or parse_origin(origin) is None or origin != origin.lower():
             raise ValueError(
@@ -38,20 +39,25 @@ def is_from_trusted_origin(connection: Connection, trusted: frozenset[str]) -> b
     """
     headers = connection.headers
     origins = headers.getlist("origin")
+    # before Fetch Metadata, which calls a listed origin `cross-site` as well
     if len(origins) == 1 and origins[0] in trusted:
         return True
     sites = headers.getlist("sec-fetch-site")
     if sites:
+        # Pages cannot set a field that begins with `Sec-`. `none` is an address that the user
+        # typed; `same-site` is refused, since a subdomain may belong to another tenant.
         return sites in (["same-origin"], ["none"])
     if origins:
         return len(origins) == 1 and _is_own_origin(connection, origins[0])
     referers = headers.getlist("referer")
     if referers:
+        # `https://a.example/path` without its path
         origin = "/".join(referers[0].split("/", 3)[:3])
         return len(referers) == 1 and (origin in trusted or _is_own_origin(connection, origin))
     return None
 
 
 def _is_own_origin(connection: Connection, origin: str) -> bool:
+    # both are parsed, so that `https://a.example:443` is `https://a.example`
     own = parse_origin(f"{connection.scheme}://{connection.host}")
     return own is not None and parse_origin(origin) == own

@@ -42,6 +42,7 @@ class SessionRecord:
         """
         for name, value in self.data.items():
             check_json(value, f"Session value {name!r}")
+        # in this order: `is_anonymous` reads the beginning of the bytes
         document = {"created": self.created, "user": self.user, "data": self.data}
         return dumps(document)
 
@@ -64,6 +65,7 @@ def decode_record(id: str, value: bytes) -> SessionRecord | None:
         return None
     members = cast("dict[str, Any]", document)
     created, user, data = (members.get(name) for name in ("created", "user", "data"))
+    # the exact type, since True is an int by `isinstance`
     if type(created) not in (int, float) or not isinstance(data, dict):
         return None
     if user is not None and type(user) not in (str, int):

@@ -119,13 +119,17 @@ class Session(MutableMapping[str, Any]):
         if record.user not in (None, user):
             record.data = {}
         record.user = user
+        # the absolute timeout counts from the login, not from the first page of the visitor
         record.created = time.time()
+        # A new id: one that was known before the login (an attacker planted it) must
+        # not become that of a user (session fixation).
         self.rotate()
         self.is_login = True
 
     def rotate(self) -> None:
         """Replace the id; the former one is revoked when the response is sent."""
         record = self._edit_record()
+        # after two rotations in one request the store still has the first id, and only that
         if self._stored is not None and self.former_id is None:
             self.former_id = record.id
         record.id = generate_token()
@@ -135,6 +139,7 @@ class Session(MutableMapping[str, Any]):
         """Remove the session from the store and the client; values set later begin a new one."""
         record = self._edit_record()
         if self._stored is not None:
+            # after a rotation in the same request the store has the former id
             self.ended = self.former_id or record.id
         self._record = SessionRecord(generate_token(), time.time())
         self._stored = self.former_id = None
@@ -143,6 +148,8 @@ class Session(MutableMapping[str, Any]):
     def csrf_token(self) -> str:
         """Return a token for a form or the header `X-CSRF-Token`; each call returns another one."""
         record = self._load_and_touch_record()
+        # A token is bound to the id of its session: an empty one is stored too, or the form that is
+        # sent back would belong to none.
         if self._stored is None and not self.is_kept:
             self._edit_record()
             self.is_kept = True
@@ -198,6 +205,7 @@ class Session(MutableMapping[str, Any]):
         if self._stored is None:
             return ""
         content = record.to_json()
+        # `is_changed` does not see a change inside of a value (`session["cart"].append(1)`)
         return f"{record.id} {content.hex()}" if content == self._stored else None
 
     def is_worth_keeping(self, record: SessionRecord) -> bool:
@@ -219,11 +227,13 @@ class Session(MutableMapping[str, Any]):
 
     def _read(self) -> None:
         keeper = self._keeper
+        # without a cookie there is nothing to wait for, whatever the store
         if self._error is None and not (keeper.waits and keeper.has_cookie(self._connection)):
             self._set_record(None if keeper.waits else keeper.read(self._connection))
             return
         if self._error is None:
             loop = keeper.loop
+            # to wait in the thread of the loop for work on that loop would never end
             if loop is None or _is_running_loop(loop):
                 raise RuntimeError(
                     "The session is not loaded; write `await request.session.load()` first,"

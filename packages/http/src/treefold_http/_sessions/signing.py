@@ -73,10 +73,12 @@ class Signer:
 
     def verify_signature(self, data: bytes, signature: str) -> bool:
         """Return True if one of the secrets made the signature."""
+        # bytes, since `compare_digest` raises TypeError for text that is not ASCII
         sent = signature.encode("utf-8", "replace")
         found = False
         for key in self._keys:
             expected = encode_bytes(hmac.digest(key, data, "sha256")).encode()
+            # no early return: the time would tell which of the secrets has signed
             found |= hmac.compare_digest(expected, sent)
         return found
 
@@ -104,6 +106,8 @@ def decode_bytes(text: str) -> bytes | None:
         )
     except (binascii.Error, UnicodeEncodeError):
         return None
+    # The last character of Base64 has bits that decoding drops (RFC 4648, 3.5): "QQ" and "QR" are
+    # both b"A", and only one text may be valid for some bytes.
     return data if encode_bytes(data) == text else None
 
 
@@ -123,6 +127,8 @@ class CsrfTokens:
 
     def make_token(self, session_id: str) -> str:
         """Return a new token for a session."""
+        # Another text in each response: a secret that repeats in compressed pages can be guessed
+        # from their sizes (BREACH).
         salt = secrets.token_urlsafe(16)
         return f"{salt}.{self._signer.sign_data(_build_message(salt, session_id))}"
 
@@ -135,4 +141,5 @@ class CsrfTokens:
 
 
 def _build_message(salt: str, session_id: str) -> bytes:
+    # with the length in front, so that a piece of the id cannot move into the salt
     return f"{len(session_id)}:{session_id}{salt}".encode("utf-8", "replace")

@@ -38,6 +38,8 @@ class MemorySessions:
         self._max_bytes = max_bytes
         self._rows: dict[str, _Row] = {}
         self._users, self._anonymous = _Order(), _Order()
+        # the event loop and plain functions in worker threads share the store; held for a few
+        # operations on dictionaries and never while awaiting
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -103,6 +105,8 @@ class MemorySessions:
                 f"A session in memory must have at most {self._max_bytes // 8} bytes, got {size};"
                 " keep large values elsewhere, and their key in the session"
             )
+        # before it is added: a login moves a session from one order to the other, and its bytes
+        # would be counted in both
         self._remove_row(key)
         order = self._anonymous if is_anonymous(value) else self._users
         self._rows[key] = (value, monotonic() + seconds, order)
@@ -164,6 +168,8 @@ class RedisSessions:
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
+        # XX writes only if the key exists: after a logout between the read and this command the
+        # session stays ended, which GET and SET could not promise
         done = await self._redis.execute(
             "SET", self._build_key(key), value, "PX", _to_milliseconds(seconds), "XX"
         )
@@ -184,4 +190,5 @@ class RedisSessions:
 
 
 def _to_milliseconds(seconds: float) -> int:
+    # Redis refuses `PX 0`
     return max(1, round(seconds * 1000))

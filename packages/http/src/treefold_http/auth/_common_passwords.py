@@ -56,8 +56,11 @@ def _is_number(text: str) -> bool:
 def _find_stems(text: str) -> set[str]:
     """Return what is left of a password without what people add to a word."""
     found: set[str] = set()
+    # two tables, since `1` and `!` are both `i` and `l` (`p1zza`, `1ove`)
     for plain in (text, text.translate(_LEET), text.translate(_OTHER_LEET)):
         found.add(_keep_letters(plain))
+    # First what is around the word, then signs in it: `translate` alone makes `summer2024`
+    # `summerzoza` and hides the word.
     bare = re.sub(rf"^[\W\d_]{{0,{_MOST_AROUND}}}|[\W\d_]{{0,{_MOST_AROUND}}}$", "", text)
     for plain in (bare, bare.translate(_LEET), bare.translate(_OTHER_LEET)):
         found.add(plain)
@@ -114,6 +117,7 @@ def _is_walk(text: str) -> bool:
 def _walk_at(text: str, place: int) -> int:
     longest = 0
     for row in _list_keyboard_rows():
+        # only a longer walk than that of the rows before is of interest
         length = longest + 1
         while place + length <= len(text) and text[place : place + length] in row:
             longest = length

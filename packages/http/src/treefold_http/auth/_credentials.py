@@ -76,6 +76,7 @@ def api_key(
         sent = connection.headers.getlist(header)
         if not sent and optional:
             return None
+        # two keys: a proxy may have checked the one that is not read here
         if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
             raise Unauthorized(f"Send an API key as {header}", headers=_build_challenge("ApiKey"))
         if known is not None:
@@ -188,6 +189,7 @@ def _hash_api_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
                 f' {len(key)}; make one with: python -c "import secrets;'
                 ' print(secrets.token_urlsafe(32))"'
             )
+    # digests have one length; `compare_digest` would tell the length of a key by its time
     return [(client, _hash_api_key(key)) for client, key in keys.items()]
 
 

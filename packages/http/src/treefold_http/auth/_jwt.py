@@ -51,6 +51,7 @@ def jwt(
     """
     library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
     keys_of = _build_key_loader(key, algorithm)
+    # the library verifies a claim that is there, and accepts a token that leaves it out
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 
@@ -63,6 +64,8 @@ def jwt(
                     return library.decode(
                         token,
                         one,
+                        # Never that of the header: a token with `none`, or one that is signed by
+                        # HS256 with a public key as its secret, would be valid (RFC 8725, 3.1).
                         algorithms=[algorithm],
                         audience=audience,
                         issuer=issuer,
@@ -105,7 +108,9 @@ def _check_keys(keys: Sequence[str], algorithm: str) -> None:
     for key in keys:
         is_pem = "-----BEGIN" in key
         if algorithm in _SHARED_KEY_BYTES:
+            # a key has the size of the hash at least (RFC 7518, 3.2)
             least = _SHARED_KEY_BYTES[algorithm]
+            # a public key is no secret: clients that have it could sign tokens
             if is_pem:
                 raise ValueError(f"jwt for {algorithm!r} needs a shared secret, got a PEM key")
             if len(key.encode()) < least:

@@ -33,6 +33,7 @@ def login(request: Request, user: UserId) -> None:
     if type(cast("object", user)) not in (str, int):
         raise TypeError(f"The id of a user must be text or a number, got {user!r}; use its key")
     session = request.session
+    # before anything changes: a refused login leaves the session of the visitor as it is
     request.session_keeper.check_login(request)
     session.begin_for(user)
     request.session_keeper.warn_of_dropped_login(request)
@@ -92,6 +93,7 @@ def current_user(
         session = await connection.session.load()
         id = session.user
         user = None if id is None else await call_loader(connection, load, id)
+        # a socket cannot set a cookie; the next request of HTTP ends the session
         if user is None and id is not None and not session.is_read_only:
             session.end()
         if user is None and not optional:

@@ -93,6 +93,7 @@ class PasswordRules:
         self, password: str, attributes: Mapping[str, str | None] | None = None
     ) -> Iterator[PasswordFault]:
         """Yield the reasons against a password; arguments as `check`."""
+        # as it is hashed, so that full-width letters count as the plain ones
         text = unicodedata.normalize("NFKC", password)
         if len(text) < self.min_length:
             wanted = f"Choose a password of at least {self.min_length} characters"
@@ -109,6 +110,7 @@ class PasswordRules:
                 yield PasswordFault("password_too_similar", msg)
 
     def _is_similar(self, password: str, value: str) -> bool:
+        # the parts too: of `ann.miller@example.com`, `miller1` is like one and not like the whole
         for part in {value, *re.split(r"\W+", value)}:
             if len(part) < _SHORTEST_PART:
                 continue

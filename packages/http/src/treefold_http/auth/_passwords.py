@@ -71,6 +71,7 @@ def hash_password(
         ValueError: for an empty password, or one of more than 1,024 characters.
         WeakPassword: for a password that the rules refuse; the response is 422.
     """
+    # comparing a long text with attributes takes quadratic time, so the length decides first
     if rules is not None and len(password) <= LONGEST:
         rules.check(password, attributes)
     if not 0 < len(password) <= LONGEST:
@@ -119,6 +120,8 @@ async def averify_password(password: str, hashed: str | None) -> PasswordCheck:
     return await loop.run_in_executor(_make_executor(), verify_password, password, hashed)
 
 
+# Plain handlers hash in the worker threads of the application, past the executor: without this
+# bound all of them would take tens of megabytes at the same time.
 _turns = threading.BoundedSemaphore(CONCURRENT)
 
 
@@ -188,12 +191,15 @@ def _verify_argon2(password: bytes, hashed: str) -> bool:
 def _is_out_of_date(hashed: str) -> bool:
     hasher = _find_argon2_hasher()
     if hasher is not None:
+        # a hash of scrypt is outdated as soon as the extra is installed
         return not hashed.startswith("$argon2id") or hasher.check_needs_rehash(hashed)
     wanted = f"$scrypt$ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}$"
     return not hashed.startswith(wanted)
 
 
 def _hash_with_scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes: int) -> bytes:
+    # 128 * N * r is 32 MiB for the cost here, exactly the limit that OpenSSL has without `maxmem`,
+    # and scrypt needs a little more
     memory = 128 * block * (2**cost + lanes + 2)
     return hashlib.scrypt(
         password, salt=salt, n=2**cost, r=block, p=lanes, maxmem=memory + 2**20, dklen=32

@@ -123,6 +123,8 @@ class Sessions:
             else None
         )
         self._keepers: WeakKeyDictionary[Runtime, Keeper] = WeakKeyDictionary()
+        # a process has one application as a rule: an identity check costs less than a weak
+        # dictionary
         self._last: tuple[Runtime | None, Any] = (None, None)
         self._waits = not (self.is_in_memory or self.store == "cookie")
 
@@ -188,6 +190,7 @@ class Sessions:
             return () if self.guard is None else (self.guard,)
         if any(entry is own[0] for entry in entries[: entries.index(self)]):
             raise SettingsError("CSRF needs the session; list it after Sessions")
+        # a login is refused by the list of the guard that runs, which is the author's here
         for keeper in self._keepers.values():
             keeper.trusted_origins = own[0].trusted
         return ()
@@ -207,6 +210,7 @@ class Sessions:
         """Offer the session to a request, and save it before the answer."""
         keeper = request.session_keeper = self.find_keeper(request.app)
         request.opened_session = None
+        # for each request, since a test client may run another loop for each
         keeper.loop = asyncio.get_running_loop()
         if self._preload and keeper.has_cookie(request):
             await request.session.preload_record()
@@ -241,6 +245,8 @@ class _Hooks:
         if session is not None and session.is_touched:
             work = _save_session(session, self._keeper_of(request.app), request, response.status)
             try:
+                # A coroutine that never suspends ends at its first step. Run here, it costs no task
+                # and no layer of awaits around the handler.
                 work.send(None)
             except StopIteration:
                 return
@@ -249,6 +255,7 @@ class _Hooks:
 
 async def _save_session(session: Session, keeper: Keeper, request: Request, status: int) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
+    # a change from now on raises, instead of being lost after the record was encoded
     session.is_closed = True
     has_no_store = _NO_STORE in (request.answer_fields or ())
     request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
