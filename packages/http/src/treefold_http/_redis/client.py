@@ -63,7 +63,8 @@ class SharedRedis:
         check_url(url, "Redis")
         errors = import_redis("Redis")
         self._failures = (errors.RedisError, OSError)
-        # an error that the server replies with says that it is there, so only these begin a pause
+        # an error reply (out of memory, a read-only replica) is a ResponseError: the server is
+        # there
         self._refused = (errors.ConnectionError, OSError)
         self.url = url
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopClient]
@@ -96,8 +97,7 @@ class SharedRedis:
         """
 
         async def send(client: Any) -> list[Any]:
-            # MULTI: one round trip, and no other client sees the effect of some of the commands
-            # only
+            # MULTI: no other client sees the effect of only some of the commands
             async with client.pipeline(transaction=True) as pipe:
                 for command in commands:
                     pipe.execute_command(*command)

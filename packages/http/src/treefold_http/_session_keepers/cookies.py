@@ -51,7 +51,7 @@ class CookieForm:
 
     def read(self, connection: Connection) -> str:
         """Return the cookie value of a request; empty without one."""
-        # most requests of an API have no cookie, and need not parse one
+        # a look at the raw fields, since `cookies` parses them all at its first use
         if b"cookie" not in connection.fields:
             return ""
         name = self.name if self._may_be_plain_in_dev(connection) else self.full_name

@@ -230,8 +230,8 @@ class StoreKeeper(Keeper):
 
     async def _extend_expiry(self, id: str, seconds: float) -> None:
         now = monotonic()
-        # of the shortest timeout (`Sessions` takes the smaller one for `anonymous`), whatever
-        # session
+        # an eighth of the shortest timeout (`Sessions` takes the smaller one for `anonymous`), so
+        # that no kind of session ends between two extensions
         if now - self._touched.get(id, float("-inf")) < self._lifetimes.anonymous / RENEW_AFTER:
             return
         self._touched[id] = now

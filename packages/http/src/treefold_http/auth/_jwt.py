@@ -51,7 +51,8 @@ def jwt(
     """
     library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
     keys_of = _build_key_loader(key, algorithm)
-    # the library verifies a claim that is there, and accepts a token that leaves it out
+    # the library verifies `exp` where it is there, and accepts a token without one, which never
+    # ends
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 

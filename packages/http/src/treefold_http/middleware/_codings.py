@@ -28,6 +28,7 @@ MAX_FIELD = 512
 
 class _Gzip:
     def __init__(self, level: int) -> None:
+        # 16 asks zlib for the format of gzip (RFC 1952), else it writes its own
         self._compress = zlib.compressobj(level, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
 
     def compress_chunk(self, data: bytes, *, last: bool) -> bytes:
@@ -71,6 +72,7 @@ class _StandardZstd:
 
 _LIBRARIES: dict[str, tuple[tuple[str, Callable[[Any, int], Compressor], int], ...]] = {
     "zstd": (("compression.zstd", _StandardZstd, 3), ("zstandard", _Zstandard, 3)),
+    # 4, since the default of the library (11) is for files that are compressed once
     "br": (("brotli", _Brotli, 4), ("brotlicffi", _Brotli, 4)),
 }
 
@@ -88,12 +90,14 @@ def find_codings(level: int) -> dict[str, NewCompressor]:
                 library = importlib.import_module(module)
             except ImportError:
                 continue
+            # defaults keep the values of this round; a closure would read those of the last one
             found[name] = lambda kind=kind, library=library, level=own_level: kind(library, level)
             break
     found["gzip"] = lambda: _Gzip(level)
     return found
 
 
+# bounded, since clients choose the text; browsers send a few different ones
 @lru_cache(maxsize=256)
 def choose_coding(field: str, offered: Sequence[str]) -> str | None:
     """Return the coding that a client likes best; None for the plain answer.
@@ -127,6 +131,7 @@ def _parse_weights(field: str) -> dict[str, float]:
 
 def _parse_quality(text: str) -> float:
     """A weight (RFC 9110, 12.4.2); 0 for a text that is none."""
+    # `"²".isdigit()` is true, and `float` raises for it; "0.123" are the most characters
     digits = text.replace(".", "", 1)
     if not (digits.isascii() and digits.isdigit() and text[:1].isdigit()) or len(text) > 5:
         return 0.0

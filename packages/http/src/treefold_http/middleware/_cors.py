@@ -122,9 +122,12 @@ class CORS:
         fields = request.fields
         origin = fields.get(b"origin")
         if origin is None:
+            # `Vary` also without an `Origin`: a cache would send this answer, which has no CORS
+            # fields, to a page of an allowed origin
             request.add_answer_fields(self._refused)
             return None
         known = self._known.get(origin)
+        # fewer fields than headers: some name repeats, and that may be `Origin`
         if known is None or len(fields) != len(request.scope["headers"]):
             known = self._find_origin_fields(request, origin)
         if request.scope["method"] == "OPTIONS" and ASKED in fields:
@@ -142,6 +145,7 @@ class CORS:
             return self._refused
         value = [_ANY] if self._any_origin else [_VARY, (_ANY[0], origin)]
         fields: RawHeaders = [*value, *self._granted, *self._exposed]
+        # below `https://*.example.com` clients can send any number of origins
         if len(self._known) < _KNOWN_LIMIT:
             self._known[origin] = fields
         return fields
@@ -156,6 +160,7 @@ class CORS:
         if self.methods is not None:
             methods = [name for name in methods if name in self.methods]
         answer = Response.empty()
+        # `_VARY_PREFLIGHT` names `Origin` too; exposed fields are those of the answer after it
         raw = [pair for pair in fields if pair not in self._exposed and pair != _VARY]
         raw.append((b"access-control-allow-methods", _join_names(methods)))
         if names := self._filter_requested_headers(request):
@@ -243,10 +248,13 @@ def _serialize_origin(origin: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise _make_origin_error(origin) from None
+    # `hostname` has no brackets around an IPv6 address
     name = f"[{host}]" if ":" in host else host
+    # what else `urlsplit` accepts is no part of an origin: a path, a slash at the end, a login
     written = origin.lower() in (f"{parts.scheme}://{name}", f"{parts.scheme}://{name}:{port}")
     if not parts.scheme or not written or not _is_host(name):
         raise _make_origin_error(origin)
+    # browsers leave out the port of the scheme
     end = "" if port in (None, _PORTS.get(parts.scheme)) else f":{port}"
     return f"{parts.scheme}://{name}{end}"
 
@@ -269,6 +277,7 @@ def _parse_wildcard_origin(text: str) -> tuple[str, str]:
             f"An origin cannot be every name below a public suffix, got {text!r}; write the name"
             " of your site, such as 'https://*.example.com'"
         )
+    # with the dot, or `https://evil-example.com` would end with `example.com`
     return f"{scheme}://", f".{rest}"
 
 
@@ -288,4 +297,5 @@ _SECOND_LEVEL = frozenset(
 def _matches_wildcard(origin: str, beginning: str, end: str) -> bool:
     if not (origin.startswith(beginning) and origin.endswith(end)):
         return False
+    # what is between must be names: `https://evil.test/.example.com` begins and ends well
     return _is_host(origin[len(beginning) : -len(end)]) is not None

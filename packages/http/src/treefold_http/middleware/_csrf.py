@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response
 
+# safe methods (RFC 9110, 9.2.1)
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
@@ -73,6 +74,7 @@ class CSRF:
         if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
         trusted = is_from_trusted_origin(request, self.trusted)
+        # a browser that names another site is believed, whatever token the request has
         if trusted is False:
             raise Forbidden("A page of another site sent this request")
         if trusted is None and not await self._has_token(request):
@@ -82,6 +84,8 @@ class CSRF:
 
     async def _has_token(self, request: Request) -> bool:
         token = request.headers.get(self._header, "")
+        # A multipart form may have files of any size, which the handler reads: it sends the token
+        # in the field of the header.
         if not token and request.content_type == URLENCODED:
             token = (await request.form()).get(self._field, "")
         return bool(token) and await _matches_session(request, token)

@@ -90,13 +90,17 @@ class MemoryTable:
             Nanoseconds that it must wait, 0 if it is allowed; and nanoseconds until the limit of
             the key is completely free again.
         """
+        # setting the clock of the system neither locks clients out nor lets them in
         now = monotonic_ns()
         rate = self._rate
+        # keys of the project have any length, and the table is bounded by their number alone
         if len(key) > _SHORT:
             key = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=24).hexdigest()
         known = self._times.get(key)
         time = (now if known is None or known < now else known) + rate.interval
         wait = time - now - rate.window_nanoseconds
+        # a refused request does not move the time, so that a client that repeats too early still
+        # waits no longer than it was told
         if wait > 0:
             return wait, time - rate.interval - now
         if known is None:
@@ -110,6 +114,8 @@ class MemoryTable:
             ring.append(key)
             return
         hand = self._hand
+        # A search of fixed length from the place of the last one: a flood of new keys costs each
+        # request the same, however many keys there are.
         once = now + self._rate.interval
         for _ in range(_LOOKS):
             if self._times[ring[hand]] <= once:
@@ -120,6 +126,8 @@ class MemoryTable:
         self._hand = (hand + 1) % len(ring)
 
 
+# The time is written with `%.0f`, since Lua's own conversion keeps 14 digits and microseconds since
+# 1970 have 16. The key expires when its limit is free again, as an absent one counts.
 SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

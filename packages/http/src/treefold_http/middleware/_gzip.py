@@ -151,11 +151,13 @@ class _Encoder:
         is_whole = not first.get("more_body", False) and first["type"] == "http.response.body"
         if not self._can_compress(start, found):
             return start
+        # the answer to a HEAD has no body to measure, and its `Vary` has to be that of the GET
         if is_whole and size < self._gzip.minimum and self._request.method != "HEAD":
             return start
         fields.append(_VARY)
         if start["status"] in _WITHOUT_BODY or self._request.method == "HEAD":
             return {**start, "headers": fields}
+        # `http.response.pathsend`: the server sends the file, and its bytes do not come here
         if first["type"] != "http.response.body":
             return {**start, "headers": fields}
         self._coding = self._choose_coding()
@@ -164,6 +166,8 @@ class _Encoder:
         self._new = self._gzip.codings[self._coding]
         if not is_whole:
             self._add = self._new().compress_chunk
+        # the length is not known before the body is compressed, and a range of the plain bytes is
+        # not one of the compressed ones
         fields = [_weaken_etag(pair) for pair in fields if pair[0] not in _OF_PLAIN_BYTES]
         fields.append((b"content-encoding", self._coding.encode()))
         return {**start, "headers": fields}
@@ -175,9 +179,11 @@ class _Encoder:
             return False
         if b"cache-control" in fields and _is_private_or_no_transform(start["headers"]):
             return False
+        # a 304 has the `Vary` that the 200 would have (RFC 9110, 15.4.5)
         if status in _WITHOUT_BODY:
             return True
         kind = fields.get(b"content-type", b"")
+        # event streams are of a type in `text/`, and are left out all the same
         return not kind.startswith(_EVENTS) and self._gzip.is_compressible(kind)
 
     def _choose_coding(self) -> str | None:
@@ -186,6 +192,8 @@ class _Encoder:
         if field is None:
             return None
         text = field.decode("latin-1")
+        # `fields` has one value for each name; fewer of them than headers means that some name
+        # repeats
         if len(request.fields) != len(request.scope["headers"]):
             text = ",".join(request.headers.getlist("accept-encoding"))
         return choose_coding(text, self._gzip.offered)

@@ -43,6 +43,7 @@ class IPAllowlist:
         client = client_of(connection.scope)
         if client not in self._known:
             self._check_client(client)
+        # also for a known address: the same proxy may send its own requests and those of clients
         if is_relayed(connection):
             warn_of_relay(connection, "IPAllowlist", "refused a request")
             raise Forbidden(_REFUSED)
@@ -51,5 +52,6 @@ class IPAllowlist:
         address = parse_address(client)
         if address is None or address not in self._networks:
             raise Forbidden(_REFUSED)
+        # an IPv6 network has more addresses than a process has memory
         if len(self._known) < _KNOWN_LIMIT:
             self._known.add(client)

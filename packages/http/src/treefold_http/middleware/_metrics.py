@@ -87,6 +87,7 @@ class Metrics:
             return False
         if parse_address(client_of(request.scope)) not in self.allowed:
             raise NotFound(NOTHING_HERE)
+        # a proxy on this machine would make the page public: its address is one of the allowed
         if is_relayed(request):
             warn_of_relay(request, "Metrics", "refused a request")
             raise NotFound(NOTHING_HERE)
@@ -118,6 +119,7 @@ class _Layer:
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         if self._is_miss and self._metrics.is_metrics_request(request):
+            # with several workers the library reads a file of each of them
             return await request.app.run_in_thread(self._metrics.render)
         began = perf_counter()
         self._running.inc()
@@ -128,6 +130,7 @@ class _Layer:
     def _record_request(self, request: Request, sent: int | None, began: float) -> None:
         method = request.method if request.method in METHODS else "OTHER"
         status = _LEFT if sent is None else sent
+        # `labels()` checks its arguments and takes a lock; the counters of a route are few
         counter = self._children.get((method, status))
         if counter is None:
             counter = self._children[method, status] = self._families.requests.labels(
@@ -156,6 +159,7 @@ class _Families:
 
     def __init__(self, library: Any, buckets: Sequence[float]) -> None:
         labels = ["method", "route"]
+        # one sum for all workers; the default, `all`, has a series for each process id
         alive: dict[str, Any] = {"multiprocess_mode": "livesum"}
         self.requests = library.Counter(
             "http_requests", "Requests that were answered.", [*labels, "status"]

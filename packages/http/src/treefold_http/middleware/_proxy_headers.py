@@ -56,9 +56,12 @@ class ProxyHeaders:
         headers = connection.headers
         client = self._find_client(headers.getlist("x-forwarded-for"))
         if client is not None:
+            # its port is not known; `is_relayed` knows by 0 that a trusted proxy has named the
+            # client
             scope["client"] = (str(client), 0)
         protocol = _read_last_value(headers.getlist("x-forwarded-proto")).lower()
         if protocol in _SECURE:
+            # proxies write `https` for a handshake too, whose scheme in ASGI is `wss`
             kind = "ws" if scope["type"] == "websocket" else "http"
             scope["scheme"] = f"{kind}s" if _SECURE[protocol] else kind
         if self.has_host and (host := _read_last_value(headers.getlist("x-forwarded-host"))):
@@ -68,6 +71,8 @@ class ProxyHeaders:
         client: IPAddress | None = None
         for text in reversed(",".join(fields).split(",")):
             address = parse_address(text.strip())
+            # such as `unknown`: what is further to the left was written before it, and may be
+            # forged
             if address is None:
                 break
             client = address

@@ -199,8 +199,10 @@ class _Bucket:
         client = connection.scope.get("client")
         who = client[0] if client and client[0] else UNIX
         if ":" in who:
+            # one client has a whole /64, and could use another address of it for each request
             who = to_client_network(who)
         if self._key is not None and (named := self._key(connection)) is not None:
+            # the word keeps a key "192.0.2.1" apart from the bucket of that address
             who = f"key {named}"
         elif self._is_first or b"x-forwarded-for" in connection.fields:
             self._is_first = False
@@ -230,6 +232,7 @@ class _Bucket:
         if wait:
             if self._key is None:
                 self._warn_if_relayed(connection)
+            # rounded up: a client that waits as long as it was told must be let in
             seconds = -(-wait // _SECOND)
             raise TooManyRequests(
                 f"Too many requests; try again in {seconds} s",
@@ -260,8 +263,12 @@ class _OnRedis:
     def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
         self._limits_of = limit.find_or_open_redis
+        # Microseconds, because numbers in Lua are doubles: a time in nanoseconds since 1970 exceeds
+        # 2**53, up to which they are exact.
         self._interval = max(1, bucket.rate.interval // 1000)
         self._capacity = self._interval * bucket.rate.burst
+        # With the numbers: the stored time means another use under another rate, so that a new rate
+        # begins with new keys.
         self._kind = f"limit:{limit.name}:{self._interval}:{bucket.rate.burst}"
         self._shared = limit.shared
 

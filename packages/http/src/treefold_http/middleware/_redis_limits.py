@@ -86,6 +86,8 @@ class RedisLimits:
             queue = self._queues[loop] = _Queue()
         one = _Waiting(key, interval, capacity, loop.create_future())
         queue.waiting.append(one)
+        # The first request of a batch sends it, and those that come while it is on its way make the
+        # next one; `_send` ends without an await after its last look at the queue, so none is left.
         if queue.sender is None:
             queue.sender = loop.create_task(self._send(queue))
         return await one.reply
@@ -99,6 +101,7 @@ class RedisLimits:
                 except BaseException as error:
                     _fail_requests([*batch, *queue.waiting], error)
                     queue.waiting.clear()
+                    # a cancellation at the end of the loop has to end the task
                     if not isinstance(error, Exception):
                         raise
                 else:
@@ -119,6 +122,7 @@ def _fail_requests(requests: list[_Waiting], error: BaseException) -> None:
         if one.reply.done():
             continue
         if isinstance(error, RedisUnavailable):
+            # one for each: tasks that raise the same object add to its traceback
             one.reply.set_exception(RedisUnavailable(str(error)))
         elif isinstance(error, Exception):
             one.reply.set_exception(error)

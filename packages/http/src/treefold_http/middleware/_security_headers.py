@@ -83,6 +83,7 @@ class SecurityHeaders:
         """Return the fields of a route, prepared."""
         without: set[bytes] = set()
         if any(getattr(entry, "answers_preflights", False) for entry in entries):
+            # the field would keep the answer from the pages that CORS allows to read it
             without.add(b"cross-origin-resource-policy")
         made = _Fields([pair for pair in self._fields if pair[0] not in without], self._hsts)
         return made if route is not None else _OfMiss(made)
@@ -92,6 +93,7 @@ class _Fields:
     """The header fields of a response, over https or not, with credentials or not."""
 
     def __init__(self, fields: RawHeaders, hsts: RawHeaders) -> None:
+        # all four are made at the boot: a request takes one and builds no list
         self.variants = (
             (fields, [*fields, _NO_STORE]),
             ([*fields, *hsts], [*fields, *hsts, _NO_STORE]),

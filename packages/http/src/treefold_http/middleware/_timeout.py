@@ -44,6 +44,7 @@ class Timeout:
             async with limit:
                 return await call_next(request)
         except TimeoutError:
+            # a TimeoutError of the handler's own (of a driver, of a socket) is not the limit's
             if not limit.expired():
                 raise
         if request.reader.was_awaited:
@@ -53,6 +54,7 @@ class Timeout:
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         """Run a socket; its handler has the time to accept it, and then no limit."""
         loop = asyncio.get_running_loop()
+        # no deadline of its own: a socket that was accepted may stay open for ever
         limit = asyncio.timeout(None)
 
         def expire() -> None:

@@ -80,6 +80,7 @@ class Tracing:
             return self.tracer.start_as_current_span(name, kind=kind, attributes=attributes)
 
         stop = _stops[app] = observe_all(extensions, open_span)
+        # an extension may outlive the application, and would go on to call the factory
         finalize(app, stop)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
@@ -125,6 +126,7 @@ class _Layer:
             if name in fields
         }
         parent = tracing.propagate.extract(carrier)
+        # clients choose methods; the conventions of OpenTelemetry have this word for unknown ones
         known = method if method in METHODS or method == "WEBSOCKET" else "_OTHER"
         template = None if self._route is None else self._route.template
         span = tracing.tracer.start_span(
@@ -141,6 +143,7 @@ class _Layer:
         if status is not None:
             span.set_attribute("http.response.status_code", status)
         error = connection.error
+        # a 4xx is an error of the client, and leaves the span of a server as it is
         if error is not None or (status is not None and status >= 500):
             kind = str(status) if error is None else type(error).__qualname__
             span.set_attribute("error.type", kind)
@@ -156,6 +159,7 @@ def _build_attributes(connection: Connection, method: str, template: str | None)
     scope = connection.scope
     masked = connection.find_masked_segments()
     attributes: dict[str, Any] = {
+        # a handshake is a GET (RFC 6455, 4.1)
         "http.request.method": "GET" if method == "WEBSOCKET" else method,
         "url.scheme": connection.scheme,
         "url.path": request_target(connection.raw_path, b"", masked),

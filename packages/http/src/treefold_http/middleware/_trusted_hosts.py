@@ -78,6 +78,7 @@ class TrustedHosts:
             or f"{name}:{port}" in self._exact
             or any(name.endswith(end) and own in ("", port) for end, own in self._below)
         ):
+            # clients can send any number of names below `*.example.com`
             if len(self._known) < _KNOWN_LIMIT:
                 self._known.add(encoded)
             return True
@@ -87,11 +88,13 @@ class TrustedHosts:
         host = connection.host
         if self.allows(host) or (connection.app.dev and split_host(host)[0] in LOOPBACK):
             return
+        # the name alone is no proof: a client of a real server can send it
         if host == _TEST and is_test(connection.scope):
             return
         raise BadRequest("This host is not served here")
 
     def before(self, connection: Connection) -> None:
         """Refuse a request for any other host."""
+        # a host that was allowed before costs one look-up in a set
         if connection.fields.get(b"host") not in self._known:
             self._check_host(connection)
