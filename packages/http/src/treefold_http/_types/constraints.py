@@ -32,6 +32,7 @@ def find_families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
 
 def find_constraint_family(marker: Any) -> str:
     """Return the package that checks a constraint; "" for metadata that is not a constraint."""
+    # by the name of its module, so that no package is imported to ask
     return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 

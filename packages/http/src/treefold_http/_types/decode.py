@@ -183,6 +183,7 @@ def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
 
     def run(body: bytes, document: Any) -> Any:
         try:
+            # a parser may ignore a byte order mark (RFC 8259, 8.1); this one does not
             return decode(body.removeprefix(BOM))
         except invalid as error:
             message, _, where = str(error).partition(" - at `$")
@@ -277,6 +278,7 @@ def build_text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
     if pydantic is None:
         return None
     try:
+        # without constraints, which are checked on the converted value, as for all other types
         adapter = pydantic.TypeAdapter(constraints.strip_constraints(node))
         if not _is_written_as_text(adapter.json_schema()):
             return None

@@ -67,6 +67,7 @@ def _limit_to_json(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         items = map(_limit_to_json, cast("Iterable[Any]", value))
         made = [item for item in items if item is not None]
+        # a set has another order in each process
         return made if isinstance(value, (list, tuple)) else sorted(made, key=str)
     return loads(dumps(value)) if isinstance(value, _AS_TEXT) else None
 
@@ -98,6 +99,7 @@ _MSGSPEC: tuple[_Limit, ...] = (
     ),
     (re.compile(r"matching regex '(.*)'$", re.DOTALL), lambda found: {"pattern": found[1]}),
 )
+# `Invalid enum value 'hunter2'` quotes the value, which may be a secret
 _quoted = re.compile(r"^(Invalid (?:enum )?value) .*", re.DOTALL)
 
 

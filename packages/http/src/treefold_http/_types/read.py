@@ -50,6 +50,7 @@ def read(annotation: Any) -> tree.TypeNode:
     if annotation is Any or annotation in (object, EMPTY):
         return tree.AnyType(annotation=annotation)
     if is_alias(annotation):
+        # later, since `type Tree = list[Tree]` would be read for ever
         return tree.Named(annotation=annotation, read=lambda: read(resolve_alias(annotation)))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is not None:
@@ -67,12 +68,16 @@ def read(annotation: Any) -> tree.TypeNode:
 def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
     if origin is Annotated:
         inner = read(arguments[0])
+        # not of `arguments[0]`, which may be `Required[int]`: decoders do not know it outside a
+        # TypedDict
         whole = Annotated[inner.annotation, *arguments[1:]]
         return replace(inner, annotation=whole, markers=(*inner.markers, *arguments[1:]))
     if origin is Literal:
         return tree.Choice(annotation=annotation, kind=None, members=arguments)
+    # by name, since those of typing and of typing_extensions may be different objects
     if getattr(origin, "_name", None) in _QUALIFIERS:
         return read(arguments[0])
+    # before Python 3.14 `int | str` and `Union[int, str]` have different origins
     if origin in (typing.Union, types.UnionType):
         return tree.UnionType(annotation=annotation, options=tuple(map(read, arguments)))
     return _read_class(annotation, origin, arguments)
@@ -81,6 +86,7 @@ def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...])
 def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree.TypeNode:
     """Read a class, with the types in its brackets."""
     is_bare = annotation in (tuple, typing.Tuple)  # noqa: UP006 - the two are not equal
+    # `tuple[()]` has no arguments either, and is the empty tuple
     if kind is tuple and arguments[-1:] != (Ellipsis,) and not is_bare:
         return tree.TupleType(annotation=annotation, items=tuple(map(read, arguments)))
     if kind in _LISTS:
@@ -128,6 +134,7 @@ def _find_reader(kind: Any, family: tree.Family) -> str:
         return MSGSPEC
     fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
     configured = family == "model" or hasattr(kind, "__pydantic_config__")
+    # `size: int = Field(gt=0)` in a dataclass of the standard library is a default to all others
     return (
         PYDANTIC
         if configured or any(find_constraint_family(f.default) for f in fields.values())
@@ -172,6 +179,7 @@ def _read_struct_members(annotation: Any) -> Iterator[tree.Member]:
 
 
 def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
+    # dataclasses of pydantic have only the second
     fields = getattr(kind, "model_fields", None) or kind.__pydantic_fields__
     for name, field in fields.items():
         alias = field.validation_alias or field.alias or name
@@ -248,9 +256,11 @@ def _fill_type_variables(annotation: Any, bound: Mapping[Any, Any]) -> Any:
     """Replace type variables in an annotation, at any depth, by the types bound to them."""
     if isinstance(annotation, TypeVar):
         return bound.get(annotation, annotation)
+    # it has no `__parameters__`, and would hide a type variable
     if isinstance(annotation, dataclasses.InitVar):
         return dataclasses.InitVar(_fill_type_variables(cast("Any", annotation).type, bound))
     parameters = getattr(annotation, "__parameters__", ()) if bound else ()
+    # a generic class without brackets has parameters too, and means itself
     if not parameters or isinstance(annotation, type):
         return annotation
     return annotation[tuple(bound.get(each, each) for each in parameters)]
@@ -264,6 +274,7 @@ def resolve_annotation(parameter: inspect.Parameter, function: Callable[..., Any
     """
     if _is_plain(parameter.annotation):
         return parameter.annotation
+    # a class with this annotation alone: of a function `get_type_hints` resolves all of them
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
         hints = typing.get_type_hints(holder, find_globals(function), include_extras=True)

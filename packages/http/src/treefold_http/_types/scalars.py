@@ -34,8 +34,13 @@ class ScalarForm(NamedTuple):
     convert: Converter | None = None
 
 
+# `[0-9]`, since `int` and `\d` accept digits of all scripts. `int` refuses more than 4,300 of them,
+# and would take quadratic time.
 _integer = re.compile(r"[+-]?[0-9]{1,4300}").fullmatch
+# Possessive, so that no text makes it backtrack. The exponent is bounded: `Decimal("1E+999999999")`
+# is small until it is formatted, and then has a gigabyte.
 _number = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,6}+)?").fullmatch
+# `uuid.UUID` also takes braces, `urn:uuid:` and hyphens anywhere
 _uuid = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch
 
 
@@ -46,6 +51,7 @@ def _parse_int(text: str) -> int:
 
 
 def _parse_float(text: str) -> float:
+    # "1e999" has the form of a number and is infinite
     if not _number(text) or math.isinf(value := float(text)):
         raise ValueError("should be a finite number")
     return value
@@ -70,6 +76,7 @@ def _parse_bool(text: str) -> bool:
         raise ValueError("should be true or false") from None
 
 
+# The look-aheads refuse "P" and "P1DT"; the bounds keep numbers small before they are multiplied.
 _iso_duration = re.compile(
     r"([+-]?)P(?=.*[0-9])(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
     r"(?:T(?=.)(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,12}(?:\.[0-9]{1,9})?)S)?)?"
@@ -84,6 +91,7 @@ def _parse_duration(text: str) -> datetime.timedelta:
     whole = datetime.timedelta(
         weeks=int(weeks or 0), days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0)
     )
+    # decimal: `int(float("1.001") * 1_000_000)` is 1000999
     whole += datetime.timedelta(microseconds=int(decimal.Decimal(seconds or 0) * 1_000_000))
     return -whole if sign == "-" else whole
 
@@ -92,6 +100,7 @@ def _with_error_message(parse: Converter, words: str) -> Converter:
     def convert_text(text: str) -> Any:
         try:
             return parse(text)
+        # "P999999999W" has the form, and more days than a timedelta can have
         except (ValueError, OverflowError):
             raise ValueError(words) from None
 
@@ -162,6 +171,7 @@ def _iter_spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     for choice in choices:
         yield _to_text(choice), choice
         if isinstance(choice, bool):
+            # for `Literal[True]`, the spellings that `bool` takes
             yield from (each for each in SPELLINGS.items() if each[1] is choice)
 
 

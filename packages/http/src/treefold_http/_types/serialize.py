@@ -125,6 +125,8 @@ class _Planner:
         def serialize_value(value: Any) -> Any:
             if value is None and may_be_none:
                 return None
+            # by its class first: records are read by their members, so that an earlier option with
+            # fewer of them would take the value and drop the rest
             own = exact.get(value.__class__)
             if own is not None or len(serializers) == 1:
                 return (own or serializers[0])(value)
@@ -140,6 +142,7 @@ class _Planner:
     def _plan_record(self, node: tree.Record) -> Serializer:
         known = self._records.get(node.record_key)
         if known is None:
+            # before its members are planned, one of which may be of the record itself
             known = self._records[node.record_key] = _Record(node.kind)
             known.members = [
                 (member, self.plan_node(member.type))
@@ -183,6 +186,7 @@ class _Record:
             members = cast("Mapping[str, Any]", value)
             if self._tag_field is not None and members.get(self._tag_field, self._tag) != self._tag:
                 raise SerializationError(f"should be {self._tag!r}", (self._tag_field,))
+            # a handler may write the names of the document or those of the class
             return lambda each: members.get(each.written_as, members.get(each.name, _ABSENT))
         has_parts = hasattr(value, "_fields")  # a named tuple
         if not has_parts and isinstance(value, _NO_OBJECTS):
@@ -207,6 +211,7 @@ def _with_check(serialize: Serializer, check: Callable[[Any], Any]) -> Serialize
 
 
 def _require_items(value: Any) -> list[Any]:
+    # text and bytes are sequences as well
     if isinstance(value, (str, *_BYTES)) or not isinstance(
         value, (collections.abc.Sequence, collections.abc.Set)
     ):
@@ -329,6 +334,7 @@ def _build_pydantic_serializer(node: tree.TypeNode) -> Serializer:
                 form.validate_python(value, **options),
                 mode="json",
                 by_alias=True,
+                # without it pydantic writes a value of another type as it is, and only warns
                 warnings="error",
             )
         except invalid as error:

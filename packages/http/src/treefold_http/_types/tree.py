@@ -124,6 +124,8 @@ class UnionType(TypeNode):
 class Named(TypeNode):
     """The name of a `type` statement; it may be recursive."""
 
+    # a closure, of which no two are equal; and comparing what it returns would not end for a type
+    # that contains itself
     read: Callable[[], TypeNode] = field(compare=False, repr=False)
 
     @cached_property
@@ -267,6 +269,8 @@ def plan_named(node: Named, known: dict[Any, Any], plan: Callable[[TypeNode], An
         return known[node.bare_annotation](*args)
 
     if node.bare_annotation not in known:
+        # Entered before the type is planned, which ends the recursion; the function looks its
+        # target up at each call, when the plan has replaced it.
         known[node.bare_annotation] = call_planned
         known[node.bare_annotation] = plan(node.target_type)
     return call_planned

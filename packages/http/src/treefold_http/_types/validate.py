@@ -191,6 +191,7 @@ def _check_float(value: Any, loc: Loc, errors: Errors) -> Any:
         return value
     try:
         return (
+            # an integer of JSON has any number of digits: `10**400` raises OverflowError
             float(value)
             if type(value) is int
             else _append_type_error("should be float", loc, errors)
@@ -212,6 +213,7 @@ def _build_choice_check(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         try:
+            # with the type: `True == 1 == 1.0`, and `Literal[1]` takes neither `true` nor `1.0`
             return choices[_pair_with_type(value)]
         except (KeyError, TypeError):  # a list, or another value without a hash
             return _append_type_error(missed, loc, errors)
@@ -256,6 +258,7 @@ def _build_union_check(options: list[Check], annotation: Any) -> Check:
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         for option in options:
+            # errors of an option that does not fit are no errors of the value
             attempt: Errors = []
             made = option(value, loc, attempt)
             if not attempt:
