@@ -210,7 +210,7 @@ class Sessions:
         """Offer the session to a request, and save it before the answer."""
         keeper = request.session_keeper = self.find_keeper(request.app)
         request.opened_session = None
-        # for each request, since a test client may run another loop for each
+        # for each request: one application may serve several loops one after the other, as in tests
         keeper.loop = asyncio.get_running_loop()
         if self._preload and keeper.has_cookie(request):
             await request.session.preload_record()
