@@ -82,6 +82,8 @@ class Components:
     def build_named_schemas(self) -> dict[str, Schema]:
         """Name every schema, write the targets of references, and return the schemas by name."""
         for table, key, _ in self._references:
+            # equal schemas must have one text; where their references lead is compared by
+            # `_group_nodes`
             table[key] = ""
         groups = self._group_nodes()
         names = assign_schema_names(self._nodes, groups)
@@ -97,6 +99,8 @@ class Components:
             (node.name, json.dumps(schema))
             for node, schema in zip(self._nodes, self._schemas, strict=True)
         )
+        # Schemas may contain themselves, so no comparison can follow the references. Groups are
+        # split while two members lead to different groups, as when a finite automaton is minimized.
         while True:
             finer = _number_distinct_keys(
                 (group, tuple(groups[target] for target in targets[node]))
@@ -109,6 +113,7 @@ class Components:
     def _find_targets(self) -> list[list[int]]:
         known: dict[int, list[int]] = {}
         for table, _, node in self._references:
+            # `_references` keeps the tables, so that no identity is used twice
             known.setdefault(id(table), []).append(node)
         return [
             [target for part in _iter_tables(schema) for target in known.get(id(part), ())]

@@ -53,6 +53,7 @@ def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
             said[keyword] = value
     _read_lengths(marker, kind, said)
     pattern = getattr(marker, "pattern", None)
+    # a compiled expression, which has its text in the attribute of the same name
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str):
         said["pattern"] = pattern
@@ -99,6 +100,7 @@ def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
     """Return a schema with a default, unless that has no JSON form or is of another type."""
     value = to_json_value(default)
     kinds = _FORMS.get(schema.get("type", ""))
+    # the exact type: True is no integer in JSON
     if (value is None and default is not None) or (kinds and type(value) not in kinds):
         return schema
     return add_keywords(schema, {"default": value})

@@ -51,6 +51,7 @@ def rename_clashing_schemes(
     clashes: list[Clash] = []
     names: dict[tuple[str, str], str] = {}
     first: dict[str, Security] = {}
+    # of all routes before any is renamed: a made name must not be that of a later scheme
     taken = {demand.name for route in routes for demand in route.security}
     for route in routes:
         for demand in route.security:

@@ -33,6 +33,7 @@ def collect_classes_by_name(node: tree.TypeNode) -> dict[str, Described]:
                 )
             )
             found.setdefault(short, each)
+            # with `__` pydantic writes the long form, with dots msgspec
             found.setdefault(_normalize_name(f"{module}.{path}").replace(".", "__"), each)
             found.setdefault(_normalize_name(f"{module}.{path}"), each)
     return found

@@ -151,4 +151,5 @@ def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, l
         return []
     whole = {demand.name: list(demand.scopes) for demand in demands}
     needed = {demand.name: list(demand.scopes) for demand in demands if not demand.optional}
+    # OpenAPI: of the objects in the list one suffices; in an object all schemes are needed
     return [whole] if needed == whole else [whole, needed]

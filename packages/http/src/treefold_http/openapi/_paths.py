@@ -14,6 +14,7 @@ from urllib.parse import quote
 from treefold_http.openapi._names import choose_free_name, to_identifier
 from treefold_router import Route, parameter_name, segment_of, version_number
 
+# characters of a segment that need no escape (RFC 3986, 3.3)
 _SAFE = "-._~!$&'()*+,;=:@"
 
 
@@ -80,6 +81,7 @@ def assign_operation_ids(
     """
     found: dict[Route, str] = {}
     taken: set[str] = set()
+    # ids that modules set come first: a made one gives way to them, whatever the order of routes
     for chosen in (True, False):
         for route, place, wanted in sorted(routes, key=_route_sort_key):
             if (wanted is not None) is not chosen:

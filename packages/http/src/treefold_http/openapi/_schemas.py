@@ -54,6 +54,7 @@ _BASES: tuple[tuple[Any, Schema], ...] = (
     ((dict, collections.abc.Mapping), {"type": "object"}),
     ((list, tuple, *_SETS), {"type": "array"}),
     *((kind, dict(SCALARS[kind].schema)) for kind in (int, float, str)),
+    # before date, which is a base of datetime
     *((kind, dict(SCALARS[kind].schema)) for kind in (datetime.datetime, datetime.date)),
 )
 """Schemas of classes that inherit from a type with a JSON form."""
@@ -154,6 +155,7 @@ class Schemas:
 
     def _build_tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
+        # an array without items is invalid there (JSON Schema 2020-12, Core, 10.3.1.1)
         if items:
             schema["prefixItems"] = [self._build_schema(item, mode) for item in items]
         return schema
@@ -182,6 +184,7 @@ class Schemas:
         known = self.components.find_reference((key, mode))
         if known is not None:
             return known
+        # before `make`, in which the type may refer to itself
         node = self._add_node((key, mode), name, home, mode)
         try:
             self.components.set_schema(node, make())
@@ -203,6 +206,7 @@ class Schemas:
             properties[member.name] = (
                 with_default(schema, member.default) if has_default else schema
             )
+            # a response always has the member, whose default fills it; a body may leave it out
             is_filled = mode == "output" and (has_default or member.factory is not None)
             if member.required or is_filled:
                 required.append(member.name)
@@ -250,6 +254,7 @@ class Schemas:
                 else build_type_name(known.bare_annotation)
             )
             made[name] = nodes[name] = self._add_node((annotation, mode, name), said, home, mode)
+        # only now: definitions refer to each other in circles, and all of them have nodes
         for name, added in made.items():
             described = self._link_references(inner[name], nodes)
             if name in classes:
@@ -361,6 +366,7 @@ def _build_choices(values: Sequence[Any]) -> Schema:
     given = [to_json_value(value) for value in values]
     if len(given) == 1:
         return {"const": given[0]}
+    # the exact types, since True is an int by `isinstance` and no integer in JSON
     kinds: set[Any] = {type(value) for value in given}
     words = [word for kind, word in ((str, "string"), (int, "integer")) if kinds == {kind}]
     return {"type": words[0], "enum": given} if words else {"enum": given}

@@ -54,6 +54,7 @@ class Documents:
     def __init__(self, app: Host, project: LoadedProject) -> None:
         self._app = app
         self._project = project
+        # reentrant: `encode_document` calls itself for the plain bytes, and `build_document`
         self._lock = threading.RLock()
         self._routes: list[Described] | None = None
         self._clashes: list[Clash] = []
@@ -134,6 +135,8 @@ class Documents:
                 if root_path and kind == "openapi":
                     document = {**document, "servers": [{"url": root_path}]}
                 body = _encode_document(document)
+                # `root_path` comes with the scope of each request, and could have any number of
+                # values
                 if len(self._encoded) >= _MAX_ENCODED:
                     self._encoded.clear()
                 self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -175,6 +178,7 @@ class DocumentFiles:
         accepted = ",".join(request.headers.getlist("accept-encoding"))
         coding = choose_coding(accepted, _CODINGS)
         place = self.kind, version, request.scope.get("root_path", "").rstrip("/"), coding
+        # a hit needs no thread
         found = documents.find_encoded(*place)
         if found is None:
             found = await self._app.run_in_thread(documents.encode_document, *place)

@@ -69,6 +69,7 @@ class SourceReader:
             return _NOTHING
         known = self._readings.get(plain)
         if known is None:
+            # to look at the names of compiled code costs far less than to parse its file
             node = self._find_function(plain) if _is_worth_parsing(plain) else None
             known = _NOTHING if node is None else _analyze_function(node, plain)
             self._readings[plain] = known
@@ -151,6 +152,7 @@ def _iter_functions_at_line(
 
 def _analyze_function(node: _Function, function: FunctionType) -> Reading:
     code = function.__code__
+    # `request.json()` reads the body; `json()` of another object says nothing
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     parts = _list_body_nodes(node)
     calls = {id(part.func): part for part in parts if isinstance(part, ast.Call)}
@@ -230,6 +232,7 @@ def _evaluate_node(node: ast.expr, function: FunctionType) -> Any:
     match node:
         case ast.Name(id=name):
             code = function.__code__
+            # a local variable hides the global of its name, and has no value before a call
             if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
                 raise LookupError(name)
             names = function.__globals__
