@@ -63,6 +63,7 @@ class Health:
             if monotonic() < self._until:
                 return self._failed
             self._asking = asyncio.ensure_future(self._refresh_failed_parts())
+        # a probe that gives up must not cancel the check that others wait for
         return await asyncio.shield(self._asking)
 
     async def _refresh_failed_parts(self) -> list[str]:

@@ -43,6 +43,7 @@ PASSWORDS = frozenset({"password", "passwd", "pwd", "passphrase", "passcode", "o
 _OURS = "treefold_http."
 
 
+# compared and hashed by identity: checks use routes as keys
 @dataclass(eq=False)
 class ServedRoute:
     """One route with everything that decides who gets its answer.

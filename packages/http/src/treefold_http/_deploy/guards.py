@@ -75,6 +75,8 @@ def _find_unguarded_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[
         by_template[served.route.template].append(served)
     for group in by_template.values():
         for served in (each for each in group if not each.is_guarded):
+            # an open POST beside a guarded GET is a mistake, an open GET beside a guarded POST is
+            # not
             weaker = [
                 g for g in group if g.is_guarded and g.is_state_changing <= served.is_state_changing
             ]

@@ -64,6 +64,7 @@ class ReferenceReader:
     """
 
     def __init__(self, root: Path) -> None:
+        # with a separator at its end, or `/srv/shop2` would be inside of `/srv/shop`
         self._inside = os.path.join(os.path.realpath(root), "")
         self._direct: dict[_Step, tuple[References, list[_Step]]] = {}
 
@@ -129,6 +130,7 @@ def _find_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
     for each in owner.__mro__[:-1]:
         for name, member in vars(each).items():
             if name in _HOOKS or name in names:
+                # of a property its getter, of a class method or a static method the function inside
                 function = getattr(member, "fget", None) or getattr(member, "__func__", member)
                 if isinstance(function, FunctionType):
                     yield function, owner
@@ -165,6 +167,7 @@ def _walk_code(code: CodeType) -> Iterator[CodeType]:
 def _read_attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
     is_ours = module.__name__.partition(".")[0] in _OURS  # its names load at first use
     for name in names:
+        # `getattr` could run the `__getattr__` of a library, which may import or warn
         value = getattr(module, name, None) if is_ours else vars(module).get(name)
         if value is not None:
             yield value

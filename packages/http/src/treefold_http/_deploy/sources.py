@@ -56,6 +56,7 @@ class SettingSources:
         """The settings files that are under version control."""
         names = [*(file for file, _ in _FILES), DOTENV]
         places = (self._root.resolve(), *self._root.resolve().parents)
+        # without a repository no process is started; `.git` is a file in a worktree
         if not any((folder / ".git").exists() for folder in places):
             return frozenset()
         command = ["git", "ls-files", "-z", "--", *names]

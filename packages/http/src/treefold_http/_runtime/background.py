@@ -86,6 +86,7 @@ class BackgroundOwner:
             get_logger().warning("background task %s unfinished, cancelled", self._tasks.get(task))
             task.cancel()
         if late:
+            # bounded: a task may suppress its cancellation, and must not hold up the stop
             await asyncio.wait(late, timeout=1.0)
 
     async def _run_calls(self, calls: list[Call]) -> None:

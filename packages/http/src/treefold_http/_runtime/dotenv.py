@@ -15,6 +15,7 @@ NAME = ".env"
 PREFIX = "TREEFOLD_"
 MAX_BYTES = 1024 * 1024
 
+# of bytes: lines of other programs may have any encoding
 _LINE = re.compile(rb"(?:export[ \t]+)?(TREEFOLD_[^\s=]*)[ \t]*(=?)[ \t]*(.*)", re.DOTALL)
 _QUOTED = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)')[ \t]*(?:\#.*)?""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -45,6 +46,7 @@ def read_dotenv(app_dir: Path) -> dict[str, str]:
         raise SettingsError(f"{NAME} must have at most {MAX_BYTES} bytes; remove what is not read")
     values: dict[str, str] = {}
     for number, line in enumerate(re.split(rb"\r\n|\r|\n", content), 1):
+        # editors on Windows write a byte order mark, which would be a part of the first name
         line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if (found := _LINE.fullmatch(line.strip(b" \t"))) is not None:
             name, value = _parse_assignment(*found.groups(), where=f"line {number} of {NAME}")

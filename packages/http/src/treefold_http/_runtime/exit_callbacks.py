@@ -68,6 +68,7 @@ async def enter_plain(generator: Generator[Any, None, None], owner: Owner) -> An
         raise _make_no_yield_error(generator)
 
     async def exit_generator(error: BaseException | None) -> None:
+        # a second `yield` would leave the generator open until it is collected
         if await context.run(advance_generator, error) is not done:
             generator.close()
             raise _make_second_yield_error(generator)

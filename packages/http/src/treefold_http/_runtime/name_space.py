@@ -120,6 +120,7 @@ def _escape_name(text: str) -> str:
     name = quote(text, safe="") or "root"
     if len(name) <= _LONGEST:
         return name
+    # of the whole text, so that two long names with one beginning stay apart
     return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 

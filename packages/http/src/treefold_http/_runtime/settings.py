@@ -386,6 +386,7 @@ def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: s
     else:
         if float in kinds and type(value) is int:
             value = float(value)
+        # the exact type, since `true` is an int by `isinstance`
         good = type(value) in kinds or (value is None and type(None) in kinds)
     if not good:
         raise _make_wrong_value_error(name, value, wanted, source)

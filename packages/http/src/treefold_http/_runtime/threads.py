@@ -59,6 +59,7 @@ class _Job:
             self.future.set_result(result)
         elif isinstance(error, GeneratorExit):  # a future would close all waiting coroutines
             self.future.set_result(_Raised(error))
+        # a future refuses it: it would end the coroutine that awaits, as if by `return`
         elif isinstance(error, StopIteration):
             self.future.set_exception(
                 RuntimeError("A sync handler or dependency raised StopIteration")
@@ -96,6 +97,7 @@ class WorkerThreads:
         with self._lock:
             crew = self._crew
             crew.busy += 1
+            # only where every thread has a call: an idle one takes this job from the queue
             if crew.busy > crew.size < self.limit:
                 crew.size += 1
                 name = f"treefold-worker-{crew.size}"

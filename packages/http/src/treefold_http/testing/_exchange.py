@@ -79,6 +79,7 @@ class Exchange:
                 if message["body"]:
                     chunks.append(message["body"])
                 message = pipe.get_nowait()
+        # chunks that arrived before a problem are returned first; the next call raises it
         if pipe.is_fully_read and (not chunks or self._find_problem() is None):
             self._raise_error_once()
         return chunks
@@ -136,6 +137,8 @@ class Exchange:
             ) from None
 
     async def _receive(self) -> Message:
+        # an application may wait for the disconnect in a task of its own while a handler reads the
+        # body
         async with self._receiving:
             if not self._upload.done and not self._over.is_set():
                 message = await self._pull_message()

@@ -83,6 +83,7 @@ class Server:
         for call in self._calls.values():
             call.disconnect_client()
         if self._calls:
+            # a copy, since each task that ends leaves the table
             _, late = await asyncio.wait(list(self._calls), timeout=DISCONNECT_TIMEOUT)
             for task in late:
                 task.cancel()
@@ -95,6 +96,7 @@ class Server:
 
     def start_call(self, call: Call, receive: Receive, send: Send) -> None:
         """Start a call of the application with one scope."""
+        # a shallow copy for each connection (ASGI, lifespan state)
         call.scope["state"] = self._startup.state.copy()
         task = call.start_task(self.app, receive, send)
         self._calls[task] = call

@@ -41,6 +41,7 @@ class Upload:
         except BaseException as error:  # the generator is code of the test and may raise anything
             self.error = error
             return None
+        # with a `Content-Length` the end is known without another step of the generator
         self.done = chunk is None or self._left == 0
         return {"type": "http.request", "body": chunk or b"", "more_body": not self.done}
 
