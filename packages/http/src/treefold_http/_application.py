@@ -158,6 +158,7 @@ class Application:
 
     def use_test_names(self) -> None:
         """Take names of this test run: a test never meets a deployment on one Redis."""
+        # without the names that were made before, which would be those of the deployment
         self._is_tested, self._names = True, None
 
     @property
@@ -322,7 +323,8 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
         entry = None
-        # one look for the common case: one application of the process, without a prefix
+        # one started application without a prefix has no step before a request: it enters no
+        # context variable, and awaits nothing
         if scope["type"] != "http" or not self.lifespan.is_direct:
             if not self.lifespan.is_beside or scope["type"] != "http":
                 if (prepared := await self._prepare_scope(scope, receive, send)) is None:
@@ -340,6 +342,7 @@ class Application:
         status, response, kind, body = _LEFT, None, JSON_TYPE, b""
         try:
             try:
+                # the attribute first: a property is one more call for each request
                 plan = plan_request(self, self._project or self.project, request, receive)
                 result = await plan.run(request)
                 plain = PLAIN.get(result.__class__) if plan.status is None else None

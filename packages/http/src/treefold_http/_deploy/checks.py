@@ -88,6 +88,7 @@ def check_deployment(
     silenced = deployment.settings.silenced
     named = {name for finding in found for name in finding.names}
     kept = [finding for finding in found if not any(name in silenced for name in finding.names)]
+    # without a boot most checks have not run, and what they would find may be silenced rightly
     if is_booted:
         kept += _find_unused_silenced(deployment, set(silenced) - named)
     return list(dict.fromkeys(kept))

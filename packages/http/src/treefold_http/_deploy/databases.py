@@ -49,6 +49,8 @@ UNREACHABLE = Kind(
 KINDS = (PLAIN, PASSWORD, TESTS, REDIS_PLAIN, REDIS_OPEN, UNREACHABLE)
 
 _POSTGRES = ("postgres", "postgresql")
+# `allow` and `prefer` go on without TLS where the server refuses it, and an attacker between the
+# two can make it seem so
 _WITHOUT_TLS = ("disable", "allow", "prefer")
 
 

@@ -88,4 +88,5 @@ def _replaces_host(chain: Any) -> bool:
         for index, entry in enumerate(chain)
         if isinstance(entry, ProxyHeaders) and entry.has_host
     ]
+    # one check before the last replacement suffices: it has seen another host than the handler does
     return bool(checks and replaces) and min(checks) < max(replaces)

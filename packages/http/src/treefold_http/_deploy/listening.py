@@ -86,6 +86,7 @@ def _check_key(deployment: Deployment) -> Iterator[Finding]:
         text = (deployment.root / name).read_bytes()
     except OSError:
         return  # `serve` reports it
+    # a certificate is public; without `tls_key` its file has the key beside it
     if mode & stat.S_IROTH and (serve.tls_key is not None or b"PRIVATE KEY" in text):
         said = f"{name} has the mode {stat.S_IMODE(mode):o}"
         yield OPEN_KEY.make_finding(name, said, f"chmod 600 {name}")

@@ -63,11 +63,13 @@ def _check_limit(served: ServedRoute) -> Iterator[Finding]:
     by_address = [limit for limit in served.rate_limits if limit.key is None]
     keys = [limit.key for limit in served.rate_limits if limit.key is not None]
     chosen = [key for key in keys if not _CHOSEN.isdisjoint(collect_code_names(key))]
+    # a limit by address beside it counts a client that invents keys
     if chosen and not by_address:
         text = (
             f"{served.display_name} is limited by what a header field, the query or a cookie says"
         )
         yield CHOSEN_KEY.make_finding(served.file_path, text, line)
+    # all limits of a route have to let a guess pass, so the strictest one decides
     a_minute = min(_MINUTE / limit.rate.interval for limit in served.rate_limits)
     if a_minute > _MOST:
         text = f"{served.display_name} allows {a_minute:.0f} guesses a minute"

@@ -139,6 +139,7 @@ async def explain(app: Runtime, error: BaseException) -> str:
             continue
         try:
             sentence: str = await app.run_in_thread(extension.explain, error)
+        # a failed explanation must not take the place of the error itself
         except Exception as failure:
             name = type(extension).__name__
             get_logger().warning("extension %s failed to explain an error", name, exc_info=failure)

@@ -37,6 +37,7 @@ class TestClient(httpx.Client):
         TypeError: for overrides of something that is not a treefold application.
     """
 
+    # pytest collects classes whose names begin with `Test`
     __test__ = False
 
     def __init__(
