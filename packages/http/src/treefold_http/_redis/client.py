@@ -193,10 +193,10 @@ class SharedRedis:
 
     def release_claims_blocking(self) -> None:
         """End all claims of this process, which ends; a lost server costs 100 ms."""
-        # A new connection: those of the event loops are theirs, and at the exit no loop runs.
         known, self._claims = self._claims, {}
         if not known:
             return
+        # a new connection: those of the event loops are theirs, and at the exit no loop runs
         options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
         client = open_blocking_redis(self.url, retries=0, **options)
         with contextlib.suppress(*self._failures):  # the server forgets them by itself

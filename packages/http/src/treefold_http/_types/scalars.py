@@ -38,7 +38,7 @@ class ScalarForm(NamedTuple):
 # and would take quadratic time.
 _integer = re.compile(r"[+-]?[0-9]{1,4300}").fullmatch
 # Possessive, so that no text makes it backtrack. The exponent is bounded: `Decimal("1E+999999999")`
-# is small until it is formatted, and then has a gigabyte.
+# is small until it is written without an exponent, and then has a gigabyte.
 _number = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,6}+)?").fullmatch
 # `uuid.UUID` also takes braces, `urn:uuid:` and hyphens anywhere
 _uuid = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch

@@ -80,7 +80,7 @@ class Tracing:
             return self.tracer.start_as_current_span(name, kind=kind, attributes=attributes)
 
         stop = _stops[app] = observe_all(extensions, open_span)
-        # an extension may outlive the application, and would go on to call the factory
+        # extensions observe for the whole process, and would go on to call the factory
         finalize(app, stop)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:

@@ -83,7 +83,6 @@ class Server:
         for call in self._calls.values():
             call.disconnect_client()
         if self._calls:
-            # a copy, since each task that ends leaves the table
             _, late = await asyncio.wait(list(self._calls), timeout=DISCONNECT_TIMEOUT)
             for task in late:
                 task.cancel()
