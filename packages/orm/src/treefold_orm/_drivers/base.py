@@ -167,6 +167,7 @@ async def finish_despite_cancellation(work: Awaitable[T]) -> T:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError as error:
+            # the work was cancelled, not this task, as by a loop that ends: its own error goes on
             if task.cancelled():
                 raise
             cancelled = error
@@ -174,6 +175,8 @@ async def finish_despite_cancellation(work: Awaitable[T]) -> T:
             raise
         except BaseException:  # noqa: BLE001, RUF100, S110 - the outcome is read from the task below
             pass
+    # an error of the work outranks the cancellation: a COMMIT that failed must not pass as
+    # cancelled
     if cancelled is not None and not task.cancelled() and task.exception() is None:
         raise cancelled
     return task.result()

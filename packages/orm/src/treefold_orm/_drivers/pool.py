@@ -32,6 +32,8 @@ class Waiter(Generic[T]):
 
     def offer_item(self, item: T) -> bool:
         """Hand over `item`; False if the waiter gave up in the meantime."""
+        # offered on one thread and given up on another: one of the two must win, or the item is
+        # lost
         with self._lock:
             if self.taken:
                 return False
@@ -59,6 +61,7 @@ class Waiter(Generic[T]):
 
 
 def _resolve_future(future: asyncio.Future[None]) -> None:
+    # cancelled while this call waited in the queue of the loop
     if not future.done():
         future.set_result(None)
 
@@ -90,6 +93,7 @@ class Pool(Generic[T]):
     def take_item_nowait(self) -> T | None:
         """Take an item if one is free."""
         try:
+            # no lock: list.pop() is one step, so that two threads never get the same item
             return self._idle.pop()
         except IndexError:
             return self._create_item()
@@ -103,6 +107,7 @@ class Pool(Generic[T]):
             return item
         waiter: Waiter[T] = Waiter(None)
         self.enqueue_waiter(waiter)
+        # the second half: an item was handed over after the time was up, before the line was left
         if waiter.wait_for_item(self._timeout) or not waiter.cancel_wait():
             return self._read_item(waiter)
         raise self.build_timeout_error()
@@ -121,9 +126,11 @@ class Pool(Generic[T]):
             async with asyncio.timeout(self._timeout):
                 await future
         except TimeoutError:
+            # else an item was handed over at the last moment, and is used
             if waiter.cancel_wait():
                 raise self.build_timeout_error() from None
         except BaseException:
+            # cancelled with an item in hand, which no other caller would ever get
             if not waiter.cancel_wait():
                 self.return_item(self._read_item(waiter))
             raise
@@ -131,6 +138,8 @@ class Pool(Generic[T]):
 
     def return_item(self, item: T) -> None:
         """Return an item to the pool."""
+        # first the item, then the look at the line; a waiter does both in the reverse order, so
+        # that one of the two always sees the other
         self._idle.append(item)
         if self._waiting:
             self._serve_waiters()
@@ -138,6 +147,8 @@ class Pool(Generic[T]):
     def pop_next_waiter(self, kind: type[W]) -> W | None:
         """Take the waiter at the head of the line if it is of this kind; it gets no item."""
         with self._lock:
+            # the head alone: a waiter of another kind there must not be overtaken by those behind
+            # it
             while self._waiting and isinstance(self._waiting[0], kind):
                 waiter = self._waiting.popleft()
                 if waiter.cancel_wait():
@@ -145,6 +156,7 @@ class Pool(Generic[T]):
         return None
 
     def _create_item(self) -> T | None:
+        # without the lock first: a full pool, the usual case, then costs one comparison
         if len(self._items) >= self._size:
             return None
         with self._lock:

@@ -88,8 +88,11 @@ class PostgresSession(Session):
     async def open_cursor(self, sql: str, args: Sequence[Any]) -> Any:
         """Run a statement; return the cursor of the driver."""
         try:
+            # raised below, outside of the handler: as the context of the new error, the driver's
+            # would show the values that it quotes
             if has_extreme_date(args):
                 sql, args = await rewrite_dates_as_text(self.connection.raw, sql, args)
+            # a transaction that has a cursor is no longer one that may be begun again
             self.connection.opening = ()
             if self.database.pooled:
                 return await DeclaredCursor.declare_cursor(self.connection.raw, sql, args)
@@ -137,6 +140,7 @@ class PostgresCursor(Cursor):
 
     def close_without_waiting(self) -> bool:
         session = self.session
+        # a task can be made from the thread of its loop only
         if interpreter.running_loop() is not session.loop:
             return False
         session.pool.run_in_background(session.end_read_transaction())
@@ -155,10 +159,13 @@ def describe_server(connect: dict[str, Any]) -> str:
     """Return host, port and database of the arguments for a connection, without any secret."""
     address = urlsplit(str(connect.get("dsn") or ""))
     query = dict(parse_qsl(address.query))
+    # the last "@": a password that is not percent-encoded may hold one
     host = connect.get("host") or address.netloc.rpartition("@")[2] or query.get("host")
     port = connect.get("port") or query.get("port") or os.environ.get("PGPORT") or 5432
     name = parse_database_name(connect)
     host = str(host or os.environ.get("PGHOST") or "this machine's socket")
+    # "[::1]" has colons of its own, so that a port is looked for behind the bracket only; the
+    # folder of a socket has none
     if ":" not in host.rpartition("]")[2] and "/" not in host:
         host = f"{host}:{port}"
     return f"{host}, database {name or 'of the user'!r}"
@@ -249,6 +256,8 @@ class PostgresDatabase(Database):
 
     def _create_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
         with self._lock:
+            # loops that ended without aclose(), as those of asyncio.run(): nothing else frees their
+            # sockets
             for key in [key for key in self._pools if key[0].is_closed()]:
                 self._pools.pop(key).abandon_connections()
             made = LoopPool(
@@ -268,6 +277,7 @@ class PostgresDatabase(Database):
 
     def _choose_blocking_loop(self) -> Loop:
         home = self._home
+        # its connections are open already; from its own thread it would wait for itself for ever
         if home is not None and home.is_running() and interpreter.running_loop() is not home:
             return home
         loop: Loop | None = getattr(self._private, "loop", None)
@@ -281,6 +291,7 @@ class PostgresDatabase(Database):
         """Run a coroutine on `loop`, blocking this thread."""
         if loop.is_running():
             if interpreter.running_loop() is loop:
+                # else Python warns of a coroutine that was never awaited
                 work.close()
                 raise RuntimeError("A blocking call on the loop that would have to answer it")
             return asyncio.run_coroutine_threadsafe(work, loop).result()
@@ -319,6 +330,8 @@ class PostgresDatabase(Database):
             # A COMMIT may be on its way: what comes next is not to meet the time before it.
             await finish_despite_cancellation(asyncio.wait([pool.discard_connection(connection)]))
             raise
+        # what return_connection() does, without a coroutine for each statement; a connection that
+        # was closed meanwhile is noticed when it is taken
         if connection.tainted or pool.waiting:
             await pool.return_connection(connection)
         else:
@@ -327,7 +340,9 @@ class PostgresDatabase(Database):
 
     def with_own_connections(self) -> PostgresDatabase:
         connect: dict[str, Any] = {k: v for k, v in self._connect.items() if k != "timeout"}
+        # "0" and not left out, or a limit of the role or the database would apply
         settings = {**connect.pop("server_settings", {}), "statement_timeout": "0"}
+        # PgBouncer refuses a connection with a startup parameter that it does not know
         if not self.pooled:
             connect["server_settings"] = settings
         # a schema change makes prepared statements invalid, which a transaction does not survive
@@ -377,10 +392,12 @@ class PostgresDatabase(Database):
             if pool.loop.is_closed():
                 pool.abandon_connections()
             elif pool.loop.is_running():
+                # this thread runs the loop, and would wait for a task that cannot start meanwhile
                 if interpreter.running_loop() is pool.loop:
                     pool.abandon_connections()
                 else:
                     asyncio.run_coroutine_threadsafe(pool.close(), pool.loop).result(10)
+            # run_until_complete() refuses a thread that runs another loop
             elif interpreter.running_loop() is None:
                 pool.loop.run_until_complete(pool.close())
         for loop in self._private_loops:
@@ -397,6 +414,7 @@ class PostgresDatabase(Database):
     async def aclose(self) -> None:
         await self.close_loop_connections()
         if any(not loop.is_running() for loop in self._private_loops):
+            # in a thread without a loop, for run_until_complete() refuses one inside of another
             await asyncio.to_thread(self._close_private_loops)
 
     def _close_private_loops(self) -> None:

@@ -57,6 +57,7 @@ def translate_error(
     if not isinstance(error, _driver.PostgresError):
         if isinstance(error, (ValueError, OverflowError)):
             return _translate_value_error(error)
+        # one class for a lost connection and for misuse of the driver, told apart by the text alone
         if isinstance(error, _driver.InterfaceError) and "connection" not in str(error):
             return errors.DatabaseError("The driver refused the call")
         return _build_connection_error(place, describe_connection_failure(error))
@@ -73,6 +74,7 @@ def translate_error(
     if code in _ANSWERS:
         kind, text = _ANSWERS[code]
         return kind(text, code=code)
+    # classes: connection, shutdown of the server, its resources, authorisation
     if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
         return _build_connection_error(
             place, _CONNECTION.get(code, "the server has ended it"), code
@@ -162,6 +164,8 @@ def _build_connection_error(
 
 def describe_connection_failure(error: BaseException) -> str:
     """Return why a connection failed, in words that hold nothing of the address."""
+    # the most special first, for all of these are OSErrors too; str() of an OSError of asyncio
+    # names the host, so that the text comes from the number
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
@@ -173,6 +177,8 @@ def describe_connection_failure(error: BaseException) -> str:
     if isinstance(error, OSError):
         if error.errno:
             return os.strerror(error.errno).lower()
+        # asyncio raises "Multiple exceptions: ..." without a number where a name has several
+        # addresses
         return "it cannot be reached" if "Multiple" in str(error) else "it was closed"
     return "it was closed"
 
@@ -219,5 +225,6 @@ def _find_violated_fields(
         fields = map_constraints_to_fields(meta).get(constraint or "")
         if fields is not None:
             return meta.name, fields
+        # several models may share a table: one that knows the constraint is preferred to the first
         found = found if found[0] else (meta.name, ())
     return found

@@ -35,6 +35,7 @@ class DeclaredCursor:
 
     async def fetch(self, size: int) -> list[Any]:
         """The next rows."""
+        # in the text, since the grammar of FETCH takes no parameter here
         return await self._raw.fetch(f"FETCH FORWARD {int(size)} FROM {self._name}")
 
 
@@ -62,6 +63,8 @@ async def execute_operation(connection: PostgresConnection, operation: Operation
                 failure = await connection.handle_driver_error(
                     error, of_schema=statement.kind == "script"
                 )
+                # the error has aborted the transaction, so that asyncpg cannot prepare the
+                # statement again in it; where nothing else has run in it, a new one loses nothing
                 if opening and isinstance(error, postgres_errors.OUTDATED):
                     failure = await _restart_transaction(connection, opening)
                     if failure is None:
@@ -108,6 +111,7 @@ async def _execute_other(
         connection.opening = (*connection.opening, sql) if opens else ()
         return outcome
     if kind == "raw":
+        # it may hold SET, LISTEN or an advisory lock, which outlive its transaction
         connection.tainted = True
         prepared = await raw.prepare(sql, name="")
         rows = await prepared.fetch(*args)
@@ -119,6 +123,7 @@ async def _execute_other(
 
 
 def _parse_row_count(status: str) -> int:
+    # "INSERT 0 5" and "UPDATE 3" end with the count, "CREATE TABLE" has none
     last = status.rpartition(" ")[2]
     return int(last) if last.isdigit() else 0
 
@@ -133,6 +138,7 @@ async def execute_atomic(
         outcome = await execute_operation(
             connection, record_changes(operation, journal, atomic=True)
         )
+        # known to be closed, it sends no COMMIT, and the outcome is in no doubt
         committing = not connection.raw.is_closed()
         await execute_operation(connection, execute_statement("COMMIT"))
     except BaseException as error:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+# text, names and comments match first, so that a "$1" inside of them is no placeholder
 _TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$([0-9]+)""", re.DOTALL)
 _DATES = (dt.date.min, dt.date.max)
 _MOMENTS = (dt.datetime.min, dt.datetime.max)
@@ -62,6 +63,8 @@ async def rewrite_dates_as_text(raw: Any, sql: str, args: Sequence[Any]) -> tupl
             return found[0]
         kind = types[int(found[1]) - 1]
         text = "text[]" if kind.endswith("[]") else "text"
+        # the inner cast makes the parameter text for the driver, the outer one a date for the
+        # server
         return f"CAST(CAST({found[0]} AS {text}) AS {kind})"
 
     return _TOKENS.sub(cast_placeholder, sql), [

@@ -117,6 +117,7 @@ class LoopPool:
             if self.connection_count < self._size:
                 return await self._open()
             given = await self._wait_for_connection(deadline)
+            # None: a place became free, which another task may take before this one runs
             if given is not None:
                 return given
 
@@ -126,6 +127,7 @@ class LoopPool:
         try:
             async with asyncio.timeout_at(deadline):
                 return await future
+        # of _terminate_connections(): the future holds no connection that had to be passed on
         except ORMError:
             raise
         except TimeoutError:
@@ -141,6 +143,7 @@ class LoopPool:
     def _withdraw_waiter(self, future: asyncio.Future[PostgresConnection | None]) -> None:
         if future in self.waiting:
             self.waiting.remove(future)
+        # given a connection or a place that it no longer wants: the next in line gets it
         elif future.done() and not future.cancelled():
             connection = future.result()
             if connection is None:
@@ -158,6 +161,8 @@ class LoopPool:
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
+            # cancelled by close() of the pool: this caller was not, and must see an error of its
+            # own
             if opening.cancelled() and not _is_cancelled():
                 raise self._build_connection_error(
                     "the pool was closed while it was opened"
@@ -178,6 +183,8 @@ class LoopPool:
             self._all.add(connection)
             if self._end_of_loop is None:
                 self._end_of_loop = self._wait_at_end_of_loop()
+                # the first step makes the loop know the generator (PEP 525), which it closes at its
+                # end
                 await anext(self._end_of_loop)
             self._schedule_watch()
             return connection
@@ -251,6 +258,8 @@ class LoopPool:
 
     async def drop_prepared_statements(self) -> None:
         """Drop the prepared statements of all connections, for the tables have changed."""
+        # without a pool of asyncpg each connection has to be told; reload_schema_state() does not
+        # suspend, so that the set stays the same
         for connection in self._all:
             await connection.raw.reload_schema_state()
 
@@ -259,6 +268,7 @@ class LoopPool:
         self._stop_watch()
         for connection in self._all:
             transport: Any = getattr(connection.raw, "_transport", None)
+            # terminate() has the loop close the transport, which one that is closed refuses
             if self.loop.is_closed():
                 socket: Any = getattr(transport, "_sock", None)
                 if socket is not None:
@@ -296,6 +306,7 @@ class LoopPool:
     def _watch_connections(self) -> None:
         self._watch = None
         now = self.loop.time()
+        # 0.0 finds none: without a limit, a statement may take as long as it does
         limit = now - self._statement_timeout - GRACE if self._statement_timeout > 0 else 0.0
         for connection in self._find_silent_connections(limit):
             connection.raw.terminate()
@@ -309,6 +320,7 @@ class LoopPool:
             self._schedule_watch()
 
     def _find_silent_connections(self, since: float) -> list[PostgresConnection]:
+        # 0.0 says that no statement runs
         return [c for c in self._all if 0.0 < c.started < since]
 
     async def _probe_server(self) -> None:
@@ -317,6 +329,7 @@ class LoopPool:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
             if not isinstance(error, POSTGRES):  # that would have been an answer
+                # the idle ones too: each would keep the caller that takes it waiting
                 self._terminate_connections(
                     {*suspects, *self.idle}, translate_error(error, self.place)
                 )
@@ -340,6 +353,8 @@ class LoopPool:
 def _build_connect_arguments(
     connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
 ) -> dict[str, Any]:
+    # the defaults of asyncpg are 100 statements and 300 seconds: what is rare would be prepared
+    # again and again
     arguments: dict[str, Any] = {
         "statement_cache_size": 1000,
         "max_cached_statement_lifetime": 0,
@@ -349,6 +364,7 @@ def _build_connect_arguments(
         return {**arguments, "statement_cache_size": 0}
     settings = {"application_name": "treefold", **arguments.pop("server_settings", {})}
     if statement_timeout > 0:
+        # milliseconds, as PostgreSQL reads a number without a unit
         settings.setdefault("statement_timeout", str(int(statement_timeout * 1000)))
     if read_only:
         settings["default_transaction_read_only"] = "on"

@@ -101,6 +101,8 @@ class SQLiteSession(Session):
 
     async def _wait_until_stopped(self, worker: Worker) -> None:
         settled = asyncio.ensure_future(worker.run_function(execution.pass_barrier))
+        # sqlite3_interrupt() has no effect on a statement that begins after it, hence again and
+        # again
         while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
             self.interrupt_again()
         await settled
@@ -135,6 +137,7 @@ class SQLiteSession(Session):
         except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
             self._pop_job().report_outcome(None, error)
             self._return_to_pool()
+            # this worker was never noted as the session's: END stops its thread
             return END
         self._run_queued_jobs()
         return None
@@ -232,6 +235,7 @@ def _enable_wal(raw: Connection) -> None:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
+            # the low byte is the primary code, so that SQLITE_BUSY_RECOVERY counts as well
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
         else:
@@ -336,7 +340,9 @@ class SQLiteDatabase(Database):
             self.database,
             factory=Connection,
             timeout=BUSY_TIMEOUT,
+            # the module would open transactions by itself, deferred ones, before each write
             isolation_level=None,
+            # a connection serves threads and its worker by turns, and the pool sees to the turns
             check_same_thread=False,
             cached_statements=1000,
         )
@@ -344,6 +350,7 @@ class SQLiteDatabase(Database):
             raise ConfigurationError(
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed"
             )
+        # off by default in SQLite, and a setting of each connection
         raw.execute("PRAGMA foreign_keys = ON")
         if not self.single:
             _enable_wal(raw)
@@ -355,6 +362,7 @@ class SQLiteDatabase(Database):
     def _connect_reader(self) -> Connection:
         raw = self._open_connection()
         raw.execute("PRAGMA query_only = ON")
+        # query_only alone could be switched off by raw SQL with another PRAGMA
         raw.set_authorizer(sqlite_functions.authorize_read_only)
         return raw
 
@@ -407,6 +415,8 @@ class SQLiteDatabase(Database):
         self.checkin(session)
 
     def begin_sql(self, *, write: bool, isolation: str | None) -> str:
+        # deferred, a write after a read fails at once with SQLITE_BUSY_SNAPSHOT, without the busy
+        # timeout, where another process has written in between
         return "BEGIN IMMEDIATE" if write else "BEGIN DEFERRED"
 
     @property

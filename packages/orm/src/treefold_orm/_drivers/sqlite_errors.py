@@ -47,6 +47,7 @@ def translate_error(error: BaseException, file: str = "") -> errors.ORMError:
         return errors.DatabaseLocked("The database stayed locked by another connection", code=code)
     if code == "SQLITE_INTERRUPT":
         return errors.StatementTimeout("The statement was interrupted", code=code)
+    # SQLITE_AUTH is the answer of a reader's authorizer
     if code is not None and (code.startswith("SQLITE_READONLY") or code == "SQLITE_AUTH"):
         return errors.ReadOnlyViolation("The connection is read-only", code=code)
     if code is not None and code.startswith(

@@ -39,6 +39,8 @@ class Running:
 
     def interrupt_job(self, job: Job, interrupt: Callable[[], None]) -> None:
         """Interrupt the connection if it runs this job."""
+        # sqlite3_interrupt() stops all that runs on the connection: without the lock this job might
+        # end between the look and the call, and the next one be stopped
         with self._lock:
             if self._job is job:
                 interrupt()
@@ -198,6 +200,7 @@ def run_line(session: Any, execute: Execute, job: Job | None) -> None:
         session.running.set_job(job)
         result, error = None, None
         try:
+            # cancelled on the way to the worker: no caller waits, and nothing has been sent yet
             if not job.outcome.cancelled():
                 result = execute(session.ensure_connection(), job.operation)
         except BaseException as failure:  # noqa: BLE001, RUF100 - handed to the caller as it is
