@@ -97,6 +97,8 @@ def _check_postgres(alias: str, address: str) -> None:
     try:
         parts = urlsplit(address)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        # a "#" in a password that is not percent-encoded begins a fragment, and a second "@" leaves
+        # open where the password ends
         readable = parts.port != 0 and address.count("@") < 2 and not parts.fragment
     except ValueError:
         readable, options = False, {}
@@ -107,6 +109,8 @@ def _check_postgres(alias: str, address: str) -> None:
             " user and password, and give the port as a number",
         )
     size = options.get("pool_size", "1")
+    # "²".isdigit() is True and int("²") fails; int() refuses text of more than 4300 digits, and
+    # nine are too many already
     if not (size.isascii() and size.isdigit() and 1 <= int(size[:9]) <= 10_000):
         raise _build_configuration_error(
             alias, f"has pool_size={size!r}; give a whole number from 1 to 10000"

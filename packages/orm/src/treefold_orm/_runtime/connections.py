@@ -190,11 +190,13 @@ def _parse_database_location(
         path, options = place, dict[str, str]()
         if scheme == "sqlite":
             path, options = parse_sqlite_address(place.removeprefix("sqlite://"))
+            # sqlite:///x.db is relative, sqlite:////srv/x.db absolute, as in other tools
             path = path.removeprefix("/")
         if not path:
             raise ConfigurationError(
                 "configure(backend='sqlite') needs database=: a path or ':memory:'"
             )
+        # absolute: connections are opened later, perhaps in another working directory
         return "sqlite", path if path == ":memory:" else os.path.abspath(path), options
     if backend in {"postgres", "postgresql"}:
         return "postgres", place, {}
@@ -221,6 +223,7 @@ def _make_postgres_database(alias: str, place: str, options: _Options) -> Databa
         place = address._replace(query="&".join(f"{k}={v}" for k, v in query.items())).geturl()
         connect["dsn"] = place
         if host is not None and "sslmode" not in query and "ssl" not in connect:
+            # the folder of a socket comes percent-encoded here, as %2Fvar%2Frun
             connect["ssl"] = _choose_tls_mode(unquote(host))
     else:
         connect["database"] = place
@@ -248,6 +251,8 @@ def _choose_tls_mode(host: str) -> Any:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:
         local = False
+    # "prefer" goes on in plain text where TLS is refused, as by an attacker on the way: elsewhere
+    # the server must prove its name
     return "prefer" if local else ssl.create_default_context()
 
 
@@ -271,6 +276,7 @@ def _close_replaced_database(previous: Database) -> None:
         task.add_done_callback(_closing.discard)
 
 
+# a loop holds its tasks weakly: without this set one could vanish before it has run
 _closing: set[asyncio.Task[None]] = set()
 
 
@@ -322,6 +328,7 @@ def _drop_inherited_connections() -> None:
         database.forget_connections()
 
 
+# Windows has no fork
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_drop_inherited_connections)
 atexit.register(close_all)

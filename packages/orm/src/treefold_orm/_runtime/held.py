@@ -70,6 +70,7 @@ class HeldConnection:
     def __exit__(self, *_: object) -> None:
         own, session = self._database.release_session()
         own.checkin(session)
+        # a database in memory is its own one, and would lose its rows
         if own is not self._real:
             own.close()
 
@@ -132,6 +133,7 @@ class HeldConnection:
         """
         if inspect.iscoroutinefunction(function):
             return await function(*args)
+        # to_thread() copies the context, so that the function finds the open transaction
         result = await finish_despite_cancellation(asyncio.to_thread(function, *args))
         return await result if inspect.isawaitable(result) else result
 

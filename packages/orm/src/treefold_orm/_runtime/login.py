@@ -54,6 +54,8 @@ def _describe_refusal(error: ORMError, address: str) -> tuple[str, str]:
     if code == "3D000":
         name = unquote(urlsplit(address).path[1:])
         return f"has no database {name!r}", f"make it (createdb {name}), or {_MEND}"
+    # neither a code of PostgreSQL nor one of the system: the peer has closed at the first packet,
+    # as another kind of server does
     if code is None and str(error).endswith("it was closed"):
         return "answers, but not as PostgreSQL does", f"start it, or {_MEND}"
     return _REFUSALS.get(code or "", (f"takes no login: {error}", _MEND))

@@ -32,6 +32,8 @@ def record_queries(
 
 def record_statements(operation: Operation[T], recorder: Recorder) -> Operation[T]:
     """The same operation, with each of its statements recorded."""
+    # here and not in the generator, whose first step may run on a worker or on the loop of the
+    # driver, where no frame of the caller is left
     source = find_caller_location()
     return _record_each_statement(operation, recorder, source)
 
@@ -42,6 +44,7 @@ def _record_each_statement(
     try:
         statement = operation.send(None)
         while True:
+            # a request to the runner, which sends no SQL for it
             if statement is ATOMIC:
                 statement = operation.send((yield statement))
                 continue

@@ -62,6 +62,7 @@ class Transaction:
         self.hooks: list[Callable[[], Any]] = []
         self.database = database or database_for(alias)
         self.session: Session = cast("Session", None)
+        # a pool of one thing is a lock that threads and tasks of any loop wait for in one line
         self.turn: Pool[str] = Pool(
             lambda: "turn", size=1, name="turn in this transaction", timeout=LOCK_TIMEOUT
         )
@@ -133,6 +134,7 @@ class Transaction:
             if statement is ATOMIC:
                 return (yield from self._run_in_savepoint(operation))
             return (yield from record_changes(operation, journal, statement))
+        # cancelled: a write may have been executed all the same, and the journal cannot tell
         except GeneratorExit:
             self.interrupted = self.interrupted or write
             raise
@@ -143,11 +145,13 @@ class Transaction:
         yield Statement("script", f"SAVEPOINT {name}")
         try:
             outcome = yield from record_changes(operation, journal, atomic=True)
+        # a generator that is being closed may not yield, so that no ROLLBACK TO can be sent
         except GeneratorExit:
             journal.undo_changes()
             raise
         except BaseException:
             journal.undo_changes()
+            # ROLLBACK TO leaves the savepoint itself in place: without RELEASE they would pile up
             yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
             yield Statement("script", f"RELEASE SAVEPOINT {name}")
             raise
@@ -176,6 +180,8 @@ class Transaction:
             self._require_committable()
         elif self.session.lost_transaction:
             return
+        # RELEASE is no commit, and nothing reaches the server over a connection that is known to be
+        # closed: in both cases the outcome is in no doubt
         sends = commit and self.parent is None and not self.session.is_closed
         try:
             for sql in self._end_sql(commit=commit):
@@ -190,6 +196,8 @@ class Transaction:
             failure = None
         if failure is not None:
             raise failure
+        # COMMIT of a transaction in which a statement failed is no error for PostgreSQL: only the
+        # tag of its answer tells
         if commit and outcome == "ROLLBACK":
             raise TransactionAborted(
                 "PostgreSQL has rolled the transaction back instead of committing it: a statement "
@@ -213,6 +221,8 @@ class Transaction:
             self.journal.undo_changes()
             return []
         self.journal.close()
+        # the transaction of a sandbox never commits: to the application, its own outermost one is
+        # the whole
         if self.parent is not None and self.parent is not self.database.outer:
             self.parent.hooks.extend(self.hooks)
             return []

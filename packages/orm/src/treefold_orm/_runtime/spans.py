@@ -48,6 +48,7 @@ def trace_statements(operation: Operation[T], system: str) -> Operation[T]:
         operation: an operation that has not begun.
         system: the name of the database, which becomes the attribute `db.system.name`.
     """
+    # a copy, since Context.run() refuses a context that is entered already, as the current one is
     return _trace_in_context(
         operation, "postgresql" if system == "postgres" else system, copy_context()
     )
@@ -80,11 +81,13 @@ def _trace_in_context(operation: Operation[T], system: str, context: Context) ->
 
 
 def _open(stack: ExitStack, sql: str, system: str) -> None:
+    # the parts of a union may stand in parentheses
     name = sql.lstrip("( \n").partition(" ")[0].upper()
     attributes = {
         "db.system.name": system,
         "db.operation.name": name,
         "db.query.text": sql,  # placeholders only: arguments never become part of it
     }
+    # a copy: the list may change while a factory runs
     for factory in tuple(factories):
         stack.enter_context(factory(name, attributes))

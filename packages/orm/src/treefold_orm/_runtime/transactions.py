@@ -103,6 +103,8 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         context = current.get()
         mine = None if context is None else context.transactions.get(self._using)
         places = [place for place, entry in enumerate(self._open) if entry[0] is mine]
+        # a fixture may end in another context than it began in, where none of them is found: then
+        # the last
         made, token, turn = self._open.pop(places[-1] if places else -1)
         with contextlib.suppress(ValueError):  # the end of a fixture may run in another context
             current.reset(token)
@@ -137,6 +139,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         hooks: list[Callable[[], Any]] = []
         own: str | None = None
         try:
+            # tasks and threads started inside may be in the middle of a statement
             own = made.turn.take_item()
             hooks = self._end_transaction(made, commit=commit, failed=error is not None)
         finally:
@@ -144,9 +147,11 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             if own is not None:
                 made.turn.return_item(own)
             self._release_session(made, turn)
+        # with the connection back in its pool: a hook may need it, and a pool may have one only
         for hook in hooks:
             result = hook()
             if inspect.iscoroutine(result):
+                # else Python warns of a coroutine that was never awaited
                 result.close()
                 raise TypeError(f"{hook!r} is async: register it in an async transaction")
 
@@ -176,6 +181,8 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         else:
             made.session = await made.database.acheckout(write=made.write)
         try:
+            # a BEGIN that is cut off leaves a connection of which it is not known whether it is in
+            # a transaction
             await finish_despite_cancellation(
                 made.session.arun(execute_statements([made.begin_sql()]))
             )
@@ -257,6 +264,8 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                         async with transaction(self._using, **options):
                             return await function(*args, **kwargs)
                     except TransactionConflict:
+                        # in an outer transaction a new attempt would keep its snapshot and its
+                        # locks, and collide again
                         if attempt == attempts or self._is_in_transaction():
                             raise
 

@@ -70,6 +70,7 @@ class _Deviation:
         if value is None:
             return
         if self.exact is None:
+            # floats could not be taken back: 1e16 + 1.0 - 1e16 is 0.0, where integers give the 1
             self.exact = _ExactSums()
             for known in self.values:
                 self.exact.add_value(known, 1)
@@ -114,6 +115,8 @@ class _ExactSums:
             return None
         squares = self.count * self.squares - self.total * self.total
         try:
+            # a division of integers is rounded once, whatever their length; float() of the two
+            # could overflow
             return squares / (self.count * divisor << 2 * _UNITS)
         except OverflowError:
             fail_statement(RANGE)
@@ -155,6 +158,8 @@ class _Collected:
             descending, first = self.plan[2 * place - 1] == "d", self.plan[2 * place] == "f"
             nulls = [row for row in rows if row[place] is None]
             known = [row for row in rows if row[place] is not None]
+            # the last key was first: sort() is stable, so that rows with one value here keep the
+            # order of the later keys
             known.sort(key=lambda row: row[place], reverse=descending)
             rows = [*nulls, *known] if first else [*known, *nulls]
         values = [row[0] for row in rows]

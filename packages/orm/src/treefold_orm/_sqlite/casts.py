@@ -39,6 +39,7 @@ def sql_integer_of_text(text: str | None) -> int | None:
     if text is None:
         return None
     digits = _require_text_form(text, "integer")
+    # int() refuses text of more than 4300 digits with a ValueError of its own
     if len(digits) > 4000 or not -(2**63) <= int(digits) < 2**63:
         fail_statement(RANGE)
     return int(digits)
@@ -48,6 +49,7 @@ def sql_float_of_text(text: str | None) -> float | None:
     if text is None:
         return None
     number = float(_require_text_form(text, "float"))
+    # "1e-400" is 0.0 in Python and out of range for PostgreSQL
     lost = not number and any(digit in "123456789" for digit in text.lower().partition("e")[0])
     if lost or not math.isfinite(number):
         fail_statement(RANGE)
@@ -58,6 +60,7 @@ def sql_decimal_of_text(text: str | None, places: int) -> int | None:
     if text is None:
         return None
     number = decimal.Decimal(_require_text_form(text, "decimal"))
+    # before the shift: scaleb() of "1e999999" raises decimal.Overflow
     if number and number.adjusted() > 18:
         fail_statement(RANGE)
     if number and number.adjusted() < -places - 1:
@@ -72,6 +75,7 @@ def sql_date_of_text(text: str | None) -> str | None:
     if text is None:
         return None
     try:
+        # "2024-02-30" has the form of a date, so that only the parser can refuse it
         return dt.date.fromisoformat(_require_text_form(text, "date")).isoformat()
     except ValueError:
         fail_statement(DATES)
@@ -109,6 +113,7 @@ def sql_uuid_of_text(text: str | None) -> str | None:
 def sql_text_of_decimal(value: int | None, places: int) -> str | None:
     if value is None:
         return None
+    # SQLite has turned a sum or product that leaves 64 bits into a REAL
     if value.__class__ is float:
         fail_statement(RANGE)
     digits = f"{abs(value):0>{places + 1}}"
@@ -133,6 +138,7 @@ def find_shortest_decimal(value: float) -> decimal.Decimal:
         else below
     )
     places = len(found.as_tuple().digits)
+    # half-way between two floats: each further digit moves the text nearer to the value
     while 2 * (int(found) - whole) in {above, -below}:
         places += 1
         found = decimal.Decimal(f"{value:.{places - 1}e}")

@@ -31,6 +31,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {"treefold_trunc": truncate_in_zone}
 def register_functions(raw: clock.Connection) -> None:
     """Register the functions the dialect uses: `sql_lower` becomes `treefold_lower`."""
     for name, function in _FUNCTIONS.items():
+        # SQLite takes only deterministic functions in indexes and generated columns, and calls one
+        # with constant arguments once instead of for each row
         raw.create_function(name, _count_parameters(function), function, deterministic=True)
     clock.register_clock(raw)
     aggregates.register_aggregates(raw)
@@ -46,6 +48,7 @@ def authorize_read_only(
         return sqlite3.SQLITE_OK  # FTS5 asks itself whether its table was written
     if action in _DENIED:
         return sqlite3.SQLITE_DENY
+    # SQLite matches names of functions without regard to case
     if action == sqlite3.SQLITE_FUNCTION and second and second.lower() == "load_extension":
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK

@@ -84,6 +84,7 @@ def sql_power(base: Any, exponent: Any) -> float | None:
         fail_statement(RANGE)
     except ValueError:
         fail_statement(POWER)
+    # too small for a float: PostgreSQL reports it, Python gives 0.0
     if not made and base:
         fail_statement(RANGE)
     return made
@@ -102,6 +103,7 @@ def sql_exp(value: Any) -> float | None:
         made = math.exp(value)
     except OverflowError:
         fail_statement(RANGE)
+    # exp(-1000) is 0.0 in Python and out of range for PostgreSQL
     if not made:
         fail_statement(RANGE)
     return made
@@ -120,6 +122,8 @@ def sql_log(base: Any, value: Any) -> float | None:
         fail_statement(LOGARITHM)
     if base == 1:
         fail_statement(ZERO)
+    # of 50 digits: a quotient of two float logarithms is off in its last digit, as math.log(1000,
+    # 10) is
     above, below = (find_shortest_decimal(float(n)).ln(_PRECISE) for n in (value, base))
     return float(_PRECISE.divide(above, below))
 

@@ -28,6 +28,7 @@ def divide_and_round(number: int, divisor: int) -> int:
     """Return the quotient rounded half away from zero; `DataError` for a division by zero."""
     if not divisor:
         fail_statement(ZERO)
+    # of the absolute values: divmod() rounds towards minus infinity, and -7 // 2 is -4
     quotient, rest = divmod(abs(number), abs(divisor))
     quotient += 2 * rest >= abs(divisor)
     return quotient if (number < 0) == (divisor < 0) else -quotient
@@ -126,6 +127,7 @@ def sql_rest(left: Any, right: Any, left_places: int, right_places: int) -> int 
         fail_statement(ZERO)
     finer = max(left_places, right_places)
     left, right = left * 10 ** (finer - left_places), right * 10 ** (finer - right_places)
+    # the % of Python has the sign of the divisor
     rest = abs(sql_whole(left)) % abs(sql_whole(right))
     return _check_range(-rest if left < 0 else rest, _LOWEST, _HIGHEST)
 
@@ -163,6 +165,7 @@ def sql_json_as(text: Any, kind: str) -> Any:
         case "boolean":
             return int(value) if isinstance(value, bool) else None
         case _:
+            # bool is a kind of int in Python, and no number in JSON
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 return None
             if isinstance(value, int) and _LOWEST <= value <= _HIGHEST and kind == "number":

@@ -24,5 +24,6 @@ def fail_statement(reason: str) -> NoReturn:
 def take_refusal() -> str | None:
     """The reason of the statement that has just failed on this thread, if a function gave one."""
     reason: str | None = getattr(_refusal, "reason", None)
+    # taken once: the next statement of this thread must not report it again
     _refusal.reason = None
     return reason

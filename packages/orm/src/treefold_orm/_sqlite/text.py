@@ -35,6 +35,7 @@ def sql_lower(value: Any) -> str | None:
     if value is None:
         return None
     text = str(value)
+    # most text is ASCII, where the whole string gives the same at a fraction of the time
     return text.lower() if text.isascii() else "".join(map(_lower_letter, text))
 
 
@@ -74,6 +75,7 @@ def sql_left(text: str | None, length: int | None) -> str | None:
 def sql_right(text: str | None, length: int | None) -> str | None:
     if text is None or length is None:
         return None
+    # right('abc', -1) is 'bc' in PostgreSQL; text[-0:] would be all of it
     return text[max(len(text) - length, 0) :] if length > 0 else text[-length:] if length else ""
 
 
@@ -85,6 +87,7 @@ def sql_substr(text: str | None, start: int | None, *length: int | None) -> str 
     (count,) = cast("tuple[int]", length)
     if count < 0:
         fail_statement(LENGTH)
+    # positions before the first letter count: substr('abc', -1, 3) is 'a'
     return text[max(start - 1, 0) : max(start - 1 + count, 0)]
 
 
@@ -92,6 +95,7 @@ def _build_padding(length: int, text: str, fill: str) -> str:
     missing = length - len(text)
     if missing <= 0 or not fill:
         return ""
+    # before the text is made, which could take all memory
     _check_length(length)
     return (fill * (missing // len(fill) + 1))[:missing]
 
