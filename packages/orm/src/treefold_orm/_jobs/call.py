@@ -132,6 +132,7 @@ def _describe_kind(fn: Any) -> str:
 
 def _check_argument(function: str, name: str, value: Any, parameter: inspect.Parameter) -> None:
     if parameter.kind is parameter.VAR_POSITIONAL:
+        # *args arrive as a tuple, whatever the caller has given
         value = list(value)
     if found := _find_non_json_part(value, name, 0):
         raise TypeError(
@@ -148,7 +149,9 @@ def _find_non_json_part(value: Any, place: str, depth: int) -> str:
     if value is None or kind in {str, bool, int}:
         return ""
     if kind is float:
+        # json.dumps() writes NaN and Infinity, which are no JSON
         return "" if math.isfinite(value) else f"{value!r} in {place!r}"
+    # ends at a list that holds itself, too
     if depth == MAX_DEPTH:
         return f"more than {MAX_DEPTH} levels in {place.partition('[')[0]!r}"
     if kind is list:
@@ -158,6 +161,7 @@ def _find_non_json_part(value: Any, place: str, depth: int) -> str:
         )
     if kind is dict:
         pairs = cast("dict[Any, Any]", value)
+        # json.dumps() turns {1: 2} into {"1": 2}, and the job would get another dictionary
         if wrong := next((key for key in pairs if type(key) is not str), None):
             return f"a key of type {type(wrong).__name__} in {place!r}"
         found = (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pgqueuer.queries import EntrypointExecutionParameter
     from pgqueuer.types import QueueEntrypoint, QueueManagerId
 
+# NULL || object is NULL, and an array || object is an array with the object in it
 _HEADERS = "(CASE jsonb_typeof(headers) WHEN 'object' THEN headers ELSE '{}' END)"
 AWAY_PAUSE = 1.0
 """Seconds between two attempts to write to a database that is away."""

@@ -86,11 +86,14 @@ def worker(
 
     async def run_worker() -> None:
         loop = asyncio.get_running_loop()
+        # the executor of asyncio has cpus + 4 threads and 32 at most: plain functions beyond these
+        # would wait, though they count as running
         loop.set_default_executor(ThreadPoolExecutor(concurrency, "treefold-job"))
         here.loop = loop
         working = Worker(options, schedules)
         await working.run()
         if working.put_back:  # a plain function cannot be stopped, and would be waited for
+            # os._exit() flushes nothing
             logging.shutdown()
             os._exit(FAILURE)
 
@@ -117,6 +120,8 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
         for job in await engine.list_failed_jobs(limit):
             call = engine.parse_call(job)
             error = await engine.read_last_error(job.id)
+            # without the log of an application nothing takes secrets out, so that only the type is
+            # shown
             error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
             lines.append(f"{job.id} {call.function}{format_arguments(call)} {error}")
         return lines

@@ -35,6 +35,7 @@ _UNDEFINED = {"42P01", "42704", "42883"}
 
 def check_installed() -> None:
     """Raise `ConfigurationError` without PgQueuer."""
+    # looked for without importing it, which takes a third of a second
     if importlib.util.find_spec("pgqueuer") is None:
         raise ConfigurationError(INSTALL)
 
@@ -122,6 +123,7 @@ async def ainsert_job(call: Call, *, once: str | None = None) -> None:
         here.queue,
         call.to_json().encode(),
         headers=_build_headers(call),
+        # with the queue: applications that share a database share the unique index of these keys
         dedupe_key=once and f"{here.queue} {once}",
         on_conflict="skip",
     )
@@ -174,6 +176,7 @@ async def requeue_jobs(ids: Sequence[int]) -> None:
 
     from treefold_orm._jobs.claiming import build_requeue_failed_sql
 
+    # the starts first: once a job is queued again it is no longer 'failed', as the statement asks
     queries = Queries(_Connection())
     await queries.driver.execute(
         build_requeue_failed_sql(queries.qbq.qualified.queue_table), list(ids)

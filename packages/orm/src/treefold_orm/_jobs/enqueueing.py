@@ -48,6 +48,7 @@ async def aenqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -
 
 
 def _build_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    # a copy: the job may run after the commit, when the caller has changed a list that it gave
     return replace(build_checked_call(fn, args, kwargs), request_id=here.request_id()).copy()
 
 

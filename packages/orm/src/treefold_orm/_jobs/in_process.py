@@ -52,6 +52,7 @@ def _run_job(call: Call) -> None:
     if not running.is_async(call):
         _run_plain(call)
     elif loop is not None and loop.is_running():
+        # on the loop of the application, where its clients and connections live
         asyncio.run_coroutine_threadsafe(_arun_job(call), loop).result()
     else:
         asyncio.run(_arun_job(call))

@@ -44,6 +44,7 @@ def add_traceback_note(made: E, error: BaseException | None) -> E:
             text = "".join(traceback.format_exception(error))
         except Exception as failure:
             text = f"The traceback cannot be shown: formatting it raised {type(failure).__name__}"
+        # the end, which names the error and the line that raised it
         kept = text if len(text) <= LONGEST_TRACEBACK else f"...{text[-LONGEST_TRACEBACK:]}"
         made.add_note(clean_text(kept))
     return made

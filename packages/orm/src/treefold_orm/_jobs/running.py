@@ -117,6 +117,7 @@ def format_arguments(call: Call) -> str:
     arguments: dict[str, Any] = {"args": call.args, **call.kwargs}
     with contextlib.suppress(Exception):  # a function that is gone has no names for them
         function: Callable[..., Any] = call.resolve()
+        # masking goes by name, and positional arguments have one only here
         arguments = inspect.signature(function).bind(*call.args, **call.kwargs).arguments
     dumped = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
     text = outcomes.clean_text(dumped)

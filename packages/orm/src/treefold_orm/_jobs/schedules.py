@@ -54,6 +54,7 @@ def _check_cron(cron: Any) -> None:
     from pgqueuer.core.sm import SchedulerManager
 
     try:
+        # the parser of PgQueuer, so that what passes here is what a worker takes
         SchedulerManager(cast("Any", None)).schedule("check", cron)
     except (ValueError, TypeError, AttributeError):
         raise ConfigurationError(
@@ -67,6 +68,8 @@ def load_schedules() -> list[Schedule]:
     Raises:
         ConfigurationError: the module holds something else, or one schedule twice.
     """
+    # looked for and not just imported: an ImportError inside of schedules.py must not pass for a
+    # project without one
     if importlib.util.find_spec(MODULE) is None:
         return []
     declared: Any = getattr(importlib.import_module(MODULE), MODULE, None)

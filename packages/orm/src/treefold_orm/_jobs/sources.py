@@ -22,6 +22,7 @@ def _find_python_files(folder: str) -> Iterator[str]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
+    # a virtual environment: the modules of treefold in it import jobs, whatever the project does
     if any(entry.name == "pyvenv.cfg" for entry in entries):
         return
     for entry in entries:
@@ -30,12 +31,14 @@ def _find_python_files(folder: str) -> Iterator[str]:
         if entry.name.endswith(".py") and entry.is_file():
             yield entry.path
         elif entry.name not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
+            # a link to a folder above would lead around in circles, hence follow_symlinks=False
             yield from _find_python_files(entry.path)
 
 
 def _imports_jobs(path: str) -> bool:
     try:
         source = Path(path).read_bytes()
+        # two searches settle most modules, and cost a fraction of parsing them
         if b"jobs" not in source or b"treefold" not in source:
             return False
         tree = ast.parse(source)

@@ -89,6 +89,7 @@ class Options:
 
     def compute_retry_delay(self, attempt: int) -> float:
         """Return the seconds to wait after a failed attempt, counted from 1."""
+        # the inner min(): 2.0 ** 1024 raises OverflowError
         return min(self.backoff * 2.0 ** min(attempt - 1, 30), LONGEST_BACKOFF)
 
 
@@ -136,6 +137,8 @@ class Worker:
         if self._stopping.is_set():
             log.warning("second signal: terminated immediately, running jobs are run again later")
             logging.shutdown()
+            # killed by the signal itself, so that the exit status tells the supervisor which one it
+            # was
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
@@ -182,11 +185,14 @@ class Worker:
             if self._stopping.is_set():
                 return
             options = self._options
+            # queue.run looks after schedules as well, which cost queries of their own
             run = queue.run if self._schedules else queue.qm.run
             await run(
                 dequeue_timeout=timedelta(seconds=min(options.lost_after / 3, 30)),
                 batch_size=max(1, min(options.concurrency // 2, 10)),
                 mode=QueueExecutionMode("drain" if options.drain else "continuous"),
+                # PgQueuer wants at least twice the batch size: 2 where jobs run one at a time, and
+                # the seats see to that
                 max_concurrent_tasks=max(options.concurrency, 2),
                 shutdown_on_listener_failure=True,
                 heartbeat_timeout=timedelta(seconds=options.lost_after),
@@ -194,6 +200,7 @@ class Worker:
         finally:
             self._queue = None
             with contextlib.suppress(Exception):
+                # close() waits for connections in use, which a server that is gone never answers
                 await asyncio.wait_for(pool.close(), 2)
             pool.terminate()
 
@@ -244,6 +251,7 @@ class Worker:
     async def _acquire_slots(self, count: int) -> AsyncGenerator[None]:
         taken = 0
         try:
+            # two suspects could take half of the seats each and wait for ever: Claims hands out one
             for _ in range(count):
                 await self._seats.acquire()
                 taken += 1
@@ -270,6 +278,8 @@ class Worker:
         except _AWAY as error:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
+        # a task of its own, which the end of the grace period cancels while this one records the
+        # outcome
         task = asyncio.ensure_future(running.arun(call))
         self._running[task] = (job, starts)
         try:
@@ -307,9 +317,11 @@ class Worker:
             await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 task.cancel()
+                # a plain function in its thread cannot be cancelled, and code may ignore it
                 await asyncio.wait({task}, timeout=CANCEL_TIMEOUT)
             if not task.done():
                 raise asyncio.CancelledError
+            # it may have ended just as it was cancelled: then its own outcome counts
             task.result()
         finally:
             end.cancel()
