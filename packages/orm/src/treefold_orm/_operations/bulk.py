@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 UNNEST_ROWS = 10_000
+# SQLite takes 32,766 parameters in one statement, asyncpg 32,767
 PARAMETERS = 30_000
 SQLITE_ROWS = 500
 
@@ -112,6 +113,7 @@ def insert_instances(
     parts = _split_into_parts(meta, rows, rule)
     for part in parts:
         part.choose_batch_sizes(database, batch_size)
+    # one statement is atomic by itself, and spares BEGIN and COMMIT
     if sum(len(part.sizes) for part in parts) > 1:
         yield ATOMIC
     for part in parts:
@@ -211,6 +213,8 @@ def _clean_columns(rows: list[Any], fields: Fields) -> list[list[Any]]:
 
 
 def _values_fit_field(field: AnyField, values: list[Any]) -> bool:
+    # None in a foreign key may wait for the key of an instance that was saved meanwhile, which only
+    # clean_value() takes over
     if field.null and not is_foreign_key(field) and None in values:
         values = [value for value in values if value is not None]
         return not values or field.fits_all(values)

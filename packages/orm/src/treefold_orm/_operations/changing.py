@@ -49,6 +49,7 @@ def update_rows(
                 check_related_database(field, value, query._alias)
             sets.append((field, scope.add_param(field.clean(value), field)))
     version = query._meta.version
+    # counted here too, or a save() of an instance that was read before would not notice this write
     if version is not None and all(field is not version for field, _ in sets):
         sets.append((version, convert_for_column(resolve(F(version.name) + 1, scope), version)))
     database = database_for(query._alias)

@@ -106,6 +106,7 @@ def _update_group(
 ) -> Operation[int]:
     values = {field.name: group[0].__dict__[field.attname] for field in fields}
     query = filter_by_keys(build_unfiltered_query(meta, database.alias), [row.pk for row in group])
+    # with the keys: neither database promises an order for RETURNING
     found = yield from update_rows(query, values, returning=(*meta.keys, *fields))
     decoders = [decode for _, _, decode in row_state.list_field_codecs(database, meta.keys)]
     stored = {

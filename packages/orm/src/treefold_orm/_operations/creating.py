@@ -25,6 +25,8 @@ def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> L
     else by name, which is taken out of `lookups`.
     """
     if given is None and name in lookups:
+        # **request.query could choose `defaults` from outside, so that keys of a request are
+        # refused before it is taken out
         for key in lookups:
             check_untainted(key)
         given = lookups.pop(name)
@@ -54,6 +56,7 @@ def build_insert_values(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
     """The values of a row that `get_or_create` inserts."""
     for name in defaults:
         check_untainted(name)
+    # email__exact="a@b" gives a value to insert, email__iexact="a@b" only a condition
     exact = {name.removesuffix("__exact"): value for name, value in lookups.items()}
     plain = {name: value for name, value in exact.items() if "__" not in name}
     return {**plain, **{name: _call_if_callable(value) for name, value in defaults.items()}}
@@ -86,6 +89,7 @@ def get_or_create(
     if database_for(query._alias).dialect.name == "sqlite":
         # the transaction is the only writer: no other can come in between
         return (yield from work), True
+    # a violation aborts the whole transaction on PostgreSQL, unless it is undone to a savepoint
     yield Statement("script", "SAVEPOINT creating")
     try:
         instance = yield from work
@@ -94,6 +98,7 @@ def get_or_create(
         found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
         if found is not None:
             return found, False
+        # from repeatable read on, the row of the other transaction is not visible in this one
         raise
     yield Statement("script", "RELEASE SAVEPOINT creating")
     return instance, True
@@ -110,6 +115,7 @@ def update_or_create(
     """The matching row with `defaults` set, or a new one, of `create_defaults` where given."""
     yield ATOMIC
     instance, created = yield from get_or_create(
+        # locked between the read and the save, so that no other transaction changes the row there
         query.select_for_update(),
         lookups,
         defaults if create_defaults is None else create_defaults,

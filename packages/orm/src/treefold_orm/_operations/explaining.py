@@ -95,6 +95,7 @@ def _map_aliases_to_tables(sql: str) -> dict[str, str | None]:
 def _parse_sqlite_plan(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep:
     below: dict[int, list[Any]] = {}
     for row in rows:
+        # the columns of EXPLAIN QUERY PLAN: id, parent, one without a use, text
         below.setdefault(row[1], []).append(row)
 
     def build_step(row: Any) -> PlanStep:

@@ -133,6 +133,7 @@ def in_bulk(
     column = meta.pk if name == "pk" else meta.fields.get(name)
     if column is None:
         raise meta.build_unknown_name_error(name)
+    # a name may come from a request, a column is written in code
     if name != "pk" and not isinstance(field, Column):
         refuse_sensitive(meta, column, name)
     if not column.unique:

@@ -49,6 +49,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
         try:
             yield Statement("count", plan.sql, args)
         except ZoneMismatch as error:
+            # the driver knows the number of the argument only
             raise error.with_field_name(format_field_names(fields)) from None
         record_state_for_undo(instance)
         instance._row = tuple(args)

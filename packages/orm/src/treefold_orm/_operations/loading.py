@@ -52,6 +52,7 @@ def build_lock_transaction_error() -> TransactionRequired:
 def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     """All rows."""
     most = query._max_rows
+    # one row more than is allowed tells that there are too many, without reading all
     capped = query if most is None else query._slice_rows(None, most + 1)
     plan, args = capped._compile_plan("rows")
     if plan.locks:
@@ -202,6 +203,7 @@ def _attach_reverse(
     owners = dict(zip(keys, instances, strict=True))
     references: dict[Any, Any] = {}
     back = f"_cached_{field.name}"
+    # rows of one query are alike, so that the first speaks for all
     joined = bool(found) and hasattr(found[0], back)
     for item, key in zip(found, map(attrgetter(field.attname), found), strict=True):
         held = by_key[key]
@@ -268,6 +270,7 @@ def _can_join_links(query: Any) -> bool:
     if query._max_rows is not None or query._has_step(Combine, DistinctOn, Lock):
         return False
     notes: dict[str, Expr] = query._notes or {}
+    # a window would count a row once for each owner that the join repeats it for
     return not any(map(contains_window, notes.values()))
 
 
@@ -328,6 +331,7 @@ def decode_row(plan: Plan, row: Any) -> Any:
 def mark_read_in_transaction(found: Sequence[Any], journal: Journal) -> None:
     """Note the transaction that rows were read in, where it has written before."""
     mark = journal.find_written_journal()
+    # dictionaries and tuples of values() are never saved
     if mark is None or not found or not hasattr(found[0], "_read_in"):
         return
     joined = [name for name in found[0].__dict__ if name.startswith("_cached_")]

@@ -63,6 +63,7 @@ def compute_aggregates(
     scope.over_rows = True
     scope.annotations = {name: wrap_row_aggregate(node) for name, node in scope.annotations.items()}
     whole, given = query._build_key_with_slice()
+    # first: the nodes of the query refer to its parameters by number
     scope.params[:] = given
     if query._has_step(Combine):  # its parts may have other types than the rows they make
         scope.annotations |= _map_names_to_outputs(whole)

@@ -31,6 +31,8 @@ def check_related_databases(instance: Instance, alias: str) -> None:
         if not is_foreign_key(field):
             continue
         related: Instance | None = find_cached_related(instance, field.name)
+        # with another key in the column, the cached instance is not what will be written; None
+        # waits for the key of one that is not saved yet
         if related is not None and values.get(field.attname) in (None, related.pk):
             check_related_database(field, related, alias)
 

@@ -79,6 +79,7 @@ def fetch_page(
         )
     if before is not None:
         part = part.reverse()
+    # one more than the page tells whether there is a further one
     found: list[Any] = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
     more = len(found) > size
     items = found[:size]
@@ -98,7 +99,9 @@ def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
         query = query.order_by(*query._meta.ordering)
     terms = [_build_term(query, node) for node in query._find_order_terms() or ()]
     exprs = [term.node.expr for term in terms]
+    # without hops: a column that is unique in another table may come with many rows of this one
     held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
+    # a unique column that may be NULL leaves ties: many rows may have NULL in it
     if not any(column.unique and not column.null for column in held):
         missing = [key for key in query._meta.keys if key not in held]
         nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
@@ -135,6 +138,8 @@ def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
 def _filter_beyond(
     query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
 ) -> AnyQuery:
+    # not (a, b) > (?, ?): the columns may run in different directions, and NULL compares with
+    # nothing
     scope = query._make_scope()
     branches: list[Node] = []
     equal: list[Node] = []
@@ -202,11 +207,14 @@ def _serialize_value(value: Any, term: _Term) -> Any:
 
 def _read(query: AnyQuery, terms: list[_Term], cursor: str) -> list[Any]:
     wrong = FieldValueError(query._meta.name, "cursor", reason="not a cursor of this ordering")
+    # before it is decoded: this bounds what a request can make the server parse
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR:  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
         raise wrong
     try:
+        # validate=True, or characters outside of the alphabet would be passed over
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         found = json.loads(text)
+    # RecursionError: lists inside of lists, thousands deep
     except (binascii.Error, ValueError, RecursionError):
         raise wrong from None
     if not isinstance(found, list):

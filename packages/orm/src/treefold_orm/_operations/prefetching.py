@@ -92,6 +92,7 @@ def _check_arguments(
                 f"{call} takes instances of one model, got {found[0]._meta.name} and "
                 f"{item._meta.name}; call it for each"
             )
+    # an instance that is not stored yet does not count: it may still be saved anywhere
     aliases = sorted({o._alias for o in found if o._row} or {o._alias for o in found})
     if len(aliases) > 1:
         raise FieldError(

@@ -80,6 +80,7 @@ def _find_protecting_rows(
     key: _Pointer, sources: list[Any], alias: str, found: list[Any], counts: dict[str, int]
 ) -> Operation[None]:
     query = _build_referencing_query(key, sources, alias)
+    # one more than is shown tells whether a count is needed
     first = query.order_by(*build_key_ordering(find_owner_meta(key)))._slice_rows(None, SHOWN + 1)
     protecting = yield from fetch_rows(first, batch_lazy=False)
     if not protecting:
@@ -126,6 +127,7 @@ def _read_cycle_keys(
             for source in given:
                 keys = source._select_values("flat", (one.pk.column,), {})
                 fresh.update((yield from fetch_rows(keys, batch_lazy=False)))
+            # rows may point around in a circle: what is known already has been followed
             fresh -= known[one]
             known[one] |= fresh
             for key in _find_referencing_foreign_keys(one, "CASCADE") if fresh else ():

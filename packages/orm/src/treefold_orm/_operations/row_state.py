@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 I = TypeVar("I", bound=Instance)  # noqa: E741 - the instance's own class
 
 
+# nearly all values are of these, and a look into a set costs a fraction of isinstance()
 _PLAIN = frozenset({int, str, float, bool, NoneType, bytes, dict, list})
 
 
@@ -102,11 +103,13 @@ def find_changed_fields(instance: Instance, database: Database) -> list[AnyField
         if field.attname not in values:
             continue
         value = values[field.attname]
+        # decoded once more from the stored row: a list that was changed in place differs from it
         before = raw if decode is None or raw is None else decode(raw)
         if value is None and is_foreign_key(field):
             value = adopt_related_key(instance, field)
         if guessed and field not in meta.keys:
             found.append(field)  # the row was read in a transaction that was rolled back
+        # the class too: True == 1 and 1.0 == 1, and each is stored in a form of its own
         elif value is not before and (value.__class__ is not before.__class__ or value != before):
             found.append(field)
     if shape is not meta.columns:

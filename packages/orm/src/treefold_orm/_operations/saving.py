@@ -65,6 +65,7 @@ def save_instance(
     if update_fields is not None:
         wanted = map(meta.require_column, update_fields)
         fields = [field for field in wanted if field.attname in instance.__dict__]
+    # without changes, save() still writes the times of auto_now
     if not fields and (update_fields is not None or not meta.auto_now):
         return
     if any(key in fields for key in meta.keys):
@@ -233,6 +234,7 @@ def _load_missing_columns(
             f"A copy of a {meta.name} needs all its columns, got one without {names}; load them "
             "first"
         )
+    # the key as it was read: for a copy, the attribute may be None or another one already
     key: list[Any] = []
     for part, _, decode in row_state.list_field_codecs(database_for(alias), meta.keys):
         raw = row_state.read_loaded_value(instance, part)

@@ -81,7 +81,7 @@ def _trace_in_context(operation: Operation[T], system: str, context: Context) ->
 
 
 def _open(stack: ExitStack, sql: str, system: str) -> None:
-    # the parts of a union may stand in parentheses
+    # raw SQL may begin with a parenthesis or on a line of its own
     name = sql.lstrip("( \n").partition(" ")[0].upper()
     attributes = {
         "db.system.name": system,
