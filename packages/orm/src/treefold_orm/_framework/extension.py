@@ -119,13 +119,16 @@ class Databases:
         """
         self._configure_databases()
         here.loop = asyncio.get_running_loop()
+        # routes are imported by now, so that a project with jobs has imported these
         if "treefold_orm.jobs" in sys.modules:
             from treefold_orm._jobs.enqueueing import check_boot
 
+            # it parses the modules of the project, and would hold up the loop for so long
             await asyncio.to_thread(check_boot, self._root)
         if is_diverted():
             from treefold_orm._framework.own_databases import prepare_test_run
 
+            # it makes tables by blocking calls, which a thread with a loop refuses
             await asyncio.to_thread(prepare_test_run, self._root)
         _running.add(self)
         for alias in self._addresses:
@@ -137,6 +140,7 @@ class Databases:
         _running.discard(self)
         for own in _configured.values():
             own.users.discard(self)
+        # the last one closes those of an explicit configure() too, which belong to no application
         if not _running:
             await aclose_all()
             return
@@ -221,6 +225,7 @@ class Databases:
             self._configure_one(alias, address)
 
     def _configure_one(self, alias: str, address: str) -> None:
+        # a relative SQLite path leads to another file from another working directory
         place = (str(Path.cwd()), address)
         known, own = _databases.get(alias), _configured.get(alias)
         if isinstance(known, Sandbox):
@@ -283,6 +288,7 @@ _BUSY = (
 
 def _refuse_unavailable_database(error: Exception) -> Refusal:
     log.error("%s: %s", type(error).__name__, error)
+    # the text names the server, which is for the log and not for a client
     return 503, "The database cannot answer now", None
 
 

@@ -96,6 +96,7 @@ class OwnDatabases:
         Args:
             root: where the project is; its migrations make the tables, if it has any.
         """
+        # more models than before: some were imported since, and lack their tables
         if not self.prepared and len(list(registry)) != self._tables_of:
             if not _apply_migrations(root):
                 create_tables(_databases)
@@ -201,6 +202,7 @@ class _TestDatabase:
             target=self._loop.run_forever, name="treefold-test-database", daemon=True
         )
         self._thread.start()
+        # CREATE DATABASE needs a connection, and that to another database
         self._maintenance = real.with_database("postgres")
         self._session: Any = None
         try:
@@ -231,6 +233,8 @@ class _TestDatabase:
             if await self._session.arun(_query_boolean(_LOCK, name)):
                 if self._reuse and await self._session.arun(_query_boolean(_EXISTS, name)):
                     return name
+                # left by a run that was killed; FORCE, since connections of it may still be open
+                # there
                 await self._run(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)")
                 await self._run(f"CREATE DATABASE {quote(name)}")
                 return name
@@ -268,14 +272,17 @@ def _build_test_database_name(name: str, worker: str) -> str:
 
 
 def _shorten_name(name: str) -> str:
+    # PostgreSQL cuts longer names without a word, and two of them would be one database
     if len(name.encode()) <= LONGEST_NAME:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    # the cut may go through the bytes of a letter, which errors="ignore" drops
     kept = name.encode()[: LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
     return f"{kept}_{digest}"
 
 
 def _build_creation_error(name: str, error: ORMError) -> ConfigurationError:
+    # insufficient_privilege
     denied = isinstance(error, DatabaseError) and error.code == "42501"
     way = f"grant CREATEDB to its user, or {NAME_ONE}" if denied else NAME_ONE
     return ConfigurationError(

@@ -97,6 +97,7 @@ def _check_sqlite(address: str) -> str:
     if os.path.isfile(path):
         with open(path, "rb") as file:
             start = file.read(len(_SQLITE))
+        # an empty file is a new database to SQLite
         if start not in (b"", _SQLITE):
             raise _Unfit(f"{path!r} is no SQLite database", _MEND)
     if options.get("synchronous") == "full":
@@ -110,6 +111,7 @@ async def _check_postgres(alias: str, address: str) -> Check:
         return Check(alias, "postgresql: the driver asyncpg is not installed", advice=advice)
     deadline = asyncio.get_running_loop().time() + PATIENCE
     found = f"postgresql at {await _probe_server(_split_address(address), deadline)}"
+    # a server that was reached at the last moment still gets a try
     left = max(0.1, deadline - asyncio.get_running_loop().time())
     text, advice = await try_login(address, patience=left)
     return Check(alias, f"{found} {text}" if text else found, ok=not text, advice=advice)
@@ -131,6 +133,7 @@ async def _probe_server(parts: SplitResult, deadline: float) -> str:
             writer.close()
     except TimeoutError:
         raise _Unfit(f"{where} does not answer within {PATIENCE:g} s") from None
+    # UnicodeError: a host name with a part of more than 63 letters, from the IDNA codec
     except (OSError, UnicodeError, OverflowError) as error:
         raise _Unfit(f"{where} cannot be reached ({_describe_error(error)})") from None
     return where

@@ -83,6 +83,7 @@ class SessionRows:
     async def delete(self, key: str) -> bool:
         """Remove the value of a key; return True if there was one that had not expired."""
         rows = (await self._prepare_session_query()).filter(key=_check_key(key))
+        # in two steps: only a row that had not expired counts as a session that was there
         alive = await rows.filter(expires_at__gt=_utc_now()).adelete()
         await rows.adelete()
         return bool(alive)
@@ -103,6 +104,7 @@ class SessionRows:
 
     async def _prepare_session_query(self) -> QuerySet[TreefoldSession]:
         database = database_for(self._alias)
+        # configure() may have put another database behind the alias, without the table
         if self._made_in is not database:
             await acreate_all(TreefoldSession, using=self._alias)
             self._made_in = database
