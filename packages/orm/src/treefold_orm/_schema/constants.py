@@ -95,6 +95,7 @@ def _render_node(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
         text = expression_sql(frame, node)
     else:
         text = condition_sql(frame, node, right=frame)[0]
+    # slots of values stand between NULs, which neither SQL nor a literal holds
     pieces = text.text.split("\0")
     for place in range(1, len(pieces), 2):
         index, encode = builder._slots[int(pieces[place])]
@@ -166,6 +167,7 @@ def _render_field_value(
             raise ModelError(f"{where} {error.reason}") from None
         text = literal(_encode_value(value, field.encoder(dialect.name), dialect), dialect)
         array = isinstance(value, list) and field.internal == "array"
+        # PostgreSQL cannot tell the type of an empty ARRAY[]
         return f"{text}::{field.column_type(dialect.name)}" if array else text
     scope = Scope(meta, [])
     try:
@@ -209,4 +211,6 @@ def literal(value: Any, dialect: Dialect) -> str:
     text = value.isoformat() if isinstance(value, _MOMENTS) else str(value)
     if "\0" in text:
         raise ModelError("Text with a NUL character cannot stand in a constraint or index")
+    # a backslash is plain text: SQLite knows no escapes, PostgreSQL none with
+    # standard_conforming_strings, its default
     return "'" + text.replace("'", "''") + "'"

@@ -51,6 +51,8 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[records.SchemaO
             for t in tables.values()
             if all(_is_target_ready(k, t, done, names) for k in t.foreign_keys)
         ]
+        # none is ready: they point to each other in a circle, of which PostgreSQL gets the keys
+        # later and SQLite takes references to tables that do not exist yet
         table = (ready or list(tables.values()))[0]
         kept = [
             k

@@ -221,6 +221,7 @@ def _render_term(meta: Meta, term: constraints.Term, opclass: str, dialect: Dial
     expression: Expression = term.expression if isinstance(term, OrderBy) else term
     if isinstance(term, OrderBy):
         tail = " DESC" if term.descending else ""
+        # SQLite refuses NULLS FIRST and NULLS LAST in an index
         if term.nulls and dialect.name == "postgres":
             tail += " NULLS FIRST" if term.nulls == "first" else " NULLS LAST"
     return f"({render_constant_sql(meta, expression, dialect)}){opclass}{tail}"

@@ -21,6 +21,7 @@ from treefold_orm._terms.search_index import SearchIndex
 _EVENTS = ("insert", "delete", "update")
 _TABLE = (
     "CREATE VIRTUAL TABLE{} {} USING fts5({}, content={}, content_rowid={}, "
+    # 0, as the dictionaries of PostgreSQL: the default of FTS5 finds "cafe" in "café"
     "tokenize='{}unicode61 remove_diacritics 0')"
 )
 _REBUILD = (  # rows that are older than the triggers are taken in, once
@@ -137,6 +138,8 @@ def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
     new = join_sql(", ", [SQL("new.{}", column) for column in (key, *named)])
     old = join_sql(", ", [SQL("old.{}", column) for column in (key, *named)])
     add = SQL("INSERT INTO {} (rowid, {}) VALUES ({});", name, columns, new)
+    # a table without a copy of the text must be told the old one, to take its words out of the
+    # index
     remove = SQL("INSERT INTO {} ({}, rowid, {}) VALUES ('delete', {});", name, name, columns, old)
     stems = SQL("porter " if search.config == "english" else "")
     triggers = (

@@ -214,6 +214,7 @@ class SourceWriter:
     def _write_q(self, made: orm.Q, *, nested: bool) -> str:
         conditions = [child for child in made.children if isinstance(child, orm.Condition)]
         lookups = [child for child in made.children if not isinstance(child, orm.Condition)]
+        # a call joins by AND, takes conditions before lookups, and each keyword once
         is_call = (
             [*conditions, *lookups] == list(made.children)
             and len(dict(lookups)) == len(lookups)

@@ -73,6 +73,7 @@ def namespace_of(imports: Iterable[Import]) -> dict[str, Any]:
         if name:
             names[name] = getattr(found, name)
         else:
+            # `import a.b` binds the name a
             names[module.partition(".")[0]] = importlib.import_module(module.partition(".")[0])
     return names
 
@@ -114,6 +115,7 @@ def write_constant(value: Any, imports: Imports) -> str:
     if kind is str:
         return quoted(value)
     if kind is float:
+        # the repr() of the others is nan or inf, which are no names of Python
         return repr(value) if math.isfinite(value) else f"float({quoted(repr(value))})"
     if kind is decimal.Decimal:
         return f"{imports.name('decimal', 'Decimal')}({quoted(str(value))})"
@@ -150,4 +152,5 @@ def _write_collection(value: Any, imports: Imports) -> str:
     if isinstance(value, tuple):
         return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
     name = "set" if isinstance(value, set) else "frozenset"
+    # sorted: the order of a set of texts changes with the hash seed of each process
     return f"{name}([{', '.join(sorted(texts))}])"
