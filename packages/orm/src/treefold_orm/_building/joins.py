@@ -107,6 +107,7 @@ def find_identical_run(params: Sequence[Any], wanted: Sequence[Any]) -> int | No
     """Where the very same values stand among the parameters already, else None."""
     size = len(wanted)
     for start in range(len(params) - size + 1):
+        # `is`, since 1 == True and 1 == 1.0, which are other values to a column
         if all(params[start + i] is wanted[i] for i in range(size)):
             return start
     return None

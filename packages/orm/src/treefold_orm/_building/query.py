@@ -88,6 +88,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         lookups_given: list[Lookup] = []
         values: list[Any] = []
         for name, value in lookups.items():
+            # a name that a request has marked is of a subclass of str: parse_lookup() refuses it
             lookup = known.get(name) if name.__class__ is str else None
             if lookup is None:
                 lookup = parse_lookup(self._meta, name)

@@ -96,6 +96,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             made._alias = alias
         try:
             made._key = unify_column_types(made._key)
+        # q = other.difference(q) in a loop puts queries inside of each other, hundreds deep
         except RecursionError:
             raise build_nesting_error() from None
         return made

@@ -71,6 +71,8 @@ class QuerySteps(QuerySource):
     _cache: Any
 
     def _clone(self) -> Self:
+        # each attribute by name: copy.copy() takes several times as long, and every step makes a
+        # copy
         made = object.__new__(self.__class__)
         made._meta = self._meta
         made._key = self._key
@@ -141,6 +143,7 @@ class QuerySteps(QuerySource):
         low, high = self._low, self._high
         if high is None and not low:
             return self._key, self._params
+        # the bounds are parameters, so that all pages of a query share one plan
         step = Slice(len(self._params), limit=high is not None, offset=bool(low))
         params = self._params if high is None else (*self._params, high - low)
         return (*self._key, step), (*params, low) if low else params

@@ -335,6 +335,7 @@ def _resolve_carry(
                 )
                 for n, begin in begins.items()
             ]
+        # the steps are resolved once more, which adds their values once more
         del scope.params[mark:]
         known |= {n: nodes.CTENode(fields[n], nodes.PREVIOUS, names.index(n)) for n in begins}
     raise FieldError(

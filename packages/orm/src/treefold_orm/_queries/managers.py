@@ -198,6 +198,7 @@ class ManagerAccess:
             raise ModelError(f"{owner.__name__} is abstract: query a model that inherits from it")
         unbound: Manager[Any] = Manager()
         manager = unbound.bind_to_model(owner._meta)
+        # found in the class itself from then on, without this descriptor
         type.__setattr__(owner, "objects", manager)
         return manager
 

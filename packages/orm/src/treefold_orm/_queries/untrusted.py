@@ -39,6 +39,8 @@ class Tainted(dict[str, V], Generic[V]):
         """The keys, marked."""
         return [TaintedKey(key) for key in super().__iter__()]
 
+    # with keys() alone, f(**tainted) would take the plain names: CPython copies a subclass of dict
+    # directly unless it has an __iter__ of its own
     def __iter__(self) -> Any:
         return iter(self.keys())
 
@@ -61,6 +63,7 @@ def assign_untrusted_data(
     meta = instance._meta
     allowed = [(name, meta.pk if name == "pk" else meta.require_column(name)) for name in fields]
     given = {str(key): value for key, value in data.items()}
+    # all are checked before the first is set
     changes = [(name, field, field.clean(given[name])) for name, field in allowed if name in given]
     for _, field, value in changes:
         setattr(instance, field.attname, value)
@@ -177,6 +180,7 @@ class FilterSet:
         for known, texts in self._pairs:
             if known == name:
                 text = str(texts[0])
+                # "²".isdigit() is True and int("²") fails
                 plain = text.isascii() and text.isdigit() and len(text) <= 9
                 if len(texts) != 1 or not plain or int(text) < 1:
                     raise _build_parameter_error(self, name, "takes a whole number of at least 1")
