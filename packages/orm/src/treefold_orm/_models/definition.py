@@ -186,6 +186,7 @@ def _assign_database(cls: type[Any], meta: Meta) -> None:
 
 def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
     found: dict[str, Any] = {}
+    # the farthest base first, so that the nearest declaration of a name is the last
     for base in reversed(cls.__mro__[1:]):
         inherited = base.__dict__.get("_meta")
         if isinstance(inherited, Meta):
@@ -346,6 +347,7 @@ def _create_through_model(field: ManyToManyField[Any], target: Meta, root: type[
             "__reduce__": _reduce_through_instance,
             "_declared_as": (source.model, field.name),
             "Meta": type("Meta", (), options),
+            # "+": no ways back, which would be attributes of the models that were never declared
             first: ForeignKey(source.model, related_name="+", on_delete="CASCADE"),
             second: ForeignKey(target.model, related_name="+", on_delete="CASCADE"),
         },

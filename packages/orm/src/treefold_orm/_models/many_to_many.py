@@ -112,6 +112,7 @@ class ManyToManyField(Generic[M]):
     def _find_foreign_keys(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
         keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]
         first = [f for f in keys if f.known_target is self.meta]
+        # of a relation from a model to itself, both keys lead to one model
         second = [
             f for f in keys if f.known_target is target and f is not (first[0] if first else None)
         ]

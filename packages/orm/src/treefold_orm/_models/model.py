@@ -63,6 +63,7 @@ class Model(Instance):
                 f"{meta.name} is abstract: make an instance of a model that inherits from it"
             )
         for name in values:
+            # asked here, for a call for each name would show where many instances are made
             if name.__class__ is not str:
                 check_untainted(name)
         for field in meta.columns:
@@ -151,6 +152,7 @@ class Model(Instance):
         """Return True if the field or relation `name` can be read without a query."""
         field = self._meta.fields.get(name) or self._meta.by_attname.get(name)
         if is_foreign_key(field) and name == field.name:
+            # a key that is None leads nowhere, which takes no query; 0 says that it is not loaded
             return is_cached(self, name) or self.__dict__.get(field.attname, 0) is None
         if field is not None:
             return field.attname in self.__dict__
@@ -310,6 +312,7 @@ class Model(Instance):
     def __hash__(self) -> int:
         key = self.pk
         if key is None:
+            # its hash would change with save(), and a set would not find it again
             raise TypeError(f"{self._meta.name} without a key cannot be hashed; save it first")
         return hash((self._meta.name, key))
 

@@ -64,6 +64,7 @@ class RelatedManager(Manager[M], Generic[M]):
             )
             query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
+            # a key that came from the database needs no check
             query._params = (key if instance._row is not None else owner.prepare_value(key)[1],)
         else:
             query = _filter_by_owner(super().get_queryset(), instance, relation, owner)
@@ -124,6 +125,7 @@ class RelatedManager(Manager[M], Generic[M]):
         return f"_cached_{self._relation.name}"
 
     def _drop_cache_after(self, work: Operation[T]) -> Operation[T]:
+        # first the work: where it fails, what was loaded is still true
         outcome = yield from work
         drop_cache(self._instance, self._cache_name)
         return outcome
@@ -344,6 +346,7 @@ def build_related_manager(
     else:
         made = object.__new__(_combine_manager_classes(kind, default.__class__))
         made.__dict__.update(default.__dict__)
+    # plain, get() would go past get_queryset(), which narrows to this instance
     made._plain, made._alias = False, instance._alias
     made._instance, made._relation, made._owner = instance, relation, owner
     return made
@@ -387,6 +390,7 @@ class RelationAccess:
 
     def __init__(self, relation: Relation) -> None:
         self._relation = relation
+        # in a tuple, since None is an answer too
         self._owner: tuple[Lookup | None] | None = None  # found at first use
 
     def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:

@@ -48,6 +48,7 @@ def add_related(
     made = [
         through.model(**{**given, first.attname: owner.pk, second.attname: key}) for key in keys
     ]
+    # another transaction may connect the same pair: the unique constraint then skips the row
     rule = Conflict((first, second)) if through.auto_created else None
     yield from bulk.insert_instances(
         through, cast("list[Any]", made), alias, batch_size=None, rule=rule

@@ -209,6 +209,7 @@ def _update_instances(
         if not other._row:
             continue
         record_stored_values(other, (field,), (raw,))
+        # with another version it was outdated before, and stays so: its next save() is refused
         if version is not None and getattr(other, version.attname) == found[other.pk][1]:
             set_stored_version(other, version, found[other.pk][1] + 1)
 
