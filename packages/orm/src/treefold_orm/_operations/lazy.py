@@ -165,9 +165,9 @@ def load_attributes(
             columns.append(field.name)
     if not columns:
         return
+    # all, where none lacks a column: then the call is to read them again
     lacking = [
         o for o in instances if any(meta.fields[c].attname not in o.__dict__ for c in columns)
-    # all of them have these columns: the call is to read them again
     ] or instances
     wanted = [meta.fields[name] for name in columns]
     loading = restrict_to_fields(build_unfiltered_query(meta, alias), wanted)

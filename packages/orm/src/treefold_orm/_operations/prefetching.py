@@ -145,6 +145,7 @@ def _load_relation(
     batch_lazy: bool,
 ) -> Operation[None]:
     lacking = instances
+    # rows of a query of the caller's are others than those that are loaded
     if query is None and to_attr is None:
         lacking = [item for item in instances if not _is_loaded(item, relation)]
     if not lacking:

@@ -98,6 +98,7 @@ def _compute_automatic_values(instance: Instance) -> dict[AnyField, Any]:
     given: dict[AnyField, Any] = {field: field.get_default() for field in instance._meta.auto_now}
     version = instance._meta.version
     if version is not None:
+        # counted from the version as it was read: the attribute may have been assigned to
         given[version] = row_state.read_loaded_value(instance, version) + 1
     return given
 

@@ -36,6 +36,11 @@ class State(Enum):
     CLOSED = "closed"
 
 
+# state    since                           a statement in it
+# NEW      it was made, BEGIN on its way   TransactionClosed
+# OPEN     BEGIN was answered              runs; TransactionAborted once it is `interrupted`, or
+#                                          once the database has ended it
+# CLOSED   the end of its block            TransactionClosed, also in a task that lives on
 class Transaction:
     """One transaction or savepoint in progress."""
 
