@@ -61,8 +61,7 @@ def find_exact_lookup_plan(
     all, without building a query; None where it is not that.
     """
     ((name, value),) = lookups.items()
-    # a name that a request has marked is of a subclass of str: it goes the long way, which refuses
-    # it
+    # a name marked by a request is of a subclass of str: the long way refuses it
     lookup = meta.lookups.get(name) if name.__class__ is str else None
     if lookup is None or lookup.exact is None or value.__class__ not in _SCALARS:
         return None

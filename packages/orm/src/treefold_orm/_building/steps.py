@@ -71,8 +71,7 @@ class QuerySteps(QuerySource):
     _cache: Any
 
     def _clone(self) -> Self:
-        # each attribute by name: copy.copy() takes several times as long, and every step makes a
-        # copy
+        # each attribute by name: copy.copy() takes several times as long, once for each step
         made = object.__new__(self.__class__)
         made._meta = self._meta
         made._key = self._key

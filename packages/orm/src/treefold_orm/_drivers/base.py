@@ -175,8 +175,7 @@ async def finish_despite_cancellation(work: Awaitable[T]) -> T:
             raise
         except BaseException:  # noqa: BLE001, RUF100, S110 - the outcome is read from the task below
             pass
-    # an error of the work outranks the cancellation: a COMMIT that failed must not pass as
-    # cancelled
+    # an error of the work outranks the cancellation: a failed COMMIT must not pass as cancelled
     if cancelled is not None and not task.cancelled() and task.exception() is None:
         raise cancelled
     return task.result()

@@ -32,8 +32,7 @@ class Waiter(Generic[T]):
 
     def offer_item(self, item: T) -> bool:
         """Hand over `item`; False if the waiter gave up in the meantime."""
-        # offered on one thread and given up on another: one of the two must win, or the item is
-        # lost
+        # offered on one thread and given up on another: one of them must win, or the item is lost
         with self._lock:
             if self.taken:
                 return False
@@ -147,8 +146,7 @@ class Pool(Generic[T]):
     def pop_next_waiter(self, kind: type[W]) -> W | None:
         """Take the waiter at the head of the line if it is of this kind; it gets no item."""
         with self._lock:
-            # the head alone: a waiter of another kind there must not be overtaken by those behind
-            # it
+            # the head alone: a waiter of another kind there must not be overtaken
             while self._waiting and isinstance(self._waiting[0], kind):
                 waiter = self._waiting.popleft()
                 if waiter.cancel_wait():

@@ -92,7 +92,7 @@ class PostgresSession(Session):
             # would show the values that it quotes
             if has_extreme_date(args):
                 sql, args = await rewrite_dates_as_text(self.connection.raw, sql, args)
-            # a transaction that has a cursor is no longer one that may be begun again
+            # a transaction that has a cursor may not be begun again, which would lose it
             self.connection.opening = ()
             if self.database.pooled:
                 return await DeclaredCursor.declare_cursor(self.connection.raw, sql, args)
@@ -256,8 +256,7 @@ class PostgresDatabase(Database):
 
     def _create_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
         with self._lock:
-            # loops that ended without aclose(), as those of asyncio.run(): nothing else frees their
-            # sockets
+            # loops that ended without aclose(), as of asyncio.run(): nothing else frees the sockets
             for key in [key for key in self._pools if key[0].is_closed()]:
                 self._pools.pop(key).abandon_connections()
             made = LoopPool(

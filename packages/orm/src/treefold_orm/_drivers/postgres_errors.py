@@ -177,8 +177,7 @@ def describe_connection_failure(error: BaseException) -> str:
     if isinstance(error, OSError):
         if error.errno:
             return os.strerror(error.errno).lower()
-        # asyncio raises "Multiple exceptions: ..." without a number where a name has several
-        # addresses
+        # asyncio's "Multiple exceptions: ...", of a name with several addresses, has no number
         return "it cannot be reached" if "Multiple" in str(error) else "it was closed"
     return "it was closed"
 

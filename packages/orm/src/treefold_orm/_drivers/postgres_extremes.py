@@ -63,8 +63,7 @@ async def rewrite_dates_as_text(raw: Any, sql: str, args: Sequence[Any]) -> tupl
             return found[0]
         kind = types[int(found[1]) - 1]
         text = "text[]" if kind.endswith("[]") else "text"
-        # the inner cast makes the parameter text for the driver, the outer one a date for the
-        # server
+        # the inner cast makes the parameter text for the driver, the outer one a date again
         return f"CAST(CAST({found[0]} AS {text}) AS {kind})"
 
     return _TOKENS.sub(cast_placeholder, sql), [

@@ -143,7 +143,7 @@ class LoopPool:
     def _withdraw_waiter(self, future: asyncio.Future[PostgresConnection | None]) -> None:
         if future in self.waiting:
             self.waiting.remove(future)
-        # given a connection or a place that it no longer wants: the next in line gets it
+        # given a connection or a place just before it left: the next in line gets it
         elif future.done() and not future.cancelled():
             connection = future.result()
             if connection is None:
@@ -161,8 +161,7 @@ class LoopPool:
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            # cancelled by close() of the pool: this caller was not, and must see an error of its
-            # own
+            # cancelled by close() of the pool, not by the caller: that one must see another error
             if opening.cancelled() and not _is_cancelled():
                 raise self._build_connection_error(
                     "the pool was closed while it was opened"
@@ -183,8 +182,7 @@ class LoopPool:
             self._all.add(connection)
             if self._end_of_loop is None:
                 self._end_of_loop = self._wait_at_end_of_loop()
-                # the first step makes the loop know the generator (PEP 525), which it closes at its
-                # end
+                # the first step tells the loop of the generator (PEP 525), to be closed at its end
                 await anext(self._end_of_loop)
             self._schedule_watch()
             return connection
@@ -353,8 +351,7 @@ class LoopPool:
 def _build_connect_arguments(
     connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
 ) -> dict[str, Any]:
-    # the defaults of asyncpg are 100 statements and 300 seconds: what is rare would be prepared
-    # again and again
+    # 100 and 300 seconds in asyncpg: rare statements would be prepared again and again
     arguments: dict[str, Any] = {
         "statement_cache_size": 1000,
         "max_cached_statement_lifetime": 0,

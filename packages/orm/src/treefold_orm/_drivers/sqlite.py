@@ -101,8 +101,7 @@ class SQLiteSession(Session):
 
     async def _wait_until_stopped(self, worker: Worker) -> None:
         settled = asyncio.ensure_future(worker.run_function(execution.pass_barrier))
-        # sqlite3_interrupt() has no effect on a statement that begins after it, hence again and
-        # again
+        # sqlite3_interrupt() has no effect on a statement that begins after it, so it is repeated
         while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
             self.interrupt_again()
         await settled

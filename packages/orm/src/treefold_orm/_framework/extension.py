@@ -119,7 +119,7 @@ class Databases:
         """
         self._configure_databases()
         here.loop = asyncio.get_running_loop()
-        # routes are imported by now, so that a project with jobs has imported these
+        # after the routes are imported, so that a project with jobs has imported these
         if "treefold_orm.jobs" in sys.modules:
             from treefold_orm._jobs.enqueueing import check_boot
 

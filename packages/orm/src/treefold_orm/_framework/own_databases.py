@@ -233,8 +233,7 @@ class _TestDatabase:
             if await self._session.arun(_query_boolean(_LOCK, name)):
                 if self._reuse and await self._session.arun(_query_boolean(_EXISTS, name)):
                     return name
-                # left by a run that was killed; FORCE, since connections of it may still be open
-                # there
+                # left by a run that was killed; FORCE, for connections that are still open there
                 await self._run(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)")
                 await self._run(f"CREATE DATABASE {quote(name)}")
                 return name

@@ -120,8 +120,7 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
         for job in await engine.list_failed_jobs(limit):
             call = engine.parse_call(job)
             error = await engine.read_last_error(job.id)
-            # without the log of an application nothing takes secrets out, so that only the type is
-            # shown
+            # nothing takes secrets out without the log of an application: the type alone is shown
             error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
             lines.append(f"{job.id} {call.function}{format_arguments(call)} {error}")
         return lines

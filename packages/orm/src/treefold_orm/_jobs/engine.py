@@ -176,7 +176,7 @@ async def requeue_jobs(ids: Sequence[int]) -> None:
 
     from treefold_orm._jobs.claiming import build_requeue_failed_sql
 
-    # the starts first: once a job is queued again it is no longer 'failed', as the statement asks
+    # the starts first: a job that is queued again is not 'failed', as the statement asks
     queries = Queries(_Connection())
     await queries.driver.execute(
         build_requeue_failed_sql(queries.qbq.qualified.queue_table), list(ids)

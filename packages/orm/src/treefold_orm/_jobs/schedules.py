@@ -68,8 +68,7 @@ def load_schedules() -> list[Schedule]:
     Raises:
         ConfigurationError: the module holds something else, or one schedule twice.
     """
-    # looked for and not just imported: an ImportError inside of schedules.py must not pass for a
-    # project without one
+    # looked for first: an ImportError inside of schedules.py must not pass for a missing one
     if importlib.util.find_spec(MODULE) is None:
         return []
     declared: Any = getattr(importlib.import_module(MODULE), MODULE, None)

@@ -137,8 +137,7 @@ class Worker:
         if self._stopping.is_set():
             log.warning("second signal: terminated immediately, running jobs are run again later")
             logging.shutdown()
-            # killed by the signal itself, so that the exit status tells the supervisor which one it
-            # was
+            # killed by the signal itself, so that the exit status tells which one it was
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
@@ -191,8 +190,7 @@ class Worker:
                 dequeue_timeout=timedelta(seconds=min(options.lost_after / 3, 30)),
                 batch_size=max(1, min(options.concurrency // 2, 10)),
                 mode=QueueExecutionMode("drain" if options.drain else "continuous"),
-                # PgQueuer wants at least twice the batch size: 2 where jobs run one at a time, and
-                # the seats see to that
+                # PgQueuer wants at least twice the batch size, also where the seats let one job run
                 max_concurrent_tasks=max(options.concurrency, 2),
                 shutdown_on_listener_failure=True,
                 heartbeat_timeout=timedelta(seconds=options.lost_after),
@@ -278,8 +276,7 @@ class Worker:
         except _AWAY as error:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
-        # a task of its own, which the end of the grace period cancels while this one records the
-        # outcome
+        # a task of its own: the grace period ends it, while this one records the outcome
         task = asyncio.ensure_future(running.arun(call))
         self._running[task] = (job, starts)
         try:

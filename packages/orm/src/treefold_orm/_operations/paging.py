@@ -138,8 +138,7 @@ def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
 def _filter_beyond(
     query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
 ) -> AnyQuery:
-    # not (a, b) > (?, ?): the columns may run in different directions, and NULL compares with
-    # nothing
+    # not (a, b) > (?, ?): directions may differ, and NULL compares with nothing
     scope = query._make_scope()
     branches: list[Node] = []
     equal: list[Node] = []

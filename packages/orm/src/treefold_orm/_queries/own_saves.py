@@ -69,8 +69,7 @@ def get_or_create(
         values = creating.build_insert_values(lookups, defaults)
         try:
             with transaction(alias):
-                # in a savepoint of its own: PostgreSQL runs nothing in a transaction after a
-                # violation
+                # a savepoint: PostgreSQL runs nothing in a transaction after a violation
                 return create(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
             found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)

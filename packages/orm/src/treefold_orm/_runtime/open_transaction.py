@@ -226,8 +226,7 @@ class Transaction:
             self.journal.undo_changes()
             return []
         self.journal.close()
-        # the transaction of a sandbox never commits: to the application, its own outermost one is
-        # the whole
+        # a sandbox never commits: to the application, its own outermost transaction is the whole
         if self.parent is not None and self.parent is not self.database.outer:
             self.parent.hooks.extend(self.hooks)
             return []

@@ -38,8 +38,7 @@ class Sandbox(Database):
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         with transaction(self.alias, read_only=read_only) as own:
-            # or select_for_update() outside of a transaction would pass in a test and fail in
-            # production
+            # or select_for_update() without a transaction would pass in tests and fail elsewhere
             own.journal.single = True
             return own.run(operation, write=write)
 
@@ -124,8 +123,7 @@ class _Held:
                 self.opened.set_result(outer)
                 await self._done.wait()
         except BaseException as error:
-            # the test waits for `opened`: an error before it was set is raised there, a later one
-            # here
+            # an error before `opened` was set is raised in the test that waits for it
             if self.opened.done():
                 raise
             self.opened.set_exception(error)

@@ -103,8 +103,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         context = current.get()
         mine = None if context is None else context.transactions.get(self._using)
         places = [place for place, entry in enumerate(self._open) if entry[0] is mine]
-        # a fixture may end in another context than it began in, where none of them is found: then
-        # the last
+        # a fixture may end in another context, where none of them is found: then the last one
         made, token, turn = self._open.pop(places[-1] if places else -1)
         with contextlib.suppress(ValueError):  # the end of a fixture may run in another context
             current.reset(token)
@@ -181,8 +180,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         else:
             made.session = await made.database.acheckout(write=made.write)
         try:
-            # a BEGIN that is cut off leaves a connection of which it is not known whether it is in
-            # a transaction
+            # cut off halfway, BEGIN would leave open whether the connection is in a transaction
             await finish_despite_cancellation(
                 made.session.arun(execute_statements([made.begin_sql()]))
             )

@@ -138,8 +138,7 @@ def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
     new = join_sql(", ", [SQL("new.{}", column) for column in (key, *named)])
     old = join_sql(", ", [SQL("old.{}", column) for column in (key, *named)])
     add = SQL("INSERT INTO {} (rowid, {}) VALUES ({});", name, columns, new)
-    # a table without a copy of the text must be told the old one, to take its words out of the
-    # index
+    # FTS5 keeps no copy of the text here: it needs the old one to take its words out
     remove = SQL("INSERT INTO {} ({}, rowid, {}) VALUES ('delete', {});", name, name, columns, old)
     stems = SQL("porter " if search.config == "english" else "")
     triggers = (

@@ -127,7 +127,7 @@ def _copy_enum(given: type[enum.Enum]) -> type[enum.Enum]:
 def _is_default(value: Any, default: Any) -> bool:
     if value is default:
         return True
-    # the types first: 1 == True; and == of an expression makes a condition, which counts as true
+    # the types first: 1 == True; and == of an expression makes a condition, which refuses bool()
     return type(value) is type(default) and not isinstance(value, Expression) and value == default
 
 

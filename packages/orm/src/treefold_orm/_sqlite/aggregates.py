@@ -115,8 +115,7 @@ class _ExactSums:
             return None
         squares = self.count * self.squares - self.total * self.total
         try:
-            # a division of integers is rounded once, whatever their length; float() of the two
-            # could overflow
+            # integers of any length divide with one rounding; float() of each could overflow
             return squares / (self.count * divisor << 2 * _UNITS)
         except OverflowError:
             fail_statement(RANGE)

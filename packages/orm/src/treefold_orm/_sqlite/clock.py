@@ -21,8 +21,7 @@ class StatementClock:
     def now(self) -> str:
         """Return the time as columns hold it."""
         if not self.text:
-            # isoformat() alone leaves out microseconds that are 0, and columns hold text of fixed
-            # width
+            # columns hold fixed width: isoformat() alone leaves out microseconds that are 0
             self.text = dt.datetime.now(dt.UTC).isoformat(" ", "microseconds")
         return self.text
 

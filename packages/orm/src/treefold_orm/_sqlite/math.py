@@ -122,8 +122,7 @@ def sql_log(base: Any, value: Any) -> float | None:
         fail_statement(LOGARITHM)
     if base == 1:
         fail_statement(ZERO)
-    # of 50 digits: a quotient of two float logarithms is off in its last digit, as math.log(1000,
-    # 10) is
+    # 50 digits: float logarithms are off in the last one, as math.log(1000, 10) is
     above, below = (find_shortest_decimal(float(n)).ln(_PRECISE) for n in (value, base))
     return float(_PRECISE.divide(above, below))
 
