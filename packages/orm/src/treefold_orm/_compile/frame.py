@@ -95,6 +95,7 @@ class Frame:
             assert relation.through is not None  # noqa: S101 - a many relation has one
             assert self.link is not None  # noqa: S101 - set together with pending
             table = SQL("{} AS {}", quote_table(relation.through), self.link)
+            # a membership that is there twice would be counted twice
             if self.counts_rows:
                 table = build_through_table(relation, self.link, self.tie)
         else:
@@ -125,6 +126,7 @@ class Frame:
                 "({})", join_sql(", ", [self.build_column(hops, part) for part in field.parts])
             )
         if not hops and self.pending is not None and self.link is not None:
+            # the through row holds this key itself, and its foreign key vouches for the target
             if field is self.meta.pk:
                 return build_qualified_column(self.link, self.pending.target_field)
             self._join_target(self.pending, self.link)
@@ -156,9 +158,11 @@ class Frame:
         if not self.joinable:
             raise NeedsJoin
         relation = hops[-1]
+        # the left side comes first: its own joins must stand before this one in FROM
         left = (
             self.build_column(hops[:-1], relation.source_field) if relation.kind != "many" else None
         )
+        # an INNER JOIN behind a LEFT JOIN would drop the rows again whose left side is missing
         optional = relation.nullable or hops[:-1] in self._optional
         alias = self.builder.generate_table_alias()
         if left is None:
@@ -187,6 +191,7 @@ class Frame:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
+        # the parent is that of this frame: OuterRef counts queries, not sub-selects made here
         inner = Frame(
             self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
         )
@@ -229,6 +234,7 @@ class Frame:
         link = self.builder.generate_table_alias()
         left = self.build_column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", build_qualified_column(link, relation.source_field), left)
+        # LEFT here and for the target: `values("labels__word")` keeps an article without labels
         self.joins.append(SQL("LEFT JOIN {} ON {}", build_through_table(relation, link), same))
         own, theirs = (
             build_qualified_column(alias, relation.target.pk),

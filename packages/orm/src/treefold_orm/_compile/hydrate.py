@@ -55,6 +55,7 @@ class _Code:
         self.alias = alias
         self.several = several
         self.batch_lazy = batch_lazy
+        # rows pass the model's `__init__` by, which would fill in a default for each column
         self.names: dict[str, Any] = {"new": object.__new__, "utc": dt.UTC}
         self.lines: list[str] = []
         self.readings: list[tuple[int, AnyField]] = []
@@ -79,6 +80,7 @@ class _Code:
             made = f"{made} if {reading.raw.format(cell)} else {wrong}"
         elif reading.value:
             wrong, kept = f"{self.add_name('w', field.read_unexpected_value)}({cell})", f"v{cell}"
+            # bound on the way, so that the test does not decode the cell a second time
             made = f"{kept} if {reading.value.format(f'({kept} := {made})')} else {wrong}"
         return f"None if {cell} is None else {made}"
 
@@ -131,17 +133,21 @@ def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
     if shape.related or shape.extras or any(_needs_decoding(f, code.dialect) for f in shape.fields):
         return None
     targets = ", ".join([*(f"o0.{f.attname}" for f in shape.fields), *["_"] * shape.spare])
+    # the comma makes it an unpacking also where the row has a single column
     return [*_build_instance_setup(code, "o0", shape, "row", 0), f"{targets}, = row"]
 
 
 def _build_instance_setup(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
     lines = [] if name == "o0" else [f"{name} = new({code.add_name('m', shape.model)})"]
+    # save() compares attributes with the row as it came, and writes those that differ
     lines.append(f"{name}._row = {row}")
+    # the class has its own database as `_alias`: most rows need no attribute for it
     if code.alias != shape.model._meta.database:
         lines.append(f"{name}._alias = {code.add_name('a', code.alias)}")
     if shape.partial:
         lines.append(f"{name}._shape = {code.add_name('s', shape.fields)}")
     if code.batch_lazy and _is_incomplete(shape):
+        # one batch for each branch of a result, made before the loop and shared by its instances
         batch = f"b{code.objects}"
         made = f"{code.add_name('B', LazyBatch)}(rows, {code.add_name('s', shape.fields)}, {first})"
         code.prologue.append(f"{batch} = {made}")
@@ -161,6 +167,7 @@ def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
     first = code.cells
     code.cells += len(shape.fields)
     cells = [f"c{first + i}" for i in range(len(shape.fields))]
+    # the main model's columns are the first of the row, which serves as it is: no copy for each
     own_row = row if name == "o0" else f"({', '.join(cells)},)"
     lines = _build_instance_setup(code, name, shape, own_row, first)
     for field, cell in zip(shape.fields, cells, strict=True):
@@ -203,6 +210,7 @@ def _build_shared_object(code: _Code, shape: Shape, child: str) -> list[str]:
         return lines
     places = [first + shape.fields.index(key) for key in shape.model._meta.keys]
     key = f"c{places[0]}" if len(places) == 1 else f"({', '.join(f'c{i}' for i in places)})"
+    # one dictionary for each branch: `only()` may load other columns of the same model in another
     seen = f"seen_{child}"
     code.prologue.append(f"{seen} = {{}}")
     return [
@@ -240,6 +248,7 @@ def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
     code = _Code(dialect)
     cells, values = _build_row(code, fields)
     if values == cells:
+        # records of asyncpg are no tuples; of a tuple, tuple() is the tuple itself
         return lambda rows: list(map(tuple, rows))
     made = f"[({', '.join(values)},) for {', '.join(cells)}, in rows]"
     return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
@@ -248,6 +257,7 @@ def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
 def compile_named_tuples(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into named tuples."""
     plain = compile_tuples(fields, dialect)
+    # namedtuple() refuses names that come twice, as in `values_list("id", "id")`, unless renamed
     make: Any = cast("Any", namedtuple)("Row", list(names), rename=True)._make
     return lambda rows: list(map(make, plain(rows)))
 
@@ -276,6 +286,7 @@ def _compile_decoder(
             "    try:",
             *(f"        {line}" for line in body),
             "    except Exception as error:",
+            # `from None`: the error of a decoder quotes the stored value, which may be a secret
             f"        raise {code.add_error_locator()}(error, {rows}) from None",
         ]
     else:
@@ -291,8 +302,10 @@ def _needs_decoding(field: AnyField, dialect: str) -> bool:
 def _make_error_locator(
     readings: Sequence[tuple[int, AnyField]], dialect: str
 ) -> Callable[[Exception, Sequence[Any]], Exception]:
+    # the loop keeps no record of its place, which would cost every row: values are tried once more
     def locate_error(error: Exception, rows: Sequence[Any]) -> Exception:
         if isinstance(error, ORMError):
+            # an error of this package names its field already
             return error
         for row in rows:
             for place, field in readings:
@@ -303,6 +316,7 @@ def _make_error_locator(
                     decode(row[place])
                 except Exception:  # noqa: BLE001, RUF100 - whatever it is, this value is the reason
                     return field.build_unreadable_error(row[place])
+        # each value decodes by itself: it was something else, such as a MemoryError
         return error
 
     return locate_error

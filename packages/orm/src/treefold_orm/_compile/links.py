@@ -45,15 +45,19 @@ def has_unique_pairs(relation: Relation) -> bool:
     through = relation.through
     assert through is not None  # noqa: S101 - a many relation always has one
     pair = {relation.source_field.name, relation.target_field.name}
+    # where one side alone is unique, a pair is as well
     if through.auto_created or any(through.fields[name].unique for name in pair):
         return True
     if {field.name for field in through.keys} <= pair:
         return True
     return any(
         isinstance(rule, UniqueConstraint)
+        # a constraint over expressions has no fields, and an empty set lies within any pair
         and bool(rule.fields)
         and pair.issuperset(rule.fields)
+        # a partial constraint lets pairs outside of its condition repeat
         and rule.condition is None
+        # a deferred one is checked at the commit: until then, the transaction may hold a pair twice
         and rule.deferrable != "deferred"
         for rule in through.constraints
     )

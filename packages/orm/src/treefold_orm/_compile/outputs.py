@@ -77,6 +77,7 @@ def _make_shape(
 ) -> Shape:
     prefix = "".join(f"{hop.name}__" for hop in hops)
     wanted = _choose_fields(state, meta, prefix)
+    # the order in which `hydrate` counts cells: own columns, then each branch, annotations last
     columns.extend(frame.build_column(hops, field) for field in wanted)
     related: list[tuple[str, Shape]] = []
     for name, branch in tree.items():
@@ -84,6 +85,7 @@ def _make_shape(
         related.append(
             (name, _make_shape(frame, state, relation.target, (*hops, relation), branch, columns))
         )
+    # no part of a key is ever NULL, so that one part tells whether the row is missing
     key = wanted.index(meta.keys[0])
     partial = len(wanted) != len(meta.columns)
     return Shape(
@@ -93,6 +95,7 @@ def _make_shape(
         tuple(related),
         optional=frame.is_optional(hops),
         key=key,
+        # many articles lead to one writer, but only one row leads to the end of a one-to-one
         repeated=any(hop.kind == "forward" and not hop.source_field.unique for hop in hops),
     )
 
@@ -102,8 +105,10 @@ def _choose_fields(state: State, meta: Meta, prefix: str) -> list[AnyField]:
         return list(meta.columns)
     names = {name.removeprefix(prefix) for name in state.loaded if name.startswith(prefix)}
     names = {name for name in names if "__" not in name}
+    # `only("title")` limits the model's own columns: a joined writer without names comes whole
     if prefix and not names:
         return list(meta.columns)
+    # the key always comes along: without it, no column could be loaded later
     return [f for f in meta.columns if f.name in names or f.attname in names or f in meta.keys]
 
 
@@ -113,5 +118,6 @@ def map_column_positions(state: State, width: int) -> dict[Expr, int]:
         return {expr: i for i, (_, expr) in enumerate(state.columns)}
     own = _choose_fields(state, state.meta, "")
     places: dict[Expr, int] = {ColumnNode(f, (), f): i for i, f in enumerate(own)}
+    # columns of `select_related` lie between, so that annotations are counted from the end
     notes = list(state.annotations.values())
     return places | {expr: width - len(notes) + i for i, expr in enumerate(notes)}

@@ -83,6 +83,7 @@ def find_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
     for i, child in enumerate(children):
         if isinstance(child, Or):
             others = set[Key]().union(*spoken[:i], *spoken[i + 1 :])
+            # the order of a set differs between processes, and the text of a statement should not
             for key in sorted(spoken[i] & others, key=lambda key: [hop.name for hop in key[1]]):
                 return key
     return None
@@ -98,6 +99,7 @@ def split_by_relation(frame: Any, children: list[Node], key: Key) -> tuple[list[
             return inside, outside
         inside += joining
         outside = [child for child in outside if child not in joining]
+        # an OR may speak of rows of further relations, whose conditions have to come inside with it
         reached |= {
             k
             for child in joining
@@ -123,6 +125,7 @@ def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
 def evaluate_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
     """The condition where there is no row over `key`; True or False where that decides it."""
     if isinstance(node, (And, Or)):
+        # True decides an OR, False an AND; the other value of both drops out
         decided = isinstance(node, Or)
         rest = [evaluate_without_row(frame, child, key) for child in node.children]
         if any(child is decided for child in rest):
@@ -138,4 +141,6 @@ def evaluate_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
 def matches_missing_row(node: Compare, rest: Hops, relation: Relation) -> bool:
     """Return True if a lookup over `relation`, and `rest` from there, is met without a row."""
     lookup = node.lookup
+    # a stored row has a key: only a missing one has NULL there. Of a column further on
+    # (`articles__boss=None`), the row itself must exist
     return lookup.op == "null" and not rest and lookup.column in relation.target.keys

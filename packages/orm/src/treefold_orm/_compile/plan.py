@@ -83,9 +83,11 @@ def make_binder(
 
         def bind_params(params: Sequence[Any]) -> list[Any]:
             values = (*params, *fixed)
+            # encoders never meet None, which both drivers take for NULL
             return [values[i] if e is None or values[i] is None else e(values[i]) for i, e in pairs]
 
         return bind_params
+    # nothing to order or to encode: an execution passes the tuple of the query on as it is
     if indexes == list(range(given)):
         return None
     if not consts:
@@ -95,6 +97,7 @@ def make_binder(
 
 
 def _make_picker(indexes: list[int]) -> Bind:
+    # itemgetter() of one index gives the bare value and not a tuple, and of none is an error
     if len(indexes) == 1:
         only = indexes[0]
         return lambda params: (params[only],)
@@ -106,6 +109,8 @@ class PlanCache(dict[Any, Plan]):
 
     def keep_plan(self, key: Any, plan: Plan) -> Plan:
         """Add a plan and return it."""
+        # No lock: two threads that compile one shape at once store equal plans, which costs one
+        # compilation. Dictionaries keep their order, so that the first key is the oldest.
         while len(self) >= MAX_PLANS:
             try:
                 del self[next(iter(self))]

@@ -51,10 +51,14 @@ def build_rows_plan(
     are of the database `alias`.
     """
     frame, state = build_statement_frame(dialect, key)
+    # A slice has its LIMIT, and a second one is a syntax error; a unique value leaves one row
+    # without any.
     at_most_two = (
         for_one and not state.is_sliced and state.lock is None and not _has_unique_filter(state)
     )
     if at_most_two:
+        # which two rows these are does not matter, two are an error; `distinct(fields)` chooses
+        # its rows by the order
         state.order = () if not state.combined and not state.distinct_on else state.order
     set_grouping(frame, state, few=for_one)
     if state.rows == "instances":
@@ -78,6 +82,7 @@ def build_rows_plan(
 
 
 def _has_unique_filter(state: State) -> bool:
+    # the rows of the other parts do not have to meet this filter
     if state.combined:
         return False
     lookups = [node.lookup for node in state.where if isinstance(node, Compare)]
@@ -104,6 +109,7 @@ def _build_count_or_exists_plan(
 ) -> Plan:
     frame, state = build_statement_frame(dialect, key)
     state.lock = None  # what only counts locks nothing
+    # annotations change no number of rows, so that they are not computed
     if state.is_simple and state.rows == "instances":
         where = build_where_clause(frame, state)
         statement = SQL(plain, frame.build_from(), where)
@@ -146,10 +152,12 @@ def build_many_to_many_plan(
     test = dialect.build_in_list(connected, keys, source)
     frame.joins.append(SQL("JOIN {} ON {} = {} AND {}", table, theirs, own, test))
     columns = [*columns, connected]
+    # a LIMIT would cut the rows of all owners together, `[:2]` means two for each of them
     if state.is_sliced:
         statement = build_partitioned_select(frame, state, columns, connected)
     else:
         statement = build_select(frame, state, columns)
+    # the last cell says which owner the row goes to; the instance has no attribute for it
     shape = replace(shape, spare=1)
     decode, decode_lazy = hydrate.compile_instance_decoders(shape, dialect.name, alias=alias)
     plan = finish_plan(

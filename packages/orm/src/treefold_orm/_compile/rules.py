@@ -44,9 +44,12 @@ DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
 
 def build_expression(frame: Frame, node: Expr) -> SQL:
     """Return the SQL of one expression node."""
+    # read from FROM where it stands there: PostgreSQL takes the same subquery in SELECT and in
+    # GROUP BY for two values
     found = frame.find_override(node)
     if found is not None:
         return found
+    # by the exact class: `Reached` is a ColumnNode that may join relations to many rows
     rule = EXPRESSIONS.get(node.__class__)
     if rule is None:
         raise FieldError(f"{type(node).__name__} has no value here")
@@ -67,6 +70,7 @@ def join_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     A long chain is written in parentheses of `MAX_CHAIN` each: SQLite counts every term of a chain
     as one level of nesting, and takes 1,000.
     """
+    # a loop, since there may be more than MAX_CHAIN groups as well
     while len(parts) > MAX_CHAIN:
         starts = range(0, len(parts), MAX_CHAIN)
         parts = [SQL("({})", join_sql(word, parts[start : start + MAX_CHAIN])) for start in starts]

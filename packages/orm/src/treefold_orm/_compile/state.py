@@ -35,9 +35,11 @@ class State:
 
     meta: Meta
     where: list[nodes.Node] = field(default_factory=list[nodes.Node])
+    # None leaves `Meta.ordering` in force, an empty tuple asks for no order
     order: tuple[nodes.OrderNode, ...] | None = None
     annotations: dict[str, nodes.Expr] = field(default_factory=dict[str, nodes.Expr])
     rows: str = "instances"
+    # a pair is the name of a key of several columns, and their number
     names: tuple[str | tuple[str, int], ...] | None = None
     columns: tuple[tuple[str, nodes.Expr], ...] = ()
     grouped: bool = False
@@ -47,6 +49,7 @@ class State:
     distinct: bool = False
     distinct_on: tuple[nodes.Expr, ...] = ()
     nothing: bool = False
+    # the places of parameters and not their values, so that all pages of a list share one plan
     limit: int | None = None
     offset: int | None = None
     lock: steps.Lock | None = None
@@ -84,6 +87,7 @@ class State:
     def is_simple(self) -> bool:
         """True if the rows are the model's own, each once: conditions alone describe them."""
         return not (
+            # joins of CTEs are not among these: a count takes them along, a write asks by itself
             self.is_sliced
             or self.distinct
             or self.distinct_on
@@ -122,6 +126,8 @@ def _selects_few_rows(node: nodes.Node) -> bool:
         return any(_selects_few_rows(child) for child in node.children)
     if isinstance(node, nodes.Compare):
         look = node.lookup
+        # a unique column of another table (`writer__email`) may be met by thousands of rows of
+        # this one, and so may a part of a unique column (`name__length`)
         named = look.op in {"exact", "in"} and look.column.unique
         return (named and not look.hops and not look.transforms) or nodes.contains_outer(node)
     return nodes.contains_outer(node)
@@ -149,6 +155,7 @@ def is_selective(node: nodes.Node) -> bool:
     match node:
         case nodes.And() | nodes.Apart():
             return any(map(is_selective, node.children))
+        # an OR is as wide as its widest part
         case nodes.Or():
             return all(map(is_selective, node.children))
         case nodes.Compare():
@@ -171,6 +178,7 @@ def _add_filter(state: State, step: steps.Filter) -> None:
     parts: list[nodes.Node] = []
     for lookup in step.lookups:
         right = None
+        # `isnull` and its like have no parameter: their answer is part of the shape
         if lookup.takes:
             right = nodes.ParamNode(lookup.field, index)
             index += 1
@@ -179,6 +187,7 @@ def _add_filter(state: State, step: steps.Filter) -> None:
 
 
 def _add_annotation(state: State, step: steps.Annotate) -> None:
+    # `alias()` names a value that is not loaded; steps that use it hold its expression themselves
     if step.loaded:
         state.annotations[step.name] = step.expr
     if state.rows != "instances" and step.groups and not state.grouped:
@@ -213,6 +222,7 @@ def _make_setter(name: str, part: str) -> Callable[[State, Any], None]:
     return lambda state, step: setattr(state, name, read(step))
 
 
+# found by the exact class, so that each subclass of a step needs a row of its own
 _RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
     steps.Given: lambda state, step: None,
     steps.Filter: _add_filter,
