@@ -80,6 +80,7 @@ def _check_aggregate(name: str, node: Expr) -> None:
                 f"aggregate({name}=...) takes aggregates of all rows, got a value of one row: wrap "
                 "it, for example in Max()"
             )
+        # an aggregate takes values of rows, and a subquery has rows of its own
         if not isinstance(item, (AggregateNode, SubqueryNode)):
             stack.extend(collect_children(item))
 
@@ -105,11 +106,13 @@ def _build_aggregate_over_rows(frame: Frame, state: State, key: Key, nodes: list
     def build_row_filter(frame: Frame) -> SQL:
         if state.is_simple:
             return clauses.build_where_clause(frame, state)
+        # a LIMIT beside the aggregates would cut their single row, not the rows they are taken of
         return SQL(
             " WHERE {} IN ({})", frame.build_own_column(state.meta.pk), build_key_select(frame, key)
         )
 
     clauses.set_grouping(frame, state)
+    # conditions speak of single rows: they are written before the frame counts as grouped
     conditions = build_row_filter(frame)
     frame.grouped = True
     frame.distinct_over = lambda node: clauses.build_distinct_over_all_rows(
@@ -143,6 +146,7 @@ class _Table(Frame):
 
     def find_override(self, node: Expr) -> SQL | None:
         found = self.held.get(node)
+        # no aggregate may contain a window: it becomes a column one level further in
         if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
             return self._add_column(node, build_expression(self.rows, node))
         return found
@@ -193,8 +197,10 @@ def _build_aggregate_over_subquery(frame: Frame, state: State, key: Key, nodes: 
         places |= {expr: start + i for i, expr in enumerate(state.row_values)}
     table = _Table(frame, places, None if closed else frame)
     table.columns = columns
+    # written before the table, to which they add the columns that they need
     values = [build_expression(table, _rebind_to_table_columns(table, node)) for node in nodes]
     outer = table.build_from_subquery(
+        # Count("*") asks for no column, and SQLite has no SELECT without any
         build_aliased_select(frame, state, table.columns or [SQL("1")])
     )
     return SQL("SELECT {} FROM {}", join_sql(", ", values), outer)

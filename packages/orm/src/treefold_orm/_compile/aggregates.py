@@ -169,6 +169,7 @@ def _aggregate_related_in_group(frame: Frame, node: nodes.AggregateNode, prefix:
             node.name, _build_over_relation(frame, node, prefix), distinct=False
         )
     whole = node.distinct or not (node.name in _OUTER or node.name == "avg")
+    # a value that two rows of the group have would count twice in a sum over both
     if whole and frame.distinct_over is not None:
         return frame.distinct_over(node)
     if node.name != "avg":
@@ -178,6 +179,7 @@ def _aggregate_related_in_group(frame: Frame, node: nodes.AggregateNode, prefix:
 
     def call_aggregate(name: str) -> SQL:
         if name == "avg":
+            # a mean of means would weigh a single related row like the hundred of another row
             return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", build_part("sum"), build_part("count"))
         return SQL("SUM({})", build_part(name))
 
@@ -313,6 +315,7 @@ def _depends_only_on_relation(node: nodes.AggregateNode, prefix: Hops) -> bool:
         hops = item.hops if isinstance(item, nodes.ColumnNode) else None
         if isinstance(item, nodes.Compare):
             hops = item.lookup.hops
+        # a grouped table in FROM cannot read the row outside: SQLite has no LATERAL
         if isinstance(item, _OF_THE_OWNER) or (hops is not None and hops[: len(prefix)] != prefix):
             return False
         stack.extend(nodes.collect_children(item))
@@ -330,6 +333,7 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
         tests = _build_aggregate_filter(frame, inner, node, prefix)
         group = _ByOwner(frame.builder.generate_table_alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group
+        # as a function: further aggregates add columns to the join until FROM is written
         frame.joins.append(group.build_join)
     call = _build_correlated_aggregate(frame, group.inner, node, prefix)
     texts = [column.text for column in group.columns]
@@ -337,6 +341,7 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
         group.columns.append(call)
         texts.append(call.text)
     value = SQL("{}.v{}", group.alias, render_integer(texts.index(call.text)))
+    # a row without related ones has no group to join, which is a count of 0
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
 
 

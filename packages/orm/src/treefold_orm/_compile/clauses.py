@@ -36,11 +36,13 @@ def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> S
     """The WHERE clause of a state, or with `having` its HAVING clause, with a leading space."""
     parts: list[SQL] = []
     for node in split_where_and_having(state.where):
+        # a window is computed after WHERE: `select.py` tests its result one level further out
         if nodes.contains_window(node):
             continue
         if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
         parts.append(build_condition(frame, node, right=frame)[0])
+    # `none()` is a statement like others: a union needs its columns, a CTE or EXISTS its rows
     if state.nothing and not having:
         parts.append(SQL("1 = 0"))
     if not parts:
@@ -89,8 +91,10 @@ def _join_group_subqueries(frame: Frame, state: State) -> None:
         return
     for expr in list_group_terms(state):
         text = build_output_column(frame, expr)
+        # a column whose name holds the word has a join that it does not need, and the same result
         if "SELECT" in text.text:
             alias = frame.builder.generate_table_alias()
+            # joins that the text has asked for stand before it: LATERAL sees what is on its left
             frame.joins.append(SQL("CROSS JOIN LATERAL (SELECT {} AS v) AS {}", text, alias))
             frame.held[expr] = SQL("{}.v", alias)
 
@@ -129,6 +133,7 @@ def _build_distinct_per_group(frame: Frame, state: State, node: nodes.AggregateN
     alias = frame.builder.generate_table_alias()
     same = [
         SQL(
+            # the group of NULL finds its values, too: `=` would lose them
             "{}.g{} IS NOT DISTINCT FROM {}",
             alias,
             render_integer(i),
@@ -137,6 +142,7 @@ def _build_distinct_per_group(frame: Frame, state: State, node: nodes.AggregateN
         for i, expr in enumerate(wanted)
     ] or [SQL("1 = 1")]
     frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join_sql(" AND ", same)))
+    # each row of the group has joined the same value; GROUP BY asks for an aggregate of it
     found = SQL("MAX({}.v)", alias)
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 
@@ -145,6 +151,7 @@ def _duplicate_frame(frame: Frame) -> Frame:
     """The rows of a frame once more, its CTEs included."""
     base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
     base.whole = frame.whole
+    # aliases of joined CTEs belong to one FROM: the copy joins them under its own
     if frame.attach is not None:
         frame.attach(base)
     return base

@@ -69,6 +69,7 @@ def build_comparison(
     nullable = (
         lookup.column.null
         or any(hop.nullable for hop in hops)
+        # an expression may be NULL, a parameter of a comparison is never None
         or not isinstance(node.right, nodes.ParamNode)
         or lookup.custom is not None
     )
@@ -137,6 +138,7 @@ def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup
     if isinstance(lookup.field, KeyColumns):
         return _build_key_membership(frame, left, right, lookup.field)
     query, converts = right, list[nodes.ConvertNode]()
+    # a conversion takes a value and not a query: it moves inside, over the column of the query
     while isinstance(query, nodes.ConvertNode):
         converts.append(query)
         query = query.arg
@@ -144,6 +146,7 @@ def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup
         return SQL("{} IN {}", left, build_subquery(frame, query, converts=converts))
     if not isinstance(right, nodes.ParamNode):
         raise FieldError(f"{lookup.name}__in takes a list or a query")
+    # the list is one parameter: lists of all lengths share a plan, and no limit is met
     mark = frame.builder.bind_param(
         right.index + frame.offset, frame.dialect.list_encoder(lookup.field)
     )
@@ -165,6 +168,7 @@ def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyCo
 def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
     place, mark = right.index + frame.offset, frame.builder.bind_param
+    # a pair is one parameter of the query, which travels as two: one encoder for each bound
     low = mark(place, lambda pair: encode(pair[0]) if encode else pair[0])
     high = mark(place, lambda pair: encode(pair[1]) if encode else pair[1])
     return SQL("{} BETWEEN {} AND {}", left, low, high)
@@ -203,6 +207,7 @@ def _build_json_lookup(
         marks = [mark(place, encode)]
         if name.endswith(":range"):
             marks = [
+                # `i=i` keeps the number of this turn: called later, both would read the last one
                 mark(place, lambda pair, i=i: _encode_range_bounds(encode, pair)[i]) for i in (0, 1)
             ]
     keys, bind = lookup.keys or (), frame.builder.bind_const
@@ -249,6 +254,7 @@ def _build_shared_row_condition(
     without = placing.evaluate_without_row(frame, nodes.And(tuple(children)), key)
     if without is False:
         return found, False
+    # a row without related ones may meet the condition as well, as in `Q(articles=None) | ...`
     inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
     if not isinstance(without, bool):
@@ -282,6 +288,7 @@ def _build_existence(
         if split is not None:
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
+            # EXISTS takes unknown for no match: what may be NULL inside is decided here
             tests.append(build_comparison(inner, child, rest, right=right)[0])
     tests += [_build_existence(inner, nested, below, right)[0] for nested, below in deeper.items()]
     text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
@@ -302,6 +309,7 @@ def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> Conditio
 
 
 def _require_regex_enabled(frame: Frame, op: str) -> None:
+    # a hostile pattern can backtrack for hours: SQLite runs it in Python's `re`, without a limit
     if op in {"regex", "iregex"} and not getattr(frame.dialect, "regex", False):
         raise FieldError(
             f"{op!r} is off: call configure(..., regex=True) if patterns never come from requests"
@@ -323,6 +331,7 @@ def _build_and_or_condition(
 
 def _build_negation(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
     text, nullable = build_condition(frame, node.child, right=right)
+    # NOT of unknown is unknown: `exclude(title="x")` would lose the rows whose title is NULL
     return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
 
 

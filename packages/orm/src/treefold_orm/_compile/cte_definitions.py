@@ -35,6 +35,7 @@ _WAYS: dict[str, tuple[LiteralString, LiteralString, LiteralString]] = {
         "({})::text <> ALL({})",
     ),
     "sqlite": (
+        # hex() leaves no comma in a key of text, and commas around each keep 1 apart from 11
         "',' || hex({}) || ','",
         "{} || hex({}) || ','",
         "instr({1}, ',' || hex({0}) || ',') = 0",
@@ -50,6 +51,7 @@ def define_cte(frame: Frame, source: Source, start: int) -> SQL:
 def _open_cte_frame(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
     state = replay_steps(source.key)
     if not state.is_sliced and not state.distinct_on:
+        # an order inside of WITH orders nothing outside: only a slice or DISTINCT ON depends on it
         state.order = ()
     made = Frame(frame.builder, frame.dialect, state.meta, offset=start)
     attach_ctes(made, state)
@@ -87,6 +89,7 @@ class _Previous(Frame):
 def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
+    # the name comes first: the step of the recursion reads from it
     name = frame.builder.generate_cte_name()
     inner, state = _open_cte_frame(frame, source, start)
     body = SQL(
@@ -99,6 +102,7 @@ def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     _add_definition(frame, name, size, body, recursive=True)
     if not recursion.depth or recursion.carried:
         return name
+    # a row that is reached on ways of several lengths is there once for each
     nearest = SQL("SELECT c0, MIN(c1) FROM {} GROUP BY c0", name)
     return _add_definition(frame, frame.builder.generate_cte_name(), 2, nearest)
 
@@ -118,6 +122,7 @@ def _build_first_columns(frame: Frame, recursion: Recursion) -> list[SQL]:
     if recursion.depth:
         columns.append(frame.dialect.cast(SQL("0"), INTEGER))
     for begin, _ in recursion.carried:
+        # PostgreSQL refuses a step whose types differ from the first rows: varchar(10) is not text
         columns.append(frame.dialect.cast(build_expression(frame, begin), begin.field))
     if _leads_on(recursion):
         columns.append(frame.build_own_column(recursion.relation.source_field))

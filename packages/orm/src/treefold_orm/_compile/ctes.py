@@ -39,6 +39,7 @@ def attach_ctes(
     same = frame.builder.same
     for here, size, there in shared:
         place = outer + there
+        # a shared place may be shared itself, three queries deep: all lead to the outermost one
         same[frame.offset + here, size] = same.get((place, size), place)
 
     def attach_to_frame(frame: Frame) -> None:
@@ -50,6 +51,7 @@ def attach_ctes(
         for place, added in enumerate(state.joins):
             _join_cte(frame, added, place)
 
+    # kept for a copy of the frame, which needs aliases of its own
     frame.attach = attach_to_frame
     attach_to_frame(frame)
 
@@ -71,6 +73,7 @@ def _ensure_cte_defined(frame: Frame, source: Source, base: int) -> SQL:
     builder = frame.builder
     start = frame.offset + base
     start = builder.same.get((start, source.size), start)
+    # without parameters, a CTE is the same text wherever it starts
     key = (source, start if source.size else None)
     found = builder.ctes.get(key)
     if found is None:

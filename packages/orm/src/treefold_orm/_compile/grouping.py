@@ -94,6 +94,7 @@ def _find_ungrouped(
         case nodes.SubqueryNode():
             yield from _find_outer_columns(node.key[1:], groups, state)
             return
+        # it runs over the groups: what its aggregate takes must have one value in each of them
         case nodes.WindowNode() if isinstance(node.function, nodes.AggregateNode):
             for part in (node.function, *node.partition, *node.order):
                 for child in nodes.collect_children(part) if part is node.function else (part,):
@@ -128,6 +129,7 @@ def _find_outer_columns(
     """The columns of a row of this query that an inner query reads."""
     for part in parts:
         if isinstance(part, nodes.OuterNode):
+            # it names a row of a query between this one and its own
             if part.level != level:
                 continue
             if part.known is not None:

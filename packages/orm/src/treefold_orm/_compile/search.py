@@ -32,6 +32,7 @@ from treefold_orm._search.search_index import build_search_index_name, list_inde
 from treefold_orm._search.search_text import make_fts5_encoder
 
 _QUERIES: dict[str, LiteralString] = {
+    # to_tsquery() is missing on purpose: it raises a syntax error for texts such as `fox &`
     "plain": "plainto_tsquery('{}'::regconfig, ({})::text)",
     "phrase": "phraseto_tsquery('{}'::regconfig, ({})::text)",
     "websearch": "websearch_to_tsquery('{}'::regconfig, ({})::text)",
@@ -58,6 +59,7 @@ def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
 def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     asked = _build_tsquery(frame, node)
     part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, part=True), asked)
+    # `-word` of a websearch may stand in the rest of the whole, which would hide the row then
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
     # what a part has, the whole has too: the index finds the rows, and the part decides
@@ -86,6 +88,7 @@ def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     parts: list[SQL] = []
     for i, column in enumerate(columns):
         part = SQL(
+            # NULL in one column would make the vector of all columns NULL
             "to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))",
             require_plain_word(config),
             column,
@@ -124,6 +127,7 @@ def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     table = quote_identifier(build_search_index_name(node.index, meta))
     name, alias = builder.generate_cte_name(), builder.generate_table_alias()
     counts = [SQL(", {}.0", render_integer(_COUNTS[letter])) for letter in node.index.weights]
+    # bm25() is the smaller the better a row fits, ts_rank() the greater
     best = SQL("-bm25({}{})", table, join_sql("", counts))
     asked = _build_fts5_query(frame, node)
     body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)

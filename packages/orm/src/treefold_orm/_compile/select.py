@@ -64,6 +64,8 @@ def build_nested_select(
     them for a row), its keys, or only whether it has rows.
     """
     state = replay_steps(node.key)
+    # the keys of the statement's own rows are no query inside it: OuterRef in them means the row
+    # around the statement
     outer = parent if keys else frame
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
@@ -143,11 +145,14 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     lock = SQL("")
     if state.lock is not None:
         lock = frame.dialect.build_lock_clause(
+            # without OF, joined rows would be locked as well, and PostgreSQL refuses to lock rows
+            # that an outer join may leave out
             of=frame.alias,
             skip_locked=state.lock.skip_locked,
             nowait=state.lock.nowait,
             strength=state.lock.strength,
         )
+    # FROM is written last: columns, conditions and the order ask for joins while they are written
     return SQL("{} FROM {}{}{}{}{}{}", head, frame.build_from(), where, group, order, limit, lock)
 
 
@@ -190,6 +195,7 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
     tests = [build_condition(frame, node, right=frame)[0] for node in state.window_conditions]
     ordering = _choose_ordering(state)
+    # a table in FROM has no order to rely on, so that what orders the rows is selected along
     order = [build_expression(frame, term.expr) for term in ordering]
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     named += [SQL("({}) AS k{}", test, render_integer(i)) for i, test in enumerate(tests)]
@@ -217,6 +223,8 @@ def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if state.grouped or state.window_conditions:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
     fields = [build_expression(frame, node) for node in state.distinct_on]
+    # one text for both clauses: PostgreSQL requires ORDER BY to begin with the same expressions,
+    # and a sub-select that is written twice is two
     texts = dict(zip(state.distinct_on, fields, strict=True))
     terms = [
         build_order_by_term(frame, term, texts.get(term.expr) or build_expression(frame, term.expr))
@@ -232,6 +240,7 @@ def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     named.append(
         SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join_sql(", ", fields), order)
     )
+    # the outer SELECT orders by this number: what orders the rows may not be among its columns
     named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
     inner = SQL("SELECT {} FROM {}{}", join_sql(", ", named), frame.build_from(), where)
     outer = frame.builder.generate_table_alias()
@@ -251,6 +260,7 @@ def build_partitioned_select(frame: Frame, state: State, columns: list[SQL], par
         FROM post AS t1 WHERE t1.author_id IN (...)) AS t2
     WHERE t2.r <= 2 ORDER BY t2.r
     """
+    # the key decides between equal rows: without it, each execution could number them otherwise
     keys = [OrderNode(ColumnNode(key, (), key), descending=False) for key in state.meta.keys]
     terms = [
         build_order_by_term(frame, term, build_expression(frame, term.expr))
@@ -298,6 +308,7 @@ def _build_distinct_on_order(state: State) -> list[OrderNode]:
 def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
     if state.order is not None:
         return state.order
+    # a group or a DISTINCT may not hold the columns that the model is ordered by
     if state.grouped or state.distinct or not state.meta.ordering:
         return ()
     return resolve_order(Scope(state.meta, []), state.meta.ordering)
@@ -328,6 +339,7 @@ def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
 
 
 def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
+    # ORDER BY and LIMIT behind the last part belong to the whole
     made = build_select(
         frame, replace(state, combined=(), order=(), limit=None, offset=None), columns
     )
@@ -344,6 +356,7 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
         clauses.set_grouping(inner, other)
         if other.lock is not None:
             raise FieldError(f"{op.upper()} cannot take a locked query: lock by key")
+        # slices of parts are refused before, so that no order of a part decides anything
         other.order = ()
         if not nested and _list_loaded_parts(other) != _list_loaded_parts(state):
             raise FieldError(
@@ -374,6 +387,7 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
 def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
     if state.rows != "instances":
         return None
+    # columns meet by place, so that annotations must have the same order on both sides
     return state.loaded, set(state.related), list(state.annotations)
 
 
@@ -385,6 +399,7 @@ def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
     for term in state.order:
         if term.expr not in places:
             raise FieldError("A combined query is ordered by its own columns only")
+        # by number: both databases take output columns alone here, whose names may repeat
         terms.append(build_order_by_term(frame, term, render_integer(places[term.expr] + 1)))
     return SQL(" ORDER BY {}", join_sql(", ", terms))
 

@@ -66,6 +66,7 @@ def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
     kinds = {"" if n.field is None else classify_field(n.field) for n in (node, side)}
     if len(kinds) == 1 and kinds <= set(POINTS):
         return True
+    # a quotient or a remainder would bring a number that has overflowed back into its limits
     return kinds <= {"integer", "decimal"} and {node.op, side.op} <= {"+", "-", "*"}
 
 
@@ -81,6 +82,7 @@ def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
     if of_cte is not None:
         return around.build_cte_column(of_cte)
     hops, column, rest = walk_path(around.meta, node.path)
+    # the name is text, as it may come from a request: texts never read a secret
     refuse_sensitive(around.meta, column, node.path)
     if rest:
         raise FieldError(f"{node.shown_call} must name a column")
@@ -100,6 +102,7 @@ def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> 
 
 def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     dialect = frame.dialect
+    # keys of JSON are bound like values: no key is ever a part of the statement's text
     if node.name == "json_path":
         column, path = node.args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
@@ -140,12 +143,14 @@ def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
 
 def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
     text, nullable = build_condition(frame, node.condition, right=frame)
+    # a condition as a value is False where it is unknown, and never NULL
     return SQL("(({}) IS TRUE)" if nullable else "({})", text)
 
 
 def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
     takes = node.takes or (None,) * len(node.args)
     for arg, field in zip(node.args, takes, strict=True):
+        # the template of an application would compute with 1234 where the decimal is 12.34
         scaled = arg.field is not None and classify_field(arg.field) == "decimal"
         if scaled and field is None and frame.dialect.name == "sqlite":
             raise UnsupportedFeature(
@@ -181,6 +186,7 @@ EXPRESSIONS.update(
     {
         Reached: build_reached_column,
         nodes.ColumnNode: _build_own_column,
+        # PostgreSQL cannot infer the type of a bare `$1` in SELECT, or takes it for text
         nodes.ParamNode: lambda frame, node: build_param(frame, node, cast=True),
         nodes.OuterNode: _build_outer_column,
         nodes.RankNode: build_rank,

@@ -41,6 +41,7 @@ def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
     function, over = node.function, _build_over_clause(frame, node)
     if isinstance(function, nodes.AggregateNode):
         made = build_plain_aggregate(frame, function, over, empty=_may_be_empty(node.frame))
+        # the cast encloses OVER as well: between the call and OVER it is a syntax error
         return frame.dialect.cast_function_result(made, node.field)
     if not isinstance(function, nodes.FuncNode):
         raise FieldError("A window takes a function or an aggregate")

@@ -75,6 +75,7 @@ def build_insert_plan(
     driver's form already.
     """
     builder = Builder()
+    # neither database takes `() VALUES ()`
     source = SQL("DEFAULT VALUES")
     if fields:
         pairs = [(f, None if encoded else f.encoder(dialect.name)) for f in fields] * rows
@@ -171,12 +172,14 @@ def _build_conflict_clause(meta: Meta, conflict: Conflict) -> SQL:
     if not conflict.update:
         return SQL(" ON CONFLICT{} DO NOTHING", target)
     sets = [SQL("{} = EXCLUDED.{}", quote_column(f), quote_column(f)) for f in conflict.update]
+    # an upsert counts as a write: a save() of what was read before it has to be refused
     if meta.version is not None and meta.version not in conflict.update:
         sets.append(_build_version_increment(quote_table(meta), meta.version))
     return SQL(" ON CONFLICT{} DO UPDATE SET {}", target, join_sql(", ", sets))
 
 
 def _build_version_increment(table: SQL, version: AnyField) -> SQL:
+    # the bare name would be ambiguous beside EXCLUDED
     return SQL("{} = {}.{} + 1", quote_column(version), table, quote_column(version))
 
 
@@ -232,6 +235,7 @@ def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows
     columns = (*known, *fields)
     width = len(columns)
     cells = [
+        # PostgreSQL takes a bare parameter of a VALUES list in FROM for text
         dialect.cast(builder.bind_param(i, f.encoder(dialect.name)), f)
         for i, f in enumerate(columns * rows)
     ]
@@ -273,6 +277,7 @@ def build_update_plan(
 
     def build_update(frame: Frame, where: Where) -> SQL:
         pairs = [
+            # no alias before the column: PostgreSQL would look for a part of a composite type
             SQL("{} = {}", quote_column(field), _build_assigned_value(frame, field, node))
             for field, node in sets
         ]
@@ -309,6 +314,7 @@ def _build_plan_over_rows(
         )
 
     def try_plan(where: Where) -> Plan:
+        # a builder for each attempt: one that failed has bound parameters and taken aliases
         frame = Frame(Builder(), dialect, state.meta, joinable=False)
         return finish_plan(frame.builder, statement(frame, where), dialect, given=given)
 
@@ -331,6 +337,7 @@ def _build_plan_over_rows(
 
 def _build_assigned_value(frame: Frame, field: AnyField, node: Expr) -> SQL:
     if isinstance(node, ParamNode):
+        # no cast: the column gives the parameter its type, and checks its length and places
         return convert_param_to_storage(frame.dialect, build_param(frame, node, cast=False), field)
     value = build_expression(frame, node)
     return convert_to_storage(frame.dialect, value, field) if field.storage else value
