@@ -30,6 +30,7 @@ _TYPED: dict[str, LiteralString] = {
 }
 _PARAM: dict[str, LiteralString] = {
     **_TYPED,
+    # without places: numeric(10, 2) would round the value that a column is compared with
     "decimal": "({})::numeric",
     "boolean": "({})::boolean",
 }
@@ -44,6 +45,7 @@ _EXTRACT: dict[str, LiteralString] = {
     "iso_week_day": "EXTRACT(ISODOW FROM {})::integer",
     "hour": "EXTRACT(HOUR FROM {})::integer",
     "minute": "EXTRACT(MINUTE FROM {})::integer",
+    # the seconds have a fraction, and a cast of 59.6 would round it up to 60
     "second": "FLOOR(EXTRACT(SECOND FROM {}))::integer",
     "date": "({})::date",
     "time": "({})::time",
@@ -61,6 +63,7 @@ def _choose_array_element_type(field: Field[Any]) -> SQL:
 
 
 def _escape_like_pattern(value: SQL) -> SQL:
+    # the backslash first (innermost): later it would double those that escape the wildcards
     return SQL(r"REPLACE(REPLACE(REPLACE({}, '\', '\\'), '%', '\%'), '_', '\_')", value)
 
 
@@ -156,6 +159,7 @@ class Postgres(Dialect):
             raise FieldError(f"{part!r} is not a part of a date, time or text")
         return SQL(
             _EXTRACT[part],
+            # parts of a timestamptz are those of the session's time zone otherwise
             SQL("{} AT TIME ZONE 'UTC'", value) if field.internal == "datetime" else value,
         )
 

@@ -18,6 +18,7 @@ _ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/",
 _GUARD_DIGITS = 40
 _MICROSECONDS: LiteralString = "(EXTRACT(EPOCH FROM {}) * 1000000)::bigint"
 _SPAN: LiteralString = (
+    # an interval is multiplied by a double: days and the rest of a day are both exact in one
     "(({0}) / 86400000000 * INTERVAL '1 day' + ({0}) % 86400000000 * INTERVAL '1 microsecond')"
 )
 # Python ends where the server goes on: what is added there is too much for the server as well

@@ -64,6 +64,7 @@ COLLECT: dict[str, SQL] = {
 FUNCTIONS: dict[str, SQL] = {
     **SHARED,
     # text
+    # numbers travel as bigint, and the server has no left(text, bigint)
     "left": SQL("LEFT({}, ({})::integer)"),
     "lower": SQL("LOWER({})"),
     "lpad": SQL("LPAD({0}, ({1})::integer, {2})"),
@@ -80,6 +81,7 @@ FUNCTIONS: dict[str, SQL] = {
     "substr_rest_any": SQL("SUBSTR({}, ({})::integer)"),
     "upper": SQL("UPPER({})"),
     # numbers
+    # the smallest integer has no positive one of 32 bits
     "abs_integer": SQL("ABS(({})::bigint)"),
     "ceil_decimal": SQL("CEIL({0})"),
     "ceil_float": SQL("CEIL({})"),
@@ -90,6 +92,7 @@ FUNCTIONS: dict[str, SQL] = {
     "ln": SQL("LN({})"),
     # a logarithm has as many places as its arguments: 30 are enough for the nearest float
     "log": SQL("LOG(({})::text::numeric + ROUND(0, 30), ({})::text::numeric + ROUND(0, 30))"),
+    # NOW() is the start of the transaction, which may be earlier than rows that it has read
     "now": SQL("STATEMENT_TIMESTAMP()"),
     "power": SQL("POWER({}, {})"),
     "random": SQL("RANDOM()"),
@@ -111,9 +114,11 @@ FUNCTIONS: dict[str, SQL] = {
         for kind in ("boolean", "decimal", "float", "integer", "json", "number", "text")
     },
     # casts
+    # only 32-bit integers have a cast to boolean
     "boolean_of_integer": SQL("(({}) <> 0)"),
     "integer_of_boolean": SQL("({})::integer"),
     "text_of_boolean": SQL("({})::text"),
+    # the form of a cast depends on the session: its DateStyle, and its time zone
     "text_of_date": SQL("TO_CHAR({}, 'YYYY-MM-DD')"),
     "text_of_datetime": SQL(
         "(TO_CHAR({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00')"

@@ -29,6 +29,7 @@ _WHOLE: dict[str, LiteralString] = {
     "in": "{} = ANY(({})::jsonb[])",
 }
 _KEYS: dict[str, LiteralString] = {
+    # `?` alone is true of a list that holds the text as well, and of the text itself
     "has_key": "(SELECT jsonb_typeof(j) = 'object' AND j ? ({1})::text FROM (SELECT {0} AS j) AS "
     "s)",
     "has_keys": "(SELECT jsonb_typeof(j) = 'object' AND j ?& ({1})::text[] FROM (SELECT {0} AS j) "
@@ -121,6 +122,7 @@ def build_path_test(
 
 
 def _encode_number(value: float) -> decimal.Decimal:
+    # by its shortest text: JSON has 0.1 as it was written, not 0.1000000000000000055
     return decimal.Decimal(repr(value))
 
 

@@ -32,6 +32,7 @@ class SQL:
 
     def __init__(self, template: LiteralString, *parts: SQL) -> None:
         texts = [part.text for part in parts if _is_sql(part)]
+        # without parts the braces stay: such a piece is a template for `fill_template`
         self.text: str = template.format(*texts) if texts else template
 
     def fill_template(self, args: list[SQL]) -> SQL:
@@ -43,6 +44,7 @@ class SQL:
 
 
 def _is_sql(part: Any) -> bool:
+    # exactly this class: a subclass could bring a text that no function here has made
     if part.__class__ is not SQL:
         raise TypeError(f"{type(part).__name__} cannot become part of a statement: only SQL can")
     return True
@@ -154,6 +156,7 @@ class Builder:
     def bind_const(self, value: Any) -> SQL:
         """A mark for a value that belongs to the statement's shape; the same for the same value."""
         for place, known in enumerate(self.consts, start=1):
+            # by class as well, since 1 == True == 1.0; no dictionary, since a list of keys has no hash
             if known.__class__ is value.__class__ and known == value:
                 return self.bind_param(-place, None)
         self.consts.append(value)

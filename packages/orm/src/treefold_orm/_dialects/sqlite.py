@@ -61,6 +61,7 @@ class SQLite(Dialect):
     def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
         if field.internal == "binary":  # JSON holds no bytes
             return SQL("{} IN (SELECT treefold_unhex(value) FROM json_each({}))", left, param)
+        # one parameter for the whole list: SQLite counts each `?` against its limit
         return SQL("{} IN (SELECT value FROM json_each({}))", left, param)
 
     def list_encoder(self, field: Field[Any]) -> Encoder:

@@ -72,6 +72,8 @@ def _convert_to_decimal(value: SQL, source: AnyField, target: AnyField, mode: st
     shift = count_decimal_places(target) - count_decimal_places(source)
     if mode == "assign":
         return SQL("treefold_fit({}, {}, -{}, {})", value, render_integer(shift), most, most)
+    # The common type has the most places, so that `shift` is not negative here. Beyond 64 bits an
+    # operand becomes a REAL, which compares on the right side and fails the check of arithmetic.
     scaled = SQL("({} * {})", value, render_integer(10**shift))
     return scaled if mode == "operand" else SQL("treefold_exact({})", scaled)
 

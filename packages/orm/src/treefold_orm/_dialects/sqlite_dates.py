@@ -14,6 +14,7 @@ from treefold_orm._dialects.sql import SQL
 
 _DATE: dict[str, LiteralString] = {
     "year": "CAST(substr({}, 1, 4) AS INTEGER)",
+    # the Thursday of its week says which year a day belongs to (ISO 8601)
     "iso_year": "CAST(substr(date(substr({}, 1, 10), '-3 days', 'weekday 4'), 1, 4) AS INTEGER)",
     "quarter": "((CAST(substr({}, 6, 2) AS INTEGER) + 2) / 3)",
     "month": "CAST(substr({}, 6, 2) AS INTEGER)",
@@ -46,6 +47,7 @@ _TRUNC: dict[str, LiteralString] = {
     "quarter": "(substr({0}, 1, 5) || printf('%02d-01', (CAST(substr({0}, 6, 2) AS INTEGER) - 1) "
     "/ 3 * 3 + 1))",
     "month": "(substr({}, 1, 7) || '-01')",
+    # 'weekday 1' goes on to a Monday and stays on one: six days earlier it meets that of the week
     "week": "date(substr({}, 1, 10), '-6 days', 'weekday 1')",
     "day": "substr({}, 1, 10)",
 }

@@ -31,6 +31,7 @@ def _make_python_templates(args: LiteralString, names: LiteralString) -> dict[st
 AGGREGATES: dict[str, SQL] = {
     **BOTH_AGGREGATES,
     **_make_python_templates("({})", "avg_integer stddev_pop stddev_samp var_pop var_samp"),
+    # halves of 64 bits: their sums stay below 64 bits for 2**31 rows
     "sum_high": SQL("SUM({} >> 32)"),
     "sum_low": SQL("SUM({} & 4294967295)"),
     "bool_and": SQL("MIN({})"),
@@ -66,6 +67,7 @@ FUNCTIONS: dict[str, SQL] = {
     "clock_in_zone": SQL("treefold_clock_in_zone({}, {})"),
     # SQLite knows milliseconds only; a sub-select without outer columns is computed once
     "now": SQL("(SELECT treefold_now())"),
+    # 53 bits, as a double has: more could be rounded up to 1.0
     "random": SQL("((random() & 9007199254740991) / 9007199254740992.0)"),
     "round_float": SQL("treefold_round({}, {})"),
     "round_integer": SQL("treefold_round_decimal({}, {}, 0)"),

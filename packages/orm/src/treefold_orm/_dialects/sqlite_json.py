@@ -135,7 +135,9 @@ def _build_path_select(
     for depth, key in enumerate(keys):
         name = SQL("j{}", render_integer(depth))
         sources.append(SQL("json_each({}) AS {}", inner, name))
+        # places in a list are integers: as text, "0" finds one and "00" is no other spelling of it
         tests.append(SQL("CAST({}.key AS TEXT) = {}", name, bind(key)))
+        # json_each() of a text that is no JSON is an error, and what is no container has no keys
         inner = SQL(
             "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
         )
