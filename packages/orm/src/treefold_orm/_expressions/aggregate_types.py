@@ -36,6 +36,7 @@ def infer_aggregate_type(node: AggregateNode) -> AggregateNode:
     Raises `FieldError` for an argument that the aggregate cannot take.
     """
     rule, arg = AGGREGATE_RULES.get(node.name), node.arg
+    # an OuterRef in the argument has no type yet: `outer.py` asks again when it has
     if rule is None or (arg is not None and arg.field is None):
         return node
     given = None if arg is None else arg.field
@@ -60,6 +61,7 @@ def _infer_count_types(field: AnyField | None) -> tuple[AnyField | None, AnyFiel
 def _infer_sum_types(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     match "" if field is None else conversion.classify_field(field):
         case "integer":
+            # a sum of 32-bit integers may need 64 bits
             return field, carriers.INTEGER
         case "decimal" if field is not None:
             return field, carriers.make_decimal_field(conversion.count_decimal_places(field))

@@ -33,10 +33,12 @@ _WORDS = {"text": "join text with Concat()", "boolean": "count conditions with C
 def choose_operand_field(op: str, other: AnyField | None, value: Any) -> AnyField | None:
     """The field that carries a bare value beside another operand, None where its type decides."""
     kind = "" if other is None else classify_field(other)
+    # a bool is an int to Python: with a type of its own, `F("n") + True` is refused
     if isinstance(value, bool):
         return None
     if kind == "float" and isinstance(value, (int, decimal.Decimal)):
         return carriers.FLOAT
+    # a sum has the places of both sides; a product and a quotient count the places of each
     if kind == "decimal" and op in {"+", "-"} and isinstance(value, decimal.Decimal):
         return find_common_type([other, carriers.infer_value_field(value)])
     return None
@@ -78,6 +80,7 @@ def _combine_numbers(op: str, left: Expr, right: Expr) -> Expr:
         return ArithNode(carriers.FLOAT, op, sides[0], sides[1])
     places = [count_decimal_places(side.field) for side in (left, right) if side.field is not None]
     if kinds == {"integer"}:
+        # 5 / 2 is 2.5 as in Python: both databases would give 2
         return ArithNode(carriers.FLOAT if op == "/" else carriers.INTEGER, op, left, right)
     if op == "*":
         return ArithNode(carriers.make_decimal_field(sum(places)), op, left, right)
@@ -87,6 +90,7 @@ def _combine_numbers(op: str, left: Expr, right: Expr) -> Expr:
         )
     if op == "%":
         return ArithNode(carriers.make_decimal_field(max(places)), op, left, right)
+    # scaled integers add up at one scale only, unlike products
     field = find_common_type([left.field, right.field])
     sides = [convert_node(side, field, "operand") for side in (left, right)]
     return ArithNode(carriers.make_decimal_field(max(places)), op, sides[0], sides[1])

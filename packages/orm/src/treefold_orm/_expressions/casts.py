@@ -67,6 +67,7 @@ def cast_to(node: Expr, target: AnyField) -> Expr:
 def _cast_within_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
     source = follow_foreign_keys(source)
     if isinstance(source, EnumField):
+        # without its class: a cast gives the plain value and no member
         node = ConvertNode(source.base, node, "same")
         source = source.base
     if classify_field(source) == "integer":
@@ -108,6 +109,7 @@ def _cast_from_text(node: Expr, target: AnyField) -> Expr:
             carriers.make_decimal_field(places), "decimal_of_text", (node, make_constant(places))
         )
         return ConvertNode(target, wide, "cast")
+    # the text is read with 64 bits, and the second step checks the limits of the target
     if kind == "integer" and count_bits(target) < 64:
         return ConvertNode(target, FuncNode(carriers.INTEGER, "integer_of_text", (node,)), "cast")
     return FuncNode(target, f"{kind}_of_text", (node,))

@@ -64,6 +64,7 @@ def _resolve_combined(condition: Q, scope: Scope) -> nodes.Node:
             children.append(resolve_condition(child, nested))
         else:
             children.append(resolve_lookup(nested, child[0], child[1]))
+    # the same tree as without Q(), so that both ways of writing share a plan
     if len(children) == 1:
         return children[0]
     # without any condition every row is meant, however it was combined
@@ -99,6 +100,7 @@ def _resolve_related(condition: Related, scope: Scope) -> nodes.Node:
     where = None
     if condition.where is not None:
         where = resolve_condition(condition.where, scope.with_model(here))
+    # Not takes unknown for not met: a related row whose value is NULL does not meet `where`
     if condition.kind == "all":
         return nodes.Not(
             nodes.RelatedNode(tuple(hops), None if where is None else nodes.Not(where))
@@ -123,9 +125,11 @@ RULES[Truth] = _resolve_truth
 def resolve_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
     """Resolve one lookup keyword with its value."""
     annotated = _find_annotation(scope, name)
+    # `Post.title` means the field also where `values(title=...)` has given its name away
     if annotated is not None and not (typed and hides_field(annotated[0])):
         return resolve_test(scope, annotated[0], annotated[1], value)
     lookup = lookups.parse_lookup(scope.meta, name, typed=typed)
+    # a list is one parameter, in which no expression can stand
     if contains_expressions(lookup.op, value):
         path = f"{lookup.name}__"
         return _expand_in_or_range(
@@ -171,6 +175,7 @@ def _expand_in_or_range(
         if len(items) != 2:
             raise FieldError(f"range must be given two values, got {len(items)}")
         return nodes.And((resolve("gte", items[0]), resolve("lte", items[1])))
+    # no value equals NULL
     given = [item for item in items if item is not None]
     computed = [item for item in given if isinstance(item, Expression)]
     plain = [item for item in given if not isinstance(item, Expression)]
@@ -196,6 +201,7 @@ def _find_annotation(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     check_untainted(name)
     if name in scope.annotations:
         return scope.annotations[name], "exact"
+    # from the end first: a column of a CTE may be called `writer__name`
     head, _, op = name.rpartition("__")
     if head not in scope.annotations:
         head, _, op = name.partition("__")
@@ -234,6 +240,7 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
     if op not in {"exact", "gt", "gte", "lt", "lte", "in", "range"} and field.internal != "text":
         raise FieldError(f"{op!r} compares text, and the expression is not text")
     if classify_field(field) in {"decimal", "float"}:
+        # a value of finer scale must not be refused: 0.005 compared with a column of two places
         if op not in {"in", "range"}:
             return build_comparison(left, op, resolve_value(value, scope, field))
         value, field = _unify_value_types(value, field)

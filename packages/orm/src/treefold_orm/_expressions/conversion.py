@@ -56,6 +56,7 @@ _ASSIGNED = _COMMON | {
 
 def follow_foreign_keys(field: AnyField) -> AnyField:
     """The field that says how values travel: of a foreign key, the key that it points to."""
+    # a key may be a foreign key itself: `OneToOneField(..., primary_key=True)`
     while is_foreign_key(field):
         field = field.known_target.pk
     return field
@@ -151,6 +152,7 @@ def _merge_types_of_same_kind(one: AnyField, other: AnyField, kind: str) -> AnyF
                 max(count_decimal_places(one), count_decimal_places(other))
             )
         case "integer":
+            # of 64 bits, and text without a length: the larger of two columns may be either
             return carriers.INTEGER
         case "text":
             return carriers.TEXT
@@ -258,6 +260,7 @@ def count_bits(field: AnyField) -> int:
     field = follow_foreign_keys(field)
     if isinstance(field, EnumField):
         field = field.base
+    # SQLite has one type for all integers: the sizes are those that PostgreSQL checks
     return _BITS.get(field.types.get("postgres", ""), 64)
 
 

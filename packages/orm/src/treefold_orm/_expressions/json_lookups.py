@@ -49,6 +49,7 @@ def prepare_test(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 def classify_json_value(value: Any) -> str:
     """Name the JSON type of a Python value, for comparisons that must not mix types."""
+    # before numbers: True is an int to Python, and 1 is not true in JSON
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -61,6 +62,7 @@ def classify_json_value(value: Any) -> str:
 def _prepare_exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
     lookup.column.coerce(value)
     kind = classify_json_value(value)
+    # the shape of the query says these, so that no parameter is needed
     if kind in {"true", "false", "null"}:
         return kind, None
     return ("same" if kind == "structure" else f"{kind}:exact"), value
@@ -138,6 +140,7 @@ def require_lookup_items(lookup: Lookup, value: Any) -> list[Any]:
 def require_list_items(value: Any, what: str = "in") -> list[Any]:
     """Return the items of a list given to a lookup, or raise `FieldError`."""
     kind = type(value).__name__
+    # `in="abc"` would look for the letters, and a dict for its keys
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
         raise FieldError(f"{what} takes a list, not {kind}")
     return list(cast("list[Any]", value))

@@ -45,6 +45,7 @@ def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resol
         missing = lookup.op != "isnull" or value
         if value is None and lookup.op != "exact":
             raise FieldError(f"{lookup.name}__{lookup.op} cannot compare with None: use isnull")
+        # no part of a stored key is NULL: the first one tells whether there is a row
         return resolved(scope, _build_key_part_lookup(lookup, key.parts[0], "isnull"), missing)
     match lookup.op:
         case "exact":
@@ -85,6 +86,7 @@ def _compare_key_lexicographically(
             resolved(scope, _build_key_part_lookup(lookup, same, "exact"), values[i])
             for i, same in enumerate(key.parts[:place])
         ]
+        # strictly before the last part: rows that are equal so far are left to later branches
         further = _build_key_part_lookup(lookup, part, op if last else op.removesuffix("e"))
         tests.append(resolved(scope, further, values[place]))
         branches.append(nodes.And(tuple(tests)))

@@ -146,6 +146,7 @@ class Lookup:
         )
 
     def __hash__(self) -> int:
+        # a hash is taken for each query, and these parts tell most lookups apart
         return hash((self.column, self.op, self.keys))
 
     def prepare_value(self, value: Any) -> tuple[Lookup, Any]:
@@ -177,6 +178,7 @@ class Lookup:
 
     def _make_null_lookup(self) -> Lookup:
         if self.null is None:
+            # at a path, None is the null of JSON; the column itself has NULL
             self.null = self.with_operator("json:null" if self.keys is not None else "null")
         return self.null
 
@@ -237,6 +239,8 @@ def parse_lookup(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
     reached. Raises `FieldError` for unknown names and `TaintedInput` for names that come from a
     request.
     """
+    # A typed path may lead to a secret: what was found for it must not answer a keyword. The class
+    # is asked for, since a name of a request equals the plain one as a key of the cache.
     key = f"!{name}" if typed else name
     found = meta.lookups.get(key)
     if found is not None and name.__class__ is str:
@@ -245,6 +249,7 @@ def parse_lookup(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
     lookup = _resolve(meta, name, typed=typed)
     if isinstance(lookup.column, KeyColumns):
         return lookup  # never remembered: filter() has a way of its own for it
+    # keys of JSON may be data: their paths would fill the cache
     if lookup.keys is None and len(meta.lookups) < MAX_CACHED:
         meta.lookups[key] = lookup
     return lookup
@@ -279,6 +284,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
                 raise here.build_unknown_name_error(parts[0])
             found = here.pk
             break
+    # `writer__id` is `writer_id` of the row itself: no join
     if hops and hops[-1].kind == "forward" and found is hops[-1].target_field:
         found = hops.pop().source_field
     return tuple(hops), found, parts
@@ -299,6 +305,7 @@ def without_columns(
         column = here.fields.get(last) or here.by_attname.get(last)
         prefix = f"{way}__" if way else ""
         paths = {f"{prefix}{field.name}" for field in here.columns}
+        # a joined model of which nothing is named comes whole: all of it is named, but for one
         if way and not left & paths:
             left |= paths
         if column is not None and column not in here.keys:
@@ -347,6 +354,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
             _check_op(meta, name, field=field, op=op)
     path = name.removesuffix(f"__{op}")
     if op in json_lookups.KEYS or (op in TEXTUAL and not isinstance(field, ArrayField)):
+        # a piece is compared as plain text: `startswith="192.0"` is no IP address by itself
         field = field if isinstance(field, TextField) and not field.normalises else _TEXT
     if custom is not None and custom.takes is not None:
         field = custom.takes

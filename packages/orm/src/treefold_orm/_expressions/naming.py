@@ -38,6 +38,7 @@ def check_constraint_declarations(meta: Meta) -> None:
 
     Names in expressions are left to the schema while a foreign key waits for its target.
     """
+    # a path such as `writer__name` can be followed only once the writer's class exists
     waits = any(is_foreign_key(field) and field.target is None for field in meta.columns)
     for declared in (*meta.constraints, *meta.indexes):
         if not isinstance(declared, (constraints.Constraint, constraints.Index)):
@@ -123,6 +124,7 @@ def find_unique_constraint_name(meta: Meta, columns: set[str]) -> str | None:
                     require_constraint_field(meta, name).column_name for name in constraint.fields
                 }
                 names += [build_unique_constraint_name(meta, constraint)] if held == columns else []
+    # SQLite's error names columns alone: of two constraints over them, either may have failed
     return names[0] if len(names) == 1 else None
 
 

@@ -374,6 +374,7 @@ def has_unresolved_outer_ref(key: tuple[Any, ...]) -> bool:
     while stack:
         part, depth = stack.pop()
         if isinstance(part, OuterNode):
+            # a lower level means this query itself, or one inside of it
             if part.field is None and part.level >= depth:
                 return True
         elif isinstance(part, SubqueryNode):
@@ -415,6 +416,7 @@ def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
     parts = [getattr(node, name) for name in node._names]
     made = [_apply_to_nodes(part, change) for part in parts]
+    # callers see by identity that nothing has changed, and copy no tree of a query in vain
     if all(new is old for new, old in zip(made, parts, strict=True)):
         return node
     return cast("Any", node.__class__)(*made)

@@ -53,6 +53,7 @@ def compare_column(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
         return nodes.Compare(lookup, _require_text(right, op))
     if op not in _PLAIN:
         return nodes.Compare(lookup, convert_node(right, lookup.field, "operand"))
+    # the right side is converted where it can be: an index serves the bare column only
     field = find_common_type([lookup.field, right.field])
     right = convert_node(right, field, "operand")
     same = field is None or build_representation_key(field) == build_representation_key(
@@ -99,6 +100,7 @@ def build_same_type_function(name: str, args: Sequence[nodes.Expr], option: str 
             f" {describe_type(field)}; "
             "convert them with Cast()"
         )
+    # SQLite's COALESCE takes two arguments at least
     if name == "coalesce" and len(args) == 1:
         return args[0]
     return nodes.FuncNode(field, name, tuple(convert_node(node, field) for node in args), option)

@@ -41,6 +41,7 @@ def cache_ordering(
 ) -> KnownOrdering:
     """Keep the ordering that names stand for, up to a number of them."""
     made = KnownOrdering(terms)
+    # a FilterSet takes orders from requests, in any permutation of its names: there is a bound
     if len(meta.orderings) < MAX_CACHED:
         meta.orderings[names] = made
     return made

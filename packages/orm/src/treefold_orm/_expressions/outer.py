@@ -69,6 +69,7 @@ def _resolve_types_in_key(key: Key, entry: _Entry) -> Key:
 
 def _resolve_types_in_node(node: nodes.Node, entry: _Entry) -> nodes.Node:
     if isinstance(node, nodes.OuterNode):
+        # others look further out, and wait until their query enters that one
         due = node.field is None and node.level == entry.level
         return _resolve_outer_node(node, entry.scope) if due else node
     if isinstance(node, nodes.SubqueryNode):
@@ -117,6 +118,7 @@ def _build_outer_value(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterV
 
 def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
     """The node with the rules for its operands applied again."""
+    # operands are taken as they were written: a conversion made without the type would stay below
     match node:
         case nodes.ArithNode():
             return combine_operands(

@@ -46,10 +46,12 @@ class Scope:
 
     def with_model(self, meta: Meta) -> Scope:
         """The same parameters, seen from a related model."""
+        # no annotations: names inside mean the related model's, whatever the outer rows are called
         return Scope(meta, self.params, {}, self.depth, self.database)
 
     def enter_level(self) -> Scope:
         """The same scope one level deeper; `FieldError` where that is too deep."""
+        # the compiler calls itself several times for each level, and Python has 1,000 frames
         if self.depth >= MAX_DEPTH:
             raise FieldError(f"The condition is nested more than {MAX_DEPTH} levels deep")
         deeper = copy(self)

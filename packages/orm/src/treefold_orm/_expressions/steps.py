@@ -64,6 +64,7 @@ class KnownOrdering(Ordering):
 
     def __init__(self, terms: tuple[OrderNode, ...]) -> None:
         super().__init__(terms)
+        # records are frozen, and the hash is asked for by each query that has this order
         object.__setattr__(self, "hashed", hash(terms))
 
     def __hash__(self) -> int:

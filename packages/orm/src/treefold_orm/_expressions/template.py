@@ -69,6 +69,7 @@ def _is_balanced(text: str) -> bool:
     depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
+        # `) OR (1` has as many of each, and would leave the parentheses that it is put in
         if depth < 0:
             return False
     return depth == 0
