@@ -320,6 +320,7 @@ class Field(Generic[T]):
             if self.null:
                 return None
             raise self.build_value_error("may not be null")
+        # choices and validators get the value in the field's type: a date, also of a text
         value = self.coerce(value)
         for problem in self.iter_value_errors(value):
             raise problem
@@ -334,10 +335,12 @@ class Field(Generic[T]):
         for validate in self.validators:
             try:
                 validate(value)
+            # it is a ValueError, too, and its limits go on to the answer
             except FieldValueError as error:
                 yield self.build_value_error(error.reason, **error.limits)
             except ValueError as error:
                 yield self.build_value_error(
+                    # the words of a validator may quote the value
                     "refused by a validator" if self.sensitive else str(error)
                 )
 
@@ -380,6 +383,7 @@ class Field(Generic[T]):
             return values
         if self.null or self.db_fills:
             return [None if value is None else encode(value) for value in values]
+        # such a column has no None, so that one loop in C will do
         return list(map(encode, values))
 
     def decoder(self, dialect: str) -> Codec | None:
@@ -419,6 +423,7 @@ Fields = tuple[AnyField, ...]
 
 def check_field_name(meta: Owner, name: str) -> None:
     """Raise `ModelError` for a name that lookups could not tell from something else."""
+    # the name becomes an attribute in the code that is generated for rows
     plain = name.isidentifier() and not keyword.iskeyword(name)
     if not plain or "__" in name or name.startswith("_") or name.endswith("_"):
         raise ModelError(

@@ -36,6 +36,7 @@ class LazyBatch:
         """Return the distinct values of a column that was loaded with the rows or later."""
         if field in self.fields:
             place = self.start + self.fields.index(field)
+            # duplicates drop out before any of them is decoded
             found = {row[place] for row in self.rows}
         else:
             found = set(self.columns.get(field, {}).values())

@@ -41,11 +41,13 @@ def _float_to_decimal(value: float) -> decimal.Decimal:
 
 
 def _convert_huge_int_to_float(value: float) -> float:
+    # the driver of SQLite raises OverflowError for an int beyond 64 bits
     return float(value) if abs(value) >= 2**63 else value
 
 
 def _decimal_to_int_or_float(value: decimal.Decimal) -> int | float:
     exponent = value.as_tuple().exponent
+    # PostgreSQL keeps the places of a number in JSON: 1.0 was written as a float, 1 was not
     return float(value) if isinstance(exponent, int) and exponent < 0 else int(value)
 
 
@@ -95,6 +97,7 @@ def make_decimal_field(places: int) -> AnyField:
     if places not in _DECIMALS:
         if places > 100:
             raise FieldError(f"Value(Decimal) has {places} places: at most 100 are possible")
+        # 1,000 digits are the most that PostgreSQL's numeric can be declared with
         made: AnyField = DecimalField(max_digits=1000, decimal_places=places)
         _DECIMALS[places] = made
     return _DECIMALS[places]

@@ -44,6 +44,7 @@ class ChoicesType(enum.EnumType):
         return list(cls)
 
     def __contains__(cls, value: object) -> bool:
+        # before Python 3.12, `in` of an enum class raises TypeError for what is no member
         return any(value == member for member in cls._list_members())
 
 

@@ -64,6 +64,7 @@ class CompositePrimaryKey(KeyAccess):
             wanted = f"takes a tuple of {len(keys)} values, or None"
             raise instance._meta.pk.build_value_error(wanted)
         for part, item in zip(keys, cast("list[Any]", value), strict=True):
+            # an instance goes to the relation of the part, its key to the column
             setattr(instance, part.name if hasattr(item, "_meta") else part.attname, item)
 
 

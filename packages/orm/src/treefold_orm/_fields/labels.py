@@ -23,6 +23,7 @@ def collect_choice_labels(choices: Choices) -> dict[Any, str]:
                 f"choices cannot be {choices.__name__}; derive it from TextChoices or "
                 "IntegerChoices, or use an EnumField"
             )
+    # a text is iterable, too: `choices="abc"` would be three letters
     if isinstance(choices, str) or not hasattr(pairs, "__iter__"):
         raise ModelError(
             f"choices must be values, pairs of value and label, or a mapping, got {choices!r}"

@@ -41,6 +41,7 @@ class Relation(Record):
     nullable: bool = True
     through: Meta | None = None
 
+    # by identity: the relations of a reloaded model are others, and each query hashes some
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -230,6 +231,7 @@ class Meta:
 
     def build_unknown_name_error(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
+        # the way back of a model that waits for its target is a name of this one as well
         self.registry.settle_targets()
         import difflib
 

@@ -62,6 +62,7 @@ class GenericIPAddressField(TextField[T]):
         self._init_text(null, max_length, options)
         self.protocol = protocol
         self.unpack_ipv4 = unpack_ipv4
+        # a value is compared in the one form of its address, so that choices need it as well
         if self.choices:
             self.choices = {self.coerce(value): label for value, label in self.choices.items()}
 

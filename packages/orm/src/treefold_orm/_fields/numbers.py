@@ -45,6 +45,7 @@ class IntegerField(Field[T]):
             raise self.build_value_error(
                 f"outside {self.low} to {self.high}", ge=self.low, le=self.high
             )
+        # a member of an IntEnum becomes the plain int that rows give back
         return int(value)
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -53,6 +54,8 @@ class IntegerField(Field[T]):
         return min(values) >= self.low and max(values) <= self.high
 
     def parse(self, text: str) -> int:
+        # 64 bits have 19 digits at most; of a longer text, int() takes quadratic time. isdigit()
+        # alone is true of digits of all scripts, and of `²`.
         if len(text) > 20 or not text.lstrip("-").isascii() or not text.removeprefix("-").isdigit():
             raise self.build_value_error("takes a whole number")
         return self.coerce(int(text))
@@ -250,6 +253,7 @@ class FloatField(Field[T]):
             raise self.build_value_error(f"takes a float, not {type(value).__name__}")
         try:
             number = float(value)
+        # float() of an int such as 10**400
         except OverflowError:
             raise self.build_value_error("too large") from None
         if not math.isfinite(number):
@@ -345,6 +349,7 @@ class DecimalField(Field[T]):
             raise self.build_value_error("takes a decimal number") from None
         if not number.is_finite():
             raise self.build_value_error("must be finite")
+        # before quantize(), which raises for more digits than its context has, as of 1e5000
         if number and number.adjusted() >= self.max_digits - self.decimal_places:
             whole = self.max_digits - self.decimal_places
             raise self.build_value_error(
@@ -359,6 +364,7 @@ class DecimalField(Field[T]):
         return fixed
 
     def fits_all(self, values: list[Any]) -> bool:
+        # same_quantum() is False for NaN and for the infinities, too
         if set(map(type, values)) != _ONE_DECIMAL or not all(map(self.unit.same_quantum, values)):
             return False
         limit = decimal.Decimal(1).scaleb(self.max_digits - self.decimal_places, _WIDE)
@@ -385,6 +391,7 @@ class DecimalField(Field[T]):
     def build_read_rule(self, dialect: str) -> Reading:
         if dialect != "sqlite":
             return Reading(None)
+        # a REAL or a text in the column is of another tool, and no scaled integer
         return Reading(self.decoder(dialect), raw="{0}.__class__ is int")
 
     def convert_stored_value(self, raw: Any, dialect: str) -> Any:
@@ -394,6 +401,7 @@ class DecimalField(Field[T]):
             return round_to_decimal(raw, self.decimal_places)
         except ValueError:
             error = self.build_unreadable_error(raw)
+        # outside of the handler: the error caught there quotes the value, and would be its context
         raise error
 
 
@@ -403,4 +411,5 @@ _KEPT = {
     ("text", "sqlite"): "TEXT",
     ("text", "postgres"): "text",
 }
+# a context of its own: that of the application may round to five digits, or trap nothing
 _WIDE = decimal.Context(prec=2000)

@@ -76,6 +76,7 @@ class Registry:
         Returns:
             Puts the models of the modules back that it is given: these were not replaced.
         """
+        # the separator at the end keeps `/srv/shop` apart from `/srv/shop2`
         space = os.path.join(os.path.realpath(root), "")
         with self._lock:
             former = {k: m for k, m in self._models.items() if k[0] == space and k[1] in modules}
@@ -130,6 +131,7 @@ class Registry:
     def __iter__(self) -> Iterator[Meta]:
         self.settle_targets()
         with self._lock:
+            # a copy: a reload may define models while a caller goes through them
             return iter(list(self._models.values()))
 
     def enter_space(self, root: str | os.PathLike[str]) -> None:
@@ -243,6 +245,7 @@ class Registry:
             if m.name == name and not m.abstract and m.space in ("", source.space or m.space)
         ]
         if module:
+            # a module that was run again may have left an older model of the name
             found = [m for m in found if m.model.__module__ == module][-1:]
         if len(found) > 1:
             near = [m for m in found if m.model.__module__ == source.model.__module__]

@@ -100,7 +100,9 @@ class ForeignKey(Field[V], Generic[M, V]):
             default = options.get("default", MISSING)
             if default is MISSING or callable(default):
                 raise ModelError("on_delete=SET_DEFAULT needs a db_default, or a constant default")
+            # the database itself sets the column, and knows no default of Python
             options["db_default"] = default
+        # PostgreSQL makes no index for a foreign key; a unique one has that of its constraint
         options.setdefault("db_index", not self.one_to_one)
         if self.one_to_one:
             options["unique"] = True

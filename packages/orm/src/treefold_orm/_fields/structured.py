@@ -182,6 +182,7 @@ class _Members(dict[Any, enum.Enum]):
             return field.enum_class(value)  # it may know old values
         except ValueError:
             name = field.enum_class.__name__
+        # not within the handler, whose error shows the value of the row
         raise DatabaseError(
             f"{field.meta.name}.{field.name} holds a value that {name} does not have: add a member "
             "for it, or update the rows"
@@ -259,13 +260,16 @@ def check_json(field: Field[Any], value: Any) -> None:
     """Raise `FieldValueError` unless `value` is plain JSON that both databases keep."""
     try:
         text = dump_canonical_json(value)
+        # fails for a lone surrogate, which no database takes
         text.encode()
     except (TypeError, ValueError, RecursionError):
         raise field.build_value_error(
             "takes plain JSON: dict, list, text, finite number, bool, None"
         ) from None
+    # PostgreSQL's jsonb takes no NUL; a text may hold a backslash and these five signs itself
     if "\\u0000" in text and "\0" in "".join(_collect_texts(value)):
         raise field.build_value_error("contains a NUL character")
+    # json.dumps() writes the key 1 as "1": another document would come back
     if not _has_only_text_keys(value):
         raise field.build_value_error("takes text keys only")
 

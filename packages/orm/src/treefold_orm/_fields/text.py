@@ -14,6 +14,7 @@ from treefold_orm._fields.base import Field, Options, T
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]+")
 _LOCAL = re.compile(r"[^\s@<>()\[\],;:\\\"]+")
+# 253 characters in all and 63 in a label: RFC 1035, section 2.3.4
 _HOST = re.compile(
     r"(?=.{1,253}\Z)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{0,61}[^\W_]|localhost"
 )
@@ -57,9 +58,11 @@ class TextField(Field[T]):
         if value.__class__ is not str:
             if not isinstance(value, str):
                 raise self.build_value_error(f"takes a str, not {type(value).__name__}")
+            # str(value) would ask the subclass, which may say something else than it holds
             value = str.__str__(value)
         if "\0" in value:
             raise self.build_value_error("contains a NUL character")
+        # only encoding finds a lone surrogate, and most text is spared it
         if not value.isascii():
             try:
                 value.encode()
@@ -194,6 +197,7 @@ class EmailField(TextField[T]):
     def check_text(self, text: str) -> None:
         super().check_text(text)
         local, at, host = text.rpartition("@")
+        # 64 octets are the most for a local part: RFC 5321, section 4.5.3.1.1
         fits = len(local) <= 64 and _LOCAL.fullmatch(local) and _HOST.fullmatch(host)
         if not (at and fits):
             raise self.build_value_error("not an e-mail address")
@@ -231,9 +235,11 @@ class URLField(TextField[T]):
 
         try:
             parts = urlsplit(text)
+            # asking for the port is what checks it
             port = parts.port
         except ValueError:
             raise self.build_value_error("not an address") from None
+        # urlsplit() drops tabs and line ends without a word, so that the text itself is looked at
         printable = text.isprintable() and not any(c.isspace() for c in text)
         absolute = parts.scheme in {"http", "https"} and parts.hostname and port != 0
         if not (absolute and printable):

@@ -61,6 +61,7 @@ class DateField(Field[T]):
                 return dt.date.fromisoformat(value)
             except ValueError:
                 raise self.build_value_error("takes a date as YYYY-MM-DD") from None
+        # a datetime is a date to Python, whose time would be lost
         if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
             raise self.build_value_error(f"takes a date, not {type(value).__name__}")
         return value
@@ -176,6 +177,7 @@ class DateTimeField(Field[T]):
                 "takes an aware datetime: give it a zone, such as datetime.UTC"
             )
         try:
+            # the first of January of the year 1 in +01:00 lies in the year 0 in UTC
             return value.astimezone(dt.UTC)
         except OverflowError:
             raise self.build_value_error("outside the years 1 to 9999 in UTC") from None
@@ -206,6 +208,7 @@ class DateTimeField(Field[T]):
         if self.storage:
             return Reading(self.decoder(dialect))
         if dialect == "sqlite":
+            # fromisoformat() gives the one UTC object for +00:00, and no other distance does
             return Reading(dt.datetime.fromisoformat, value="{0}.tzinfo is utc")
         return Reading(None, raw="{0}.tzinfo is not None")
 
@@ -265,6 +268,7 @@ class DurationField(Field[T]):
 
 _ZERO = dt.timedelta()
 _zone_of = attrgetter("tzinfo")
+# 64 bits of microseconds are 292,000 years: sums of two spans still fit
 _LONGEST = dt.timedelta(days=36_525_000)
 
 

@@ -33,6 +33,7 @@ def require_zone_name(zone: Any) -> str:
     """The name of a region, or the seconds east of UTC; `FieldError` for other zones."""
     if isinstance(zone, dt.timezone):
         distance = zone.utcoffset(None)
+        # the form of POSIX, in which PostgreSQL is given it, has no fractions
         if distance % dt.timedelta(seconds=1):
             raise FieldError(f"tzinfo={zone!r} is not a whole number of seconds from UTC")
         return f"{distance // dt.timedelta(seconds=1):+d}"
