@@ -44,6 +44,7 @@ class FieldValueError(ORMError, ValueError):
         self.reason = reason
         self.limits: Mapping[str, Any] = limits or {}
 
+    # an exception is unpickled with its message alone, which this class does not take
     def __reduce__(self) -> tuple[object, ...]:
         said = {"reason": self.reason, "limits": self.limits}
         return partial(type(self), self.model, self.field, **said), ()
@@ -93,6 +94,7 @@ class InvalidParameter(FieldError, FieldValueError):
 
 
 def _truncate_repr(text: str) -> str:
+    # the name comes from a request: repr() leaves no line end in a log, and it may be long
     return repr(str(text) if len(text) <= 60 else f"{text[:57]}...")
 
 

@@ -71,6 +71,7 @@ class _Former:
         if in_doubt and held.get("_row"):
             held["_read_in"] = UNKNOWN
         for name, (before, given) in self.values.items():
+            # another object was set by the application since, and stays
             if held.get(name, _ABSENT) is given:
                 _restore_attribute(held, name, before)
         for name, value in self.caches.items():
@@ -137,6 +138,7 @@ class Journal:
         if found.__class__ is tuple:  # most of these are never asked for
             found = self._former[id(instance)] = _expand_to_former(cast("_New", found))
         former = cast("_Former | None", found)
+        # an id() is used again once its object is gone
         return None if former is None or former.ref() is not instance else former
 
     def record_value(self, instance: Any, name: str, value: Any) -> None:
@@ -144,6 +146,7 @@ class Journal:
         former = self.record_state(instance)
         now = instance.__dict__.get(name, _ABSENT)
         before, given = former.values.get(name, (now, now))
+        # a value that the application has set in between is the one that a rollback goes back to
         former.values[name] = (before if now is given else now, value)
 
     def record_values(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
@@ -160,6 +163,7 @@ class Journal:
     def record_cache(self, instance: Any, name: str) -> None:
         """Keep a cache of related rows that is about to be emptied or loaded again."""
         former = self.record_state(instance)
+        # a new dictionary, since _NOTHING is shared by all; the oldest state of a cache wins
         former.caches = {name: instance.__dict__.get(name, _ABSENT), **former.caches}
 
     def record_reference(self, instance: Any, name: str, target: Any, key: str) -> None:
@@ -219,6 +223,7 @@ class Journal:
             if known is None:
                 parent._former[key] = entry
                 continue
+            # the transaction's own entries are older than those of the savepoint, and win
             known.caches = entry.caches | known.caches
             known.references = known.references | entry.references
             for name, (before, given) in entry.values.items():
@@ -236,6 +241,7 @@ class Journal:
     def _drop_dead_entries(self) -> None:
         kept = self._former.items()
         self._former = {k: e for k, e in kept if _extract_instance_reference(e)() is not None}
+        # twice as many as are alive: the cost of all sweeps stays in proportion to the entries
         self._limit = max(_SWEEP, 2 * len(self._former))
 
 

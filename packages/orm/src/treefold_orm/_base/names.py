@@ -61,6 +61,7 @@ def constraint_name(prefix: str, table: str, *columns: str) -> str:
     import hashlib
 
     digest = hashlib.sha256(name.encode()).hexdigest()[:10]
+    # the cut may go through a sign of several bytes
     kept = name.encode()[: MAX_IDENTIFIER - 11].decode(errors="ignore")
     return f"{kept}_{digest}"
 
@@ -71,6 +72,7 @@ def check_alias(name: str, *, taken: frozenset[str]) -> str:
     """
     check_untainted(name)
     plain = _ALIAS.fullmatch(name) is not None and "__" not in name and not name.endswith("_")
+    # the name stands in the code that is generated for rows, as an attribute
     if not plain or keyword.iskeyword(name):
         raise FieldError(
             f"{name!r} cannot name an annotation: use a plain name without double underscores, "
@@ -97,6 +99,7 @@ def check_untainted(name: str) -> None:
 @functools.lru_cache(maxsize=4096)
 def is_sensitive_name(name: str) -> bool:
     """Tell whether a field name speaks of a secret; the same words as the request log masks."""
+    # full-width letters and ligatures are other spellings of the same word
     folded = unicodedata.normalize("NFKC", name).casefold()
     plain = "".join(c for c in folded if c.isalnum())
     return plain in WHOLE or _PARTS.search(plain) is not None

@@ -24,6 +24,7 @@ class Record:
         return self.__class__, tuple([getattr(self, name) for name in self._names])
 
     def __eq__(self, other: object, /) -> bool:
+        # exactly the same class: And, Or and Apart have equal parts and mean something else
         if self.__class__ is not other.__class__:
             return NotImplemented
         return self._parts(self) == self._parts(other)
@@ -56,6 +57,7 @@ def record(kind: type[N]) -> type[N]:
     given |= {f"s_{name}": getattr(made, name).__set__ for name in names}
     signature = ", ".join(f"{n}=d_{n}" if n in defaults else n for n in names)
     lines = "".join(f"    s_{name}(self, {name})\n" for name in names) or "    pass"
+    # slots are set by their descriptors, past __setattr__, which refuses
     exec(f"def __init__(self, {signature}):\n{lines}", given)  # noqa: S102 - names of this package
     made.__init__ = given["__init__"]
     return made

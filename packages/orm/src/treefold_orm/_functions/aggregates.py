@@ -122,9 +122,12 @@ class Aggregate(Resolvable):
         if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
             return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
+            # by its way, not as a value: `Count("articles")` names a relation, and a key of several
+            # columns can be counted
             hops, column, rest = walk_path(scope.meta, self.expression)
             if rest:
                 return hops, resolve_path(scope, self.expression, typed=False)
+            # Min() of a secret would show it
             refuse_sensitive(scope.meta, column, self.expression)
             if isinstance(column, KeyColumns):
                 return hops, self._build_key_argument(column, hops)
@@ -180,6 +183,7 @@ def _find_relation_path(node: nodes.Expr) -> tuple[Any, ...]:
         if not isinstance(item, _OF_THE_ROW):
             stack.extend(nodes.collect_children(item))
     longest = max(ways, key=len, default=())
+    # joined, the rows of one relation would repeat those of the other
     if any(longest[: len(way)] != way for way in ways):
         raise FieldError(
             "An aggregate cannot take fields of two to-many relations: aggregate each on its own"

@@ -48,10 +48,12 @@ class Function(Resolvable):
         super().__init_subclass__(**kwargs)
         cls.names = tuple(names.split()) or cls.names
         cls.output = output or cls.output
+        # all names lead to the class: with the type of an OuterRef, `round` becomes `round_decimal`
         FUNCTION_RULES.update(dict.fromkeys(cls.names, cls._rebuild_node))
 
     @classmethod
     def _rebuild_node(cls, args: tuple[Expr, ...], option: str) -> Expr:
+        # what a rule has added behind, such as the places of a decimal, belongs to the former type
         return cls.build_node(args[: cls.arity], option)
 
     def resolve(self, scope: Scope) -> Expr:
@@ -98,6 +100,7 @@ def check_number(
     function: str, what: str, value: Any, *, low: int, high: int = _MOST, remedy: str = ""
 ) -> int:
     """Return a plain whole number between two bounds; `FieldError` for everything else."""
+    # True is an int to Python
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         bound = f"of at least {low}" if high == _MOST else f"from {low} to {high}"
         raise FieldError(

@@ -67,6 +67,7 @@ def _find_target_field(given: Any) -> AnyField:
         raise FieldError(f"Cast must be given a field or a type, got {given!r}")
     field = follow_foreign_keys(cast("AnyField", given))
     if isinstance(field, DecimalField):
+        # without its model, so that all casts to so many digits are one type
         return intern_decimal_field(_copy_unbound(field))
     if isinstance(field, EnumField):
         raise FieldError(

@@ -85,6 +85,7 @@ class When:
 
     __slots__ = ("condition", "then")
 
+    # a model may have a field that is called `self`
     def __init__(self, /, *conditions: Condition, then: Any, **lookups: Any) -> None:
         self.condition = Q(*conditions, **lookups)
         if self.condition.empty:
@@ -115,6 +116,7 @@ class Case(Resolvable):
         if self.default is not None:
             results.append(self.default)
         values = list(resolve_operands(results, scope, self.output_field))
+        # NULL needs no ELSE, and has no type to bring the other results to
         default = None if self.default is None else values.pop()
         return build_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
 

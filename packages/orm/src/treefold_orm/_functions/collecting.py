@@ -30,6 +30,7 @@ class _Collecting(Aggregate):
     def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         order = resolve_order(scope, self.order_by)
         if node.distinct and node.arg is not None:
+            # PostgreSQL refuses other terms beside DISTINCT in an aggregate
             if any(term.expr != node.arg for term in order):
                 raise FieldError(
                     f"{type(self).__name__} of distinct values must be ordered by these values; "
@@ -74,6 +75,7 @@ class StringAgg(_Collecting, name="string_agg"):
 
     def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         made = super().apply_options(node, scope)
+        # bound like any value: a delimiter is not a part of the SQL text
         return replace_parts(made, args=(resolve(Value(self.delimiter), scope),))
 
 

@@ -106,6 +106,7 @@ def register_lookup(
     Raises `ModelError` for a name that is taken or no plain name, and for SQL that is more than
     one condition.
     """
+    # `created__year` would mean something else in queries that exist already
     if _NAME.fullmatch(name) is None or name in _TAKEN:
         raise ModelError(f"{name!r} cannot name a lookup: use a plain lower-case name of its own")
     made = Template(template, owner=f"The lookup {name!r}", postgres=postgres, sqlite=sqlite)
@@ -114,6 +115,7 @@ def register_lookup(
     known = custom_lookups.setdefault(name, [])
     classes = on if isinstance(on, tuple) else (on,)
     for other in known:
+        # one class, one meaning: of a class and its base, the nearer one to the field counts
         if set(other.on) & set(classes):
             raise ModelError(f"The lookup {name!r} is registered already for {classes[0].__name__}")
     known.append(CustomLookup(made, classes, takes))

@@ -62,12 +62,14 @@ class Extract(Resolvable):
             raise FieldError(f"Extract: part must be one of {', '.join(PARTS)}, got {part!r}")
         self.expression = expression
         self.part = part
+        # times are in UTC anyway: no conversion, and the plan of Extract() without a zone
         self.tzinfo = None if tzinfo is dt.UTC else tzinfo
 
     def resolve(self, scope: Scope) -> Expr:
         node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is not None:
             _require_aware_datetime("Extract", node)
+            # a value like others, so that all zones share one plan
             zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
             # the time on the clocks of the zone, as if it were one in UTC
             node = FuncNode(DATETIME, "clock_in_zone", (node, zone))
@@ -119,6 +121,7 @@ class Trunc(Resolvable):
         if self.tzinfo is None:
             return _build_trunc((node,), self.unit)
         _require_aware_datetime("Trunc", node)
+        # rows come back in the zone, which the type says: each zone has a plan of its own
         zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
         return FuncNode(make_zoned_field(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
 

@@ -43,11 +43,13 @@ class JSONObject(Resolvable):
         args: list[Expr] = []
         for name in sorted(self.values):  # as JSON fields write their keys
             value = resolve(as_expression(self.values[name]), nested)
+            # names are bound, too, and belong to the shape of the query
             args += [ConstNode(TEXT, TEXT.coerce(name)), _convert_to_json(value)]
         return FuncNode(_JSON, "json_object", tuple(args))
 
 
 def _convert_to_json(node: Expr) -> Expr:
+    # how a value is written depends on its type, which an OuterRef learns later
     if node.field is None:
         return FuncNode(None, "json_value", (node,))
     kind = classify_field(node.field)

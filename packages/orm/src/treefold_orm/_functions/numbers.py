@@ -29,6 +29,7 @@ class _Number(OneArgument):
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         number = require_number_argument(cls.__name__, args[0])
+        # without a type yet, as of an OuterRef: the name is one that the dialects do not have
         if number.field is None:
             return FuncNode(None, cls.names[0], (number, *args[1:]))
         match classify_field(number.field):
@@ -53,6 +54,7 @@ class _Number(OneArgument):
     @classmethod
     def build_float_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         """Return the node for a float."""
+        # an int as in Python; one that 64 bits do not hold is an error of its row
         return FuncNode(INTEGER, f"{cls.names[0]}_float", (number,))
 
 
@@ -111,6 +113,7 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
     @classmethod
     def build_decimal_node(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
         kept = read_constant(rest[0])
+        # nothing to round: the value keeps its places instead of getting zeros behind them
         if kept >= places:
             return number
         field = make_decimal_field(max(kept, 0))

@@ -44,4 +44,5 @@ class Range(Resolvable):
         kind = kinds.pop()
         if kinds or kind is None:
             raise FieldError("Range takes two integers, decimals, dates or datetimes of one kind")
+        # no field has ranges: their SQL is for constraints, and no row gives one back
         return FuncNode(None, f"{kind}{self.bounds}", ends)

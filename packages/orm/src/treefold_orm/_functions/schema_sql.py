@@ -55,8 +55,10 @@ def _count_placeholders(text: str) -> int:
         names = [name for _, name, *_ in string.Formatter().parse(text)]
     except ValueError:
         raise ModelError(f"SchemaSQL must double braces of its own, got {text!r}") from None
+    # inside of quotes any sign is harmless; a quote that is left over begins a text without an end
     plain = _QUOTED.sub("''", text)
     outside = plain.replace("''", "")
+    # a comment would take the rest of the statement with it
     whole = _PLAIN.fullmatch(outside) and "--" not in outside and "/*" not in outside
     if not (whole and plain.strip() and _is_balanced(outside)) or any(names):
         raise ModelError(
@@ -69,6 +71,7 @@ def _is_balanced(text: str) -> bool:
     depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
+        # `) , (` is balanced by number, and would end the parentheses of the CHECK
         if depth < 0:
             return False
     return depth == 0

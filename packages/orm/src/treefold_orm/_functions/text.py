@@ -165,6 +165,8 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
         if length is not None:
             given.append(make_integer_argument("Substr", "length", length, low=0))
         super().__init__(*given)
+        # SQLite counts a negative start from the end, and takes a negative length: only a computed
+        # number can be one, and has a function that does as PostgreSQL
         if isinstance(start, Expression) or isinstance(length, Expression):
             self.option = "computed"
 

@@ -71,6 +71,7 @@ class WindowFrame:
     ) -> nodes.FrameBound | None:
         if bound is None:
             return None
+        # compared with the zero of its type: a timedelta does not compare with 0
         side = (bound > bound * 0) - (bound < bound * 0)
         return nodes.FrameBound(
             side, self.build_distance(scope, abs(bound), order) if side else None
@@ -97,6 +98,7 @@ class GroupRange(WindowFrame):
     kind = "groups"
 
     def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
+        # PostgreSQL refuses GROUPS without ORDER BY
         if not order:
             raise FieldError("GroupRange must have an order_by in its Window")
         return super().resolve(scope, order)
@@ -120,6 +122,7 @@ class ValueRange(WindowFrame):
     def build_distance(
         self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]
     ) -> nodes.Expr:
+        # a distance is taken in one term: both databases refuse more
         if len(order) != 1:
             raise FieldError(
                 f"ValueRange must have an order_by of one term in its Window, got {len(order)}"
@@ -336,6 +339,7 @@ class Window(Resolvable):
     def resolve(self, scope: Scope) -> nodes.Expr:
         given = self.expression
         windowed = isinstance(given, WindowFunction)
+        # a function of windows refuses to be resolved alone, which is how a missing Window is found
         function = given.resolve_without_window(scope) if windowed else resolve(given, scope)
         partition = tuple(resolve(as_expression(p), scope) for p in self.partition_by)
         order: tuple[nodes.OrderNode, ...] = resolve_order(scope, self.order_by)
@@ -363,6 +367,7 @@ def _check_window(node: nodes.WindowNode) -> nodes.WindowNode:
     if isinstance(function, nodes.AggregateNode):
         if any(hop.to_many for hop in function.hops):
             raise FieldError("A window aggregates its own rows: it cannot go over a relation")
+        # neither database has DISTINCT in a window
         if function.distinct:
             raise FieldError("A window cannot aggregate distinct values: use a Subquery")
         if function.order:

@@ -36,6 +36,7 @@ def check_search_indexes(meta: Meta) -> None:
                 raise ModelError(
                     f"{meta.name}: SearchIndex takes text fields, and {name!r} is none"
                 )
+            # a search tells which rows hold a word: a secret could be asked for word by word
             if field.sensitive:
                 raise ModelError(f"{meta.name}: SearchIndex cannot hold {name!r}: it is sensitive")
         names = frozenset(index.fields)

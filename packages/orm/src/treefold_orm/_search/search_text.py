@@ -72,6 +72,7 @@ def make_fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]
 
     def encode_text(text: str) -> str:
         found = write(text) or _NOTHING
+        # in parentheses: the columns would hold for the first word alone otherwise
         return f"{{{inside}}} : ({found})" if inside else found
 
     return encode_text
@@ -115,6 +116,7 @@ def _build_fts5_websearch(text: str) -> str:
         phrase = _build_fts5_phrase(quoted if bare is None else bare)
         if phrase:
             branches[-1][without].append(phrase)
+    # NOT of FTS5 stands between two sides: a branch that only excludes has no left one
     made = [_build_fts5_branch(wanted, unwanted) for wanted, unwanted in branches if wanted]
     return " OR ".join(made)
 

@@ -40,6 +40,7 @@ class Column(Expression, Generic[T]):
 
     def check_model(self, meta: Described) -> None:
         """Raise `FieldError` if the expression starts at another model than the query."""
+        # a column of an abstract base means that of each model below it
         if self.meta is not meta and not issubclass(meta.model, self.meta.model):
             raise FieldError(
                 f"{self.meta.name}.{self.path} cannot be used in a query of {meta.name}; start "
@@ -54,10 +55,12 @@ class Column(Expression, Generic[T]):
     def __ne__(self, other: T | Expression | None) -> Condition:  # type: ignore[override]
         return ~Comparison(self, "exact", other)
 
+    # __eq__ makes a condition, and takes the hash of `object` away with it
     def __hash__(self) -> int:
         return hash((self.meta.name, self.path))
 
     def __bool__(self) -> bool:
+        # `Post.title or Post.slug` would be the first one for every row
         raise FieldError(
             f"{self.meta.name}.{self.path} is a column, not a value: use it in a query"
         )

@@ -204,10 +204,12 @@ def _set_attributes(declared: Any, **values: Any) -> None:
             "Q(); every row meets that"
         )
     for name, value in values.items():
+        # frozen dataclasses whose own __init__ takes terms in several forms
         object.__setattr__(declared, name, value)
 
 
 def _check_terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any, ...]:
+    # `fields="shop"` would be four names of one letter
     if isinstance(fields, str):
         raise ModelError(f"{kind}(fields=...) must be a list of names, got {fields!r}")
     given = tuple(terms)
@@ -231,6 +233,7 @@ def _check_opclasses(opclasses: Sequence[str], terms: Sequence[Any]) -> tuple[st
             f"opclasses must have one name for each of the {len(terms)} terms, got {given!r}"
         )
     for name in given:
+        # it becomes a part of the CREATE INDEX as it stands
         if _OPCLASS.fullmatch(name) is None:
             raise ModelError(f"opclasses must be plain names such as 'text_ops', got {name!r}")
     return given

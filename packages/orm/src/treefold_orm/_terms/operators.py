@@ -141,12 +141,14 @@ class Condition:
     def __xor__(self, other: Condition) -> Q:
         if self.empty or _require_condition(other).empty:
             return self | other
+        # `<>` between conditions is unknown where one of them is; `~` takes that for false
         return (self & ~other) | (~self & other)
 
     def __invert__(self) -> Condition:
         return Negated(self)
 
     def __bool__(self) -> bool:
+        # `a == 1 and b == 2` would be the second condition alone, without a word
         raise FieldError(
             "A condition has no truth value here: combine with &, | and ~ instead of and, or, not"
         )
@@ -175,6 +177,7 @@ class Q(Condition):
     children: tuple[Any, ...]
     connector: str
 
+    # positional-only, since a model may have a field that is called `self`
     def __init__(self, /, *conditions: Condition, **lookups: Any) -> None:
         given = (
             [c for c in map(_require_condition, conditions) if not c.empty] if conditions else ()
@@ -225,6 +228,7 @@ class Negated(Condition):
         self.inner = inner
 
     def __invert__(self) -> Condition:
+        # selects the same rows: those for which it is unknown are in neither
         return self.inner
 
 

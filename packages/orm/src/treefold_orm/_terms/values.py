@@ -33,6 +33,7 @@ class F(Expression):
     __slots__ = ("path",)
 
     def __init__(self, path: str) -> None:
+        # a name of a request could walk to any column of any related model
         check_untainted(path)
         self.path = path
 
