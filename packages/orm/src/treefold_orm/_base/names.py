@@ -72,7 +72,7 @@ def check_alias(name: str, *, taken: frozenset[str]) -> str:
     """
     check_untainted(name)
     plain = _ALIAS.fullmatch(name) is not None and "__" not in name and not name.endswith("_")
-    # the name stands in the code that is generated for rows, as an attribute
+    # the code that is generated for rows has the name as an attribute
     if not plain or keyword.iskeyword(name):
         raise FieldError(
             f"{name!r} cannot name an annotation: use a plain name without double underscores, "

@@ -42,7 +42,7 @@ def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> S
         if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
         parts.append(build_condition(frame, node, right=frame)[0])
-    # `none()` is a statement like others: a union needs its columns, a CTE or EXISTS its rows
+    # `none()` is a statement like others: a union takes its columns, and no row of it
     if state.nothing and not having:
         parts.append(SQL("1 = 0"))
     if not parts:

@@ -206,8 +206,8 @@ def _build_json_lookup(
         mark = given.builder.bind_param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
+            # `i=i` keeps the number of this turn: called later, both would read the last one
             marks = [
-                # `i=i` keeps the number of this turn: called later, both would read the last one
                 mark(place, lambda pair, i=i: _encode_range_bounds(encode, pair)[i]) for i in (0, 1)
             ]
     keys, bind = lookup.keys or (), frame.builder.bind_const

@@ -156,7 +156,7 @@ class Builder:
     def bind_const(self, value: Any) -> SQL:
         """A mark for a value that belongs to the statement's shape; the same for the same value."""
         for place, known in enumerate(self.consts, start=1):
-            # by class as well, since 1 == True == 1.0; no dictionary, since a list of keys has no hash
+            # by class as well, since 1 == True == 1.0; no dictionary, since a list has no hash
             if known.__class__ is value.__class__ and known == value:
                 return self.bind_param(-place, None)
         self.consts.append(value)

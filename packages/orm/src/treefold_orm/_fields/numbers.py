@@ -401,7 +401,6 @@ class DecimalField(Field[T]):
             return round_to_decimal(raw, self.decimal_places)
         except ValueError:
             error = self.build_unreadable_error(raw)
-        # outside of the handler: the error caught there quotes the value, and would be its context
         raise error
 
 

@@ -202,6 +202,7 @@ class DateTimeField(Field[T]):
             return add_utc_offset(raw) if dialect == "sqlite" else _as_utc(raw)
         except (ValueError, AttributeError):
             error = self.build_unreadable_error(raw)
+        # outside of the handler: the error caught there quotes the value, and would be its context
         raise error
 
     def build_read_rule(self, dialect: str) -> Reading:
