@@ -50,6 +50,8 @@ class Alteration:
         ]
 
     def _must_recreate(self, part: changes.Part) -> bool:
+        # two types that have no common equality fail while one column has changed and the other
+        # not, and the server would test all rows of the reference again under its lock
         if isinstance(part, ForeignKeyDef):
             return part.column in self.retyped
         # an index over plain columns follows a change of their type, its expressions may not

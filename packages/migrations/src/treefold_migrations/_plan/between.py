@@ -80,6 +80,8 @@ def compute_table_changes(
         for name, source in pairs.items()
         if source is None
         or source != name
+        # states share tables that no operation touches, so identity saves a comparison field by
+        # field
         or before[source] is not after[name]
         or any(key[0] == name for key in (*answers.fills, *answers.using))
     }
@@ -100,6 +102,7 @@ def compute_table_changes(
         if name in touched
     ]
     made += [TableChange(old.build_table_def(name), None) for name in before if name in gone]
+    # a change of labels or validators makes another shape, and the same table
     return [c for c in made if c.before != c.after or c.conversions or c.fills]
 
 
@@ -108,6 +111,7 @@ def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, s
     made: dict[str, str | None] = {}
     for name in after:
         source = answers.tables.get(name)
+        # book renamed to volume, and a new book: the new one has no rows of the old one
         if source is None and name in before and name not in moved:
             source = name
         made[name] = source
@@ -154,6 +158,7 @@ def _build_table_change(
 
 def resolve_foreign_key(given: AnyField) -> AnyField:
     """The field whose values a column holds: of a foreign key, the key that it points to."""
+    # a key may point to a primary key that is itself a foreign key
     while schema.is_foreign_key(given):
         given = given.known_target.pk
     return given
@@ -186,6 +191,7 @@ def pair_fields(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPa
                 FieldPair(table, name, None, field, created=True) for name, field in new.items()
             ]
             continue
+        # an untouched table is one object in both states
         if before[source] is after[table]:
             continue
         old, renamed = before[source].fields, answers.fields.get(table, {})

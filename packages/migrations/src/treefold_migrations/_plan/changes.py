@@ -37,6 +37,7 @@ Part = ForeignKeyDef | UniqueDef | CheckDef | IndexDef | SearchDef | ExclusionDe
 D = TypeVar("D")
 P = TypeVar("P", ForeignKeyDef, UniqueDef, CheckDef, IndexDef, SearchDef, ExclusionDef)
 
+# literals match first: in 'say "title"' the quotes belong to the text, and no column is renamed
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _LITERAL = re.compile(
     r"(-?\d+(\.\d+)?([eE][+-]?\d+)?|[xX]?'(?:[^']|'')*'|TRUE|FALSE|NULL)"
@@ -75,6 +76,7 @@ def is_constant(sql: str) -> bool:
 
 def rename_columns_in_sql(sql: str, names: Mapping[str, str]) -> str:
     """Return SQL with its quoted columns renamed."""
+    # all names change in one pass: a swap of a and b by two replacements would end with one name
     quoted = {quote(old): quote(new) for old, new in names.items() if old != new}
     return _TOKEN.sub(lambda found: quoted.get(found[0], found[0]), sql) if quoted else sql
 
@@ -205,11 +207,13 @@ def compare_parts(
 ) -> Difference[P]:
     """Compare parts of one kind; those for which `remade` is true are dropped and added again."""
     new = {part.name: part for part in after}
+    # a name is enough to pair parts: names of constraints and indexes are unique in a table
     old = [part for part in before if new.get(part.name) != part or remade(part)]
     kept = {part.name for part in before} - {part.name for part in old}
     coming = [part for part in after if part.name not in kept]
     renamed: list[tuple[P, P]] = []
     for part in list(old):
+        # a part that differs in its name alone is renamed: to build an index again reads every row
         same = [other for other in coming if replace(other, name=part.name) == part]
         if same and not remade(part):
             renamed.append((part, same[0]))
@@ -231,6 +235,8 @@ def order_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[st
             made += ready
             waiting = [pair for pair in waiting if pair not in ready]
         else:
+            # a and b that swap names: one steps aside, which frees the name that the other waits
+            # for
             old, new = waiting.pop(0)
             step = f"{taken}{len(made)}"
             made.append((old, step))

@@ -51,6 +51,8 @@ class Conversion:
 
     def render_misfit_condition(self, column: str) -> str:
         """The condition for values that do not fit; NULL always does."""
+        # a condition over NULL is NULL, and CASE inside of it would take its ELSE branch for a
+        # misfit
         return f"{column} IS NOT NULL AND ({self.misfit.replace('{0}', column)})"
 
 
@@ -64,6 +66,7 @@ def find_value_kind(field: AnyField) -> str:
         return find_value_kind(field.base)
     if isinstance(field, IntegerField):
         return "integer"
+    # a column without a zone, which another tool writes
     if field.internal == "datetime" and field.storage:
         return "naive"
     return field.internal or type(field).__name__
@@ -73,6 +76,8 @@ def build_or_condition(first: str, second: str) -> str:
     """The condition for values of which one condition or the other holds; the second one is
     evaluated only where the first one is false.
     """
+    # OR has no order in SQL: the second one may cast text that the first one finds not to be a
+    # number
     return f"CASE WHEN {first} THEN TRUE ELSE {second} END" if first else second
 
 
@@ -109,6 +114,7 @@ def find_shorter_limit(old: AnyField, new: AnyField) -> int | None:
     """The length that text of `old` may exceed in `new`, or None."""
     limit = find_max_length(new)
     before = find_max_length(old)
+    # a limit that grows reads no row
     return limit if limit is not None and (before is None or before > limit) else None
 
 

@@ -31,7 +31,9 @@ from treefold_migrations._plan.conversion import (
 from treefold_orm.fields import ArrayField
 
 _NUMBER = "^-?[0-9]+(\\.[0-9]+)?$"
+# 18 digits behind the first: the greatest bigint has 19, and the range is tested as numeric
 _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
+# the server reads braces and other groups of digits too; SQLite, by GLOB, takes this form alone
 _UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
@@ -52,12 +54,15 @@ def _integer_to_integer(old: AnyField, new: AnyField) -> Conversion:
 
 
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
+    # boolean has a cast to integer alone: "cannot cast type boolean to bigint"
     return Conversion(f"{{0}}::integer::{_find_postgres_type(new)}")
 
 
 def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(
         f"{{0}}::{_find_postgres_type(new)}",
+        # a cast rounds, so that 2.5 would become 2 without an error; the range is compared as
+        # numeric, since the greatest bigint is not a float: it would be rounded up to 2 ** 63
         "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
         f"ELSE {{0}} <> trunc({{0}}) OR {_build_range_misfit('{0}::numeric', new)} END",
         "a number that is not an integer of the field",
@@ -66,6 +71,7 @@ def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
 
 def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = read_decimal_options(new)
+    # abs() of the smallest bigint is out of the range of bigint, and would end the guard
     misfit = f"abs({{0}}::numeric) >= {10 ** (size - places)}"
     what = f"more than {size - places} digits before the point"
     return Conversion(
@@ -79,6 +85,7 @@ def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
         return "{0}", ""
     value = f"round({{0}}::numeric, {places})"
     if storage == "real":
+        # NaN sorts above infinity on PostgreSQL, so that the comparison finds it too
         broken = f"CASE WHEN abs({{0}}) < 'infinity' THEN {{0}}::numeric <> {value} ELSE TRUE END"
         return value, broken
     return value, f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> {value} ELSE TRUE END"
@@ -104,6 +111,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
     loaded, broken = _build_decimal_load_sql(old)
+    # a stored value may have more digits than its field takes, since its column has no such type
     narrow = places < old_places or size - places < before - old_places or bool(old_storage)
     misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
     value = _build_decimal_store_sql(f"({loaded})::numeric({size}, {places})", storage)
@@ -116,6 +124,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
     loaded, broken = _build_decimal_load_sql(old)
+    # a double holds 15 digits of any decimal
     misfit = f"abs({loaded}) * {10**places} >= {10**15}"
     value = f"({loaded})::double precision"
     return Conversion(value, build_or_condition(broken, misfit), "more than 15 digits")
@@ -158,11 +167,13 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
+    # the cast also reads '1/2/2024', by the DateStyle of the session, and 'today'
     misfit = "{0} !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
     return Conversion("{0}::date", misfit, "text that is not a date as YYYY-MM-DD", "date")
 
 
 def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
+    # ::date alone would give the day in the time zone of the session
     local = "({0} AT TIME ZONE 'UTC')"
     misfit = f"{local} <> date_trunc('day', {local})"
     return Conversion(f"{local}::date", misfit, "a time of day other than midnight in UTC")
@@ -176,6 +187,7 @@ def _array_to_array(old: AnyField, new: AnyField) -> Conversion:
     if _find_postgres_type(first) == _find_postgres_type(last):
         return Conversion()
     pair = find_value_kind(first), find_value_kind(last)
+    # other items would need an expression for each, which a cast of the whole array does not have
     if pair in {("integer", "integer"), ("text", "text")}:
         rule = CONVERSIONS[pair]
         item = rule if isinstance(rule, Conversion) else rule(first, last)
@@ -192,12 +204,14 @@ def _array_to_array(old: AnyField, new: AnyField) -> Conversion:
 
 CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("integer", "integer"): _integer_to_integer,
+    # the cast to boolean takes integer, and neither smallint nor bigint
     ("integer", "boolean"): Conversion(
         "({0} <> 0)", "{0} NOT IN (0, 1)", "an integer other than 0 and 1"
     ),
     ("boolean", "integer"): _boolean_to_integer,
     ("integer", "float"): Conversion(
         "{0}::double precision",
+        # 2 ** 53: beyond it a double skips integers
         "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
         "an integer that a float cannot hold exactly",
     ),
@@ -211,6 +225,8 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("integer", "text"): Conversion("{0}::text"),
     ("boolean", "text"): Conversion("{0}::text"),
     ("decimal", "text"): _decimal_to_text,
+    # a cast to text depends on DateStyle and TimeZone of the session, and drops zeros of the
+    # fraction; the format is the one that SQLite stores
     ("date", "text"): Conversion("to_char({0}, 'YYYY-MM-DD')"),
     ("time", "text"): Conversion("to_char({0}, 'HH24:MI:SS.US')"),
     ("datetime", "text"): Conversion(
@@ -226,8 +242,10 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("text", "uuid"): Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is not a UUID"),
     ("text", "date"): _text_to_date,
     ("text", "json"): Conversion(
+        # no pattern recognises JSON: the server tries the cast, row by row
         "{0}::jsonb", "FALSE", "text that is not a JSON document", "jsonb"
     ),
+    # without AT TIME ZONE the cast would take the time zone of the session
     ("date", "datetime"): Conversion("({0}::timestamp AT TIME ZONE 'UTC')"),
     ("datetime", "date"): _datetime_to_date,
     ("naive", "datetime"): Conversion("({0} AT TIME ZONE 'UTC')"),

@@ -56,11 +56,14 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
         return Conversion()  # another tool writes the column, and reads its own values
     loaded, broken = _build_decimal_load_sql(old)
     shift = places - old_places
+    # compared before the multiplication: a product beyond 64 bits becomes a float without an error
     limit = 10 ** (size - shift) if size >= shift else 1
     if shift >= 0:
         value = f"({loaded} * {10**shift})" if shift else loaded
         fits = f"abs({loaded}) >= {limit}"
         wide = size - places < before - old_places or bool(old_storage)
+        # a column with room for every value of the field needs no query, unless another tool wrote
+        # it
         misfit = build_or_condition(broken, fits) if wide else broken
     else:
         value = f"({loaded} / {10**-shift})"
@@ -82,6 +85,8 @@ def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
             f"abs({{0}}) >= {10.0 ** (18 - places)!r} OR "
             f"printf('%.15g', {{0}}) <> printf('%.15g', ROUND({{0}}, {places}))"
         )
+    # GLOB has no alternation, so each condition excludes one form: "1.2.3", "1-2", and more than 18
+    # digits, which 64 bits do not hold in each case
     digit = "'*[^0-9.+-]*'"
     return value, (
         f"({{0}} GLOB {digit} OR {{0}} NOT GLOB '*[0-9]*' OR {{0}} GLOB '*.*.*' OR "
@@ -108,6 +113,7 @@ def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
 
 def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = read_decimal_options(new)
+    # 0.1 + 0.2 is 0.30000000000000004: compared in 15 digits, it is the decimal 0.30
     value = f"CAST(ROUND({{0}} * {10.0**places!r}) AS INTEGER)"
     misfit = (
         f"abs({{0}}) >= {10.0 ** (size - places)!r} OR "
@@ -127,6 +133,7 @@ def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = read_decimal_options(new)
     loaded = f"treefold_load_decimal({{0}}, {places}, 'a column')"
+    # zeros in front and behind are no digits of the number: 0012.500 fits into three digits
     whole = "ltrim(substr({0}, 1, instr({0} || '.', '.') - 1), '+-0')"
     fraction = "rtrim(substr({0}, instr({0} || '.', '.') + 1), '0')"
     misfit = (
@@ -140,6 +147,8 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     day = "[0-9]"
     pattern = f"{day * 4}-{day * 2}-{day * 2}"
+    # "2024-02-30" passes the pattern, and date() with a modifier makes it 2024-03-01; Python has no
+    # year 0000
     misfit = f"{{0}} NOT GLOB '{pattern}' OR {{0}} < '0001' OR date({{0}}, '+0 days') IS NOT {{0}}"
     return Conversion("{0}", misfit, "text that is not a date as YYYY-MM-DD")
 
@@ -150,6 +159,7 @@ def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
 
 
 CONVERSIONS: dict[tuple[str, str], Rule] = {
+    # the check of the new column tests the range, on the converted rows
     ("integer", "integer"): Conversion(),
     ("integer", "boolean"): Conversion("{0}", "{0} NOT IN (0, 1)", "an integer other than 0 and 1"),
     ("boolean", "integer"): Conversion(),
@@ -170,8 +180,11 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("float", "decimal"): _float_to_decimal,
     ("text", "text"): text_to_text,
     ("integer", "text"): Conversion("CAST({0} AS TEXT)"),
+    # as PostgreSQL writes it: the number 1 as text would be another value than on the other
+    # database
     ("boolean", "text"): Conversion("CASE {0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"),
     ("decimal", "text"): _decimal_to_text,
+    # these are text in a table of SQLite already
     ("date", "text"): Conversion(),
     ("time", "text"): Conversion(),
     ("datetime", "text"): Conversion(),
@@ -190,6 +203,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ),
     ("text", "decimal"): _text_to_decimal,
     ("text", "uuid"): Conversion(
+        # keys and lookups compare UUIDs as text, in the spelling that the ORM writes
         "lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is not a UUID"
     ),
     ("text", "date"): _text_to_date,

@@ -68,6 +68,7 @@ def _has_same_column_type(old: AnyField, new: AnyField, dialect: Dialect) -> boo
 
 def _add_length_misfit(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
     limit = find_max_length(new)
+    # text_to_text has the limit already, and asks only where it shrinks
     if pair[1] != "text" or pair[0] == "text" or limit is None:
         return made
     misfit = f"length({made.value}) > {limit}"
@@ -85,6 +86,7 @@ def _add_enum_misfit(
     if not isinstance(new, EnumField):
         return made
     wanted = _list_enum_values(new)
+    # the check of the old field held, so that no row can have another value
     if isinstance(old, EnumField) and _list_enum_values(old) <= wanted:
         return made
     listed = ", ".join(sorted(literal(value, dialect) for value in wanted))

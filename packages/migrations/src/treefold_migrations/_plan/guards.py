@@ -31,6 +31,7 @@ def build_rows_query(table: TableDef, condition: str, source: str = "") -> str:
     # as text: a driver keeps the statement, whose types must not change with the table
     keys = "".join(f", CAST({quote(key)} AS TEXT)" for key in table.primary_key)
     return (
+        # the window counts before LIMIT: one reading of the table gives the number and one example
         f'SELECT count(*) OVER () AS "rows"{keys} FROM {source or quote(table.name)} '
         f"WHERE {condition} LIMIT 1"
     )
@@ -38,6 +39,7 @@ def build_rows_query(table: TableDef, condition: str, source: str = "") -> str:
 
 def describe_example_row(table: TableDef) -> str:
     """The part of a message that names one row, by the columns of `build_rows_query`."""
+    # the placeholder is filled with the row by format(), where a name with a brace would break it
     keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escape_key_names(table), 1))
     return f"for example {keys}"
 
@@ -49,6 +51,7 @@ def escape_key_names(table: TableDef) -> list[str]:
 
 def escape_braces(text: str) -> str:
     """Text that stays as it is in a format string."""
+    # a table may be named "a{0}b", which format() would fill with a column of the row
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -110,6 +113,7 @@ def build_check_guard(table: TableDef, check: CheckDef, source: str = "") -> Ste
 def build_no_orphans_guard(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
     """A step that stops where a reference points to no row."""
     alias = source or quote(table.name)
+    # qualified, since inside of the subquery a bare name means the column of the target first
     column = f"{_SOURCE if source else alias}.{quote(key.column)}"
     return build_guard(
         table,
@@ -129,6 +133,7 @@ def build_no_duplicates_guard(table: TableDef, unique: UniqueDef, source: str = 
         return None
     columns = ", ".join(map(quote, unique.columns))
     keys = ", ".join(map(quote, table.primary_key))
+    # rows with NULL never repeat each other, unless the constraint has NULLS NOT DISTINCT
     conditions = [f"{quote(c)} IS NOT NULL" for c in unique.columns if unique.nulls_distinct]
     conditions += [f"({unique.where})"] if unique.where else []
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -159,6 +164,8 @@ def build_cast_test_sql(type_name: str) -> str:
         "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "
         "LANGUAGE plpgsql IMMUTABLE AS $treefold$ BEGIN "
         f"EXECUTE 'SELECT $1::{type_name}' USING given; RETURN TRUE; "
+        # the class 22 of SQLSTATE covers the errors of casts: 22P02 for the form, 22008 for a day
+        # that does not exist;
         "EXCEPTION WHEN data_exception THEN RETURN FALSE; END $treefold$"
     )
 

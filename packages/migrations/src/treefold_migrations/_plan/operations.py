@@ -79,6 +79,7 @@ def plan_operations(
         if isinstance(chosen[0], SEPARATE):
             steps = _plan_separate_operation(chosen[0], states[first], dialect, fresh)
         else:
+            # the consent counts from its place on: SetOptions behind the change would come too late
             agreed = frozenset(map(_find_table_with_agreed_loss, operations[:last])) - {""}
             changes = compute_operation_changes(
                 chosen, states[first : last + 1], dialect, fresh, agreed=agreed
@@ -101,11 +102,14 @@ def group_operations(
         joins = (
             trace is not None
             and not alone
+            # a rebuild across the border would run a part of contract beside the running release
             and operation.phase == operations[place - 1].phase
             and trace.can_add_operation(operation)
         )
         if not joins:
             starts.append(place)
+            # PostgreSQL alters in place: grouping saves nothing there, and would hold locks of one
+            # for others
             trace = None if alone else Trace(states[place], dialect)
         if trace is not None:
             trace.add_operation(operation, states[place + 1])
@@ -155,6 +159,7 @@ _LOST = frozenset({"check", "column", "default", "foreign key", "primary key", "
 
 def _find_table_with_agreed_loss(operation: Operation) -> str:
     if isinstance(operation, SetOptions) and operation.as_found is not None:
+        # an empty list gives up what was found, a list with entries only notes it
         return "" if operation.as_found else operation.table
     return ""
 
@@ -168,12 +173,14 @@ def _with_unknown_parts(
     unknown = tuple(
         f"{kind} {name} ({found})"
         for kind, name, found in table.options.as_found
+        # what the database lacks, or has without some property, cannot get lost
         if kind in _LOST and found not in _KEPT and not found.startswith("not ")
     )
     findings = frozenset(table.options.as_found)
     return replace(change, unknown=unknown, findings=findings, agreed=change.after.name in agreed)
 
 
+# a rebuild reads AUTOINCREMENT from the live table and keeps it
 _KEPT = frozenset({"missing", "AUTOINCREMENT"})
 
 
@@ -183,6 +190,7 @@ def build_shape_pair(before: SchemaState, after: SchemaState) -> tuple[Shapes, S
 
     def build_shapes(state: SchemaState) -> Shapes:
         return {
+            # by identity: equal tables of two states would still be compared field by field
             name: made.setdefault(id(table), build_table_shape(table))
             for name, table in state.tables.items()
         }
@@ -205,6 +213,7 @@ def _plan_separate_operation(
 ) -> list[Step]:
     if isinstance(operation, RunSQL):
         texts = operation.statements(dialect.name)
+        # its driver takes one statement at a time
         if dialect.name == "sqlite":
             texts = [statement for text in texts for statement in split_script(text)]
         postgres = dialect.name == "postgres"

@@ -21,9 +21,11 @@ def perform_step(step: Step) -> Operation[None]:
         RunError: the check found rows, or the live table has parts that the step would lose; the
             statement, where it ran, must be rolled back.
     """
+    # inside of the transaction of the step, so that no part can be added between look and loss
     if step.known is not None:
         yield from refuse_unknown_parts(step.known)
     if step.generates:
+        # all rows are read first: the statements change the catalog that the query reads
         rows: list[Any] = yield Statement("rows", step.sql)
         for row in rows:
             yield Statement("script", row[0])

@@ -53,16 +53,19 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     }
     works = [_build_alteration(c, tables, columns) for c in changes if c.before and c.after]
     created = [c for c in changes if c.after and not c.before]
+    # the statements behind this use the new names, but for constraints and indexes
     first = _load_extension(changes, dialect) + _rename_tables_and_columns(changes, works)
     steps: list[Step] = []
     targets = _collect_retyped_columns(works)
     keys = {w.after.name: _compare_foreign_keys(w, targets) for w in works}
+    # references go before the unique constraints that they depend on
     for work in works:
         steps += postgres_parts.drop_remaining_parts(
             work.current.name, work, keys[work.after.name].dropped
         )
     for work in works:
         steps += postgres_parts.drop_parts(work)
+    # before anything is named or created, since a table that goes may hold the name
     steps += _drop_tables(changes)
     for work in works:
         steps += postgres_parts.rename_parts(work, keys[work.after.name].renamed)
@@ -73,6 +76,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     for work in works:
         steps += postgres_parts.add_parts(work, dialect)
     for work in works:
+        # after all parts: a reference needs the unique constraint of its target
         for key in keys[work.after.name].added:
             steps += postgres_parts.add_foreign_key(
                 work.after, key, dialect, fresh=work.is_new_table
@@ -95,6 +99,7 @@ def _build_alteration(
     # a dropped column gives its name up only when it is dropped
     current = apply_renames(before, tables, columns)
     new = index_columns_by_name(after)
+    # over the columns with their new names, as the parts of `current` name them
     retyped = frozenset(
         c.name for c in current.columns if c.name in change.sources and c.type != new[c.name].type
     )
@@ -103,6 +108,7 @@ def _build_alteration(
 
 
 def _load_extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
+    # a GiST index compares numbers and texts by = with btree_gist alone
     needed = any(e.scalars for c in changes if c.after for e in c.after.exclusions)
     present = any(e.scalars for c in changes if c.before for e in c.before.exclusions)
     if not needed or present:
@@ -131,6 +137,7 @@ def _compare_foreign_keys(
     return compare_parts(
         work.current.foreign_keys,
         work.after.foreign_keys,
+        # the type of either end changes: the reference cannot hold between the two statements
         lambda key: key.column in work.retyped or (key.target, key.target_column) in targets,
     )
 
@@ -139,6 +146,7 @@ def _drop_tables(changes: Sequence[TableChange]) -> list[Step]:
     names = [c.before.name for c in changes if c.before and not c.after]
     if not names:
         return []
+    # one statement: tables that point to each other can only go together without CASCADE
     listed = ", ".join(map(quote, names))
     summary = f"drop table {', '.join(names)}"
     return [Step(f"DROP TABLE {listed}", lock=EXCLUSIVE, table=names[0], summary=summary)]
@@ -166,6 +174,8 @@ def _create_tables(
             for t in waiting
             if all(k.target == t.name or k.target not in names for k in t.foreign_keys)
         ]
+        # no table is free in a circle: one is created without its references, which follow at the
+        # end
         table = (free or waiting)[0]
         waiting.remove(table)
         blocked = [k for k in table.foreign_keys if k.target in names and k.target != table.name]

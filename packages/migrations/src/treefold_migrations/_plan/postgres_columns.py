@@ -45,6 +45,7 @@ BATCH = 5000
 def plan_column_changes(work: Alteration, dialect: Dialect) -> list[Step]:
     """Bring the columns of a table to their state after."""
     table, steps = work.after, list[Step]()
+    # dropped before others are added: a new column may take the name
     for column in work.current.columns:
         if column.name in work.dropped and column.name not in work.change.sources:
             sql = f"DROP COLUMN {quote(column.name)}"
@@ -81,8 +82,10 @@ def _plan_column_change(
                 f"{table.name}.{new.name} cannot change from {old.type} to {new.type} without an "
                 "expression for its values: give one with using="
             )
+        # an identity column must be an integer, so that the type could not change before
         if old.identity and not new.identity:
             steps.append(_alter_column(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
+        # "default for column cannot be cast automatically": the server does not convert it by USING
         if old.default:
             steps.append(_alter_column(table, new, "DROP DEFAULT", "drop the default of"))
             default = ""
@@ -91,6 +94,7 @@ def _plan_column_change(
         steps.append(_alter_column(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
     if default != new.default:
         steps.append(_set_default(table, new))
+    # behind the default, or a row inserted meanwhile would have NULL again
     if old.null and not new.null:
         steps += _fill_column(work, new) + _set_not_null(work, new)
     if new.null and not old.null:
@@ -107,6 +111,7 @@ def widens_type(old: str, new: str) -> bool:
         return order.index(old) < order.index(new)
     if not old.startswith("varchar("):
         return False
+    # int(new[8:-1]) is the length in "varchar(20)"
     return new == "text" or (new.startswith("varchar(") and int(new[8:-1]) >= int(old[8:-1]))
 
 
@@ -117,6 +122,8 @@ def _build_type_change(
     if conversion is not None:
         explain = build_misfit_guard(work.current, name, conversion)
         value = conversion.render_value(name)
+        # a row may be written between the guard and this lock: USING refuses it, where a cast would
+        # round or cut its value
         if conversion.misfit:
             misfit = conversion.render_misfit_condition(name)
             value = f"CAST({name} AS {column.type})" if conversion.keeps_values else value
@@ -131,6 +138,7 @@ def _build_type_change(
 
 def _build_failing_expression(name: str, column: ColumnDef) -> str:
     """An expression that fails, and that the server cannot compute before it reads a row."""
+    # 1 / 0 is a constant, which the planner computes although no row reaches the branch
     zero = f"length(CAST({name} AS text)) * 0"
     return f"CAST(CAST(1 / ({zero}) AS text) AS {column.type})"
 
@@ -146,11 +154,13 @@ def _fill_column(work: Alteration, column: ColumnDef) -> list[Step]:
     if not value:
         return []
     table, name = quote(work.after.name), quote(column.name)
+    # a value that is NULL for a row leaves it as it is, and the batches would find it for ever
     where = f"{name} IS NULL" + ("" if is_constant(value) else f" AND ({value}) IS NOT NULL")
     summary = f"fill {work.after.name}.{column.name}"
     if work.is_new_table:
         sql = f"UPDATE {table} SET {name} = {value} WHERE {where}"
         return [Step(sql, table=work.after.name, summary=summary)]
+    # UPDATE has no LIMIT; an array of ctid is read by TID scans, and works without a key
     batch = f"SELECT ctid FROM {table} WHERE {where} LIMIT {BATCH}"
     return [
         Step(
@@ -169,6 +179,7 @@ def _set_not_null(work: Alteration, column: ColumnDef) -> list[Step]:
     required = _alter_column(table, column, "SET NOT NULL", "require a value in")
     if work.is_new_table:
         return [required]
+    # SET NOT NULL reads the whole table under its lock, unless a valid check proves it
     name = constraint_name("treefold_filled", table.name, column.name)
     clause = f"CONSTRAINT {quote(name)} CHECK ({quote(column.name)} IS NOT NULL)"
     return [
@@ -189,6 +200,7 @@ def _add_identity(table: TableDef, column: ColumnDef) -> list[Step]:
     return [
         _alter_column(table, column, action, "generate the values of"),
         Step(
+            # HAVING: in an empty table max() is NULL, and a sequence does not take values below 1
             f"SELECT setval({where}, max({name})) FROM {here} HAVING max({name}) > 0",
             table=table.name,
             summary=f"go on counting {table.name}.{column.name} after its greatest value",
@@ -199,10 +211,12 @@ def _add_identity(table: TableDef, column: ColumnDef) -> list[Step]:
 def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
     table, fresh = work.after, work.is_new_table
     value = work.change.fills.get(column.name, "")
+    # its check is added behind it, NOT VALID: in the clause the server would test it under the lock
     bare = replace(column, checks=(), check_name="")
     summary = f"add column {table.name}.{column.name}"
 
     def build_add_step(shape: ColumnDef) -> Step:
+        # else the clause would say PRIMARY KEY, which `add_parts` adds to the column
         inner = replace(table, primary_key=())
         clause = column_clause(shape, inner, dialect)
         if shape.identity:
@@ -214,8 +228,11 @@ def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[S
     if value and is_constant(value):
         # the value of existing rows is kept in the catalog: no row is written
         steps = [build_add_step(replace(bare, default=value))]
+        # the value stays that of the rows there are; the default of new rows is another matter
         return steps if column.default == value else [*steps, _set_default(table, column)]
     if value:
+        # the default comes behind the column: in the clause it would fill the rows instead of the
+        # value
         steps = [build_add_step(replace(bare, null=True, default=""))]
         steps += [_set_default(table, column)] if column.default else []
         return (
@@ -224,6 +241,7 @@ def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[S
             + ([] if column.null else _set_not_null(work, column))
         )
     if column.null or column.default:
+        # a default that is the same for every row is kept in the catalog since PostgreSQL 11
         rewrites = column.default and is_volatile(column.default) and not fresh
         return [replace(build_add_step(bare), blocks=WRITES if rewrites else "")]
     return [

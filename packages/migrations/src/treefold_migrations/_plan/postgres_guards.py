@@ -86,6 +86,8 @@ class _Guards:
     def with_read_columns(self, step: Step) -> Step:
         """The guard with the columns that it reads."""
         table = self._before.name
+        # a name that stands in the query for another reason only keeps the guard from moving
+        # forward
         reads = {f"{table}.{name}" for name in self._old if quote(name) in step.verify}
         return replace(step, transactional=False, reads=step.reads | reads | {f"{table}."})
 
@@ -94,6 +96,7 @@ class _Guards:
             source = self._old.get(self._change.sources.get(column.name, ""))
             fill = self._change.fills.get(column.name, "")
             required = not (column.null or column.identity or column.default)
+            # an expression such as another field may give NULL for some rows; a constant cannot
             computed = fill and not is_constant(fill) and not column.null
             if source is None:
                 if required and not fill:
@@ -144,6 +147,7 @@ class _Guards:
 
     def _can_compute_columns(self, columns: Sequence[str]) -> bool:
         after = index_columns_by_name(self._work.after)
+        # the server gives an identity its values when the column is added: no query has them before
         return all(name in self._change.sources or not after[name].identity for name in columns)
 
     def _build_guard_source(self, columns: Sequence[str]) -> tuple[TableDef, str]:
@@ -168,9 +172,12 @@ class _Guards:
         source = self._change.sources.get(column.name)
         fill = self._change.fills.get(column.name, "")
         if source is None:
+            # a bare 'x' or NULL in a subquery has the type text, and would not compare with a
+            # number
             return f"CAST({fill or column.default or 'NULL'} AS {column.type})"
         value = quote(source)
         conversion = self._change.conversions.get(column.name)
         if conversion is not None:
             value = conversion.render_value(value)
+        # a fill replaces NULL and nothing else
         return f"COALESCE({value}, {fill})" if fill and not column.null else value

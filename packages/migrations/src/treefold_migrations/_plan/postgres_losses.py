@@ -45,6 +45,7 @@ def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
     kept = set(work.change.sources.values())
     dropped = [column.name for column in before.columns if column.name not in kept]
     if dropped:
+        # left by a NOT NULL that stopped between its steps
         own = {constraint_name("treefold_filled", before.name, name) for name in dropped}
         found = {name for _, name, _ in work.change.findings}
         yield _build_dropped_parts_guard(
@@ -60,6 +61,7 @@ def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
             yield _build_type_guard(before, column.name, types)
     for column in before.columns:
         new = after.get(names.get(column.name, ""))
+        # the default of an identity is its sequence
         if new is not None and new.default and not (column.default or column.identity):
             yield _build_default_guard(before, column.name)
 
@@ -84,12 +86,14 @@ def _collect_known_names(table: TableDef) -> set[str]:
 
 
 def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[str]) -> Step:
+    # DISTINCT: a check depends twice on its column, by its key and by its expression
     named = "coalesce(c.conname, i.indexrelid::regclass::text, s.stxname::text)"
     verify = (
         f"SELECT string_agg(DISTINCT {_KINDS} || ' ' || {named} || ' of ' || a.attname, ', ') "
         "FROM pg_depend AS d "
         "JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid "
         "LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid "
+        # from version 18 on NOT NULL is a constraint ('n'), which belongs to its column
         "AND c.contype IN ('c', 'f', 'u', 'x') "
         "LEFT JOIN pg_index AS i ON d.classid = 'pg_class'::regclass AND i.indexrelid = d.objid "
         "LEFT JOIN pg_class AS r ON r.oid = i.indexrelid "
@@ -98,6 +102,7 @@ def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[s
         f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_build_table_oid_sql(table)} "
         f"AND a.attname IN ({', '.join(map(quote_literal, columns))}) "
         "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
+        # string_agg over no row is one row with NULL, which would count as a finding
         f"({', '.join(map(quote_literal, sorted(known)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
@@ -109,6 +114,7 @@ def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[s
 
 def _build_type_guard(table: TableDef, column: str, types: tuple[str, str]) -> Step:
     """Refuse a column whose type is neither that of the migrations nor already the new one."""
+    # only a collation that differs from that of the type: COLLATE "default" is on every text column
     collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
     shown = f"format_type(a.atttypid, a.atttypmod) || coalesce({collated}, '')"
     verify = (

@@ -25,11 +25,14 @@ def derive_object_name(table: str, column: str, label: str) -> str:
     first, second = table.encode(), column.encode()
     room = MAX_IDENTIFIER - len(label) - 1 - (1 if column else 0)
     one, two = len(first), len(second)
+    # as makeObjectName of PostgreSQL: the longer one loses a byte, and the second one if both are
+    # even
     while one + two > room:
         if one > two:
             one -= 1
         else:
             two -= 1
+    # the limit counts bytes, and the server never cuts inside of a character
     parts = [first[:one].decode(errors="ignore"), second[:two].decode(errors="ignore"), label]
     return "_".join(part for part in parts if part)
 
@@ -92,6 +95,7 @@ def _rename_sequence(table: TableDef, column: str) -> Step:
 
 
 def _rename_not_null_constraints(table: TableDef, columns: list[str]) -> Step:
+    # PostgreSQL before 18 has no constraint 'n', so that the query finds none
     wanted = ", ".join(
         f"({quote_literal(column)},"
         f" {quote_literal(derive_object_name(table.name, column, 'not_null'))})"

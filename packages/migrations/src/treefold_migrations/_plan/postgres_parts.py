@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 EXCLUSIVE = "ACCESS EXCLUSIVE"
 SHARED = "SHARE UPDATE EXCLUSIVE"
+# a foreign key locks both tables against writers, and not against readers
 BRIEF = "SHARE ROW EXCLUSIVE"
 
 
@@ -52,8 +53,10 @@ def drop_part(table: str, part: Part, *, fresh: bool) -> Step:
         return alter_table(table, f"DROP CONSTRAINT {name}", summary, lock=EXCLUSIVE)
     kind = "search" if isinstance(part, schema.SearchDef) else "index"
     summary = f"drop {kind} {part.name}"
+    # CONCURRENTLY cannot run inside of the transaction that created the table
     if fresh:
         return Step(f"DROP INDEX {name}", lock=EXCLUSIVE, table=table, summary=summary)
+    # it is committed by itself, so that it may run again after a crash: IF EXISTS
     sql = f"DROP INDEX CONCURRENTLY IF EXISTS {name}"
     return Step(sql, transactional=False, lock=SHARED, table=table, summary=summary)
 
@@ -73,6 +76,7 @@ def drop_parts(work: Alteration) -> list[Step]:
     steps: list[Step] = []
     for found in work.compare_all_parts():
         steps += drop_remaining_parts(old.name, work, found.dropped)
+    # a dropped column takes the key along, and a second DROP would fail
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
         steps.append(_drop_primary_key(new))
     return steps
@@ -80,6 +84,7 @@ def drop_parts(work: Alteration) -> list[Step]:
 
 def _drop_primary_key(table: schema.TableDef) -> Step:
     return Step(
+        # by the catalog: a table that migrations did not create may have another name for its key
         "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) FROM "
         f"pg_constraint WHERE conrelid = {quote_literal(quote(table.name))}::regclass AND contype "
         "= 'p'",
@@ -104,6 +109,7 @@ def rename_parts(
     for before, after in pairs:
         summary = f"rename {before} to {after}"
         if before in indexes:
+            # a rename over a middle name goes on with that name, which must count as an index too
             indexes.add(after)
             sql = f"ALTER INDEX {quote(before)} RENAME TO {quote(after)}"
             steps.append(Step(sql, lock=SHARED, table=table, summary=summary))
@@ -150,11 +156,13 @@ def create_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "i
     if fresh:
         return Step(sql, table=table, summary=summary)
     return Step(
+        # the first one: "CREATE UNIQUE INDEX "; names and conditions may hold the word as well
         sql.replace("INDEX ", "INDEX CONCURRENTLY ", 1),
         transactional=False,
         lock=SHARED,
         table=table,
         summary=f"{summary} concurrently",
+        # a build that fails leaves an invalid index, which takes the name
         before_retry=f"DROP INDEX CONCURRENTLY IF EXISTS {quote(name)}",
     )
 
@@ -163,6 +171,8 @@ def add_validated_constraint(
     table: schema.TableDef, name: str, clause: str, *, explain: Step | None
 ) -> list[Step]:
     """Add a constraint for new rows, then test the rows that are there."""
+    # with NOT VALID the lock lasts as long as a change of the catalog, and VALIDATE reads the rows
+    # beside readers and writers
     lock = BRIEF if " FOREIGN KEY " in clause else EXCLUSIVE
     summary = f"add constraint {name}, not validated yet"
     added = alter_table(table.name, f"ADD {clause} NOT VALID", summary, lock=lock)
@@ -188,6 +198,7 @@ def add_unique(
     """Add a unique constraint, or a unique index."""
     explain = None if fresh else build_no_duplicates_guard(table, unique)
     if unique.is_index:
+        # the statement of an index needs its table by name alone
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
         return [replace(create_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
@@ -199,6 +210,7 @@ def add_unique(
         table.name, index, unique=True, nulls_distinct=unique.nulls_distinct
     )
     name = quote(unique.name)
+    # an index cannot be deferred: only the constraint that takes it over can
     when = f" DEFERRABLE INITIALLY {unique.deferrable.upper()}" if unique.deferrable else ""
     built = create_index(
         table.name, unique.name, schema.statements(create, dialect)[0], fresh=False

@@ -15,6 +15,7 @@ NUMBERS = "numbers every row"
 INDEXES = "builds an index over every row"
 
 _SIZED = re.compile(r"(varchar|numeric)\((\d+)(, \d+)?\)")
+# the same within one statement: the server computes them once, and keeps the value in the catalog
 _STABLE = (
     "now()",
     "current_timestamp",
@@ -29,8 +30,10 @@ def rewrites_rows(old: str, new: str) -> bool:
     first, last = _SIZED.fullmatch(old), _SIZED.fullmatch(new)
     if first is None:
         return True
+    # varchar and text are stored alike, so that only the catalog changes
     if last is None:
         return not (first[1] == "varchar" and new == "text")
+    # numeric(8, 2) to numeric(10, 2) changes the catalog; another scale rounds each value
     return (first[1], first[3]) != (last[1], last[3]) or int(first[2]) > int(last[2])
 
 
@@ -39,4 +42,5 @@ def is_volatile(sql: str) -> bool:
     if is_constant(sql) or sql.startswith(("ARRAY[", "'")):
         return False
     lowered = sql.lower()
+    # parentheses around the whole are no call
     return "(" in lowered.strip("()") and not any(word in lowered for word in _STABLE)

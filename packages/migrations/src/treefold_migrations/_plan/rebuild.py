@@ -57,6 +57,8 @@ def build_unenforced_keys_guard() -> Step:
     return Step(
         "",
         summary="check that foreign keys are not enforced",
+        # DROP TABLE deletes the rows first, and those of ON DELETE CASCADE in other tables; a pragma
+        # inside of the transaction has no effect, so that a step can only look
         verify="SELECT 1 FROM pragma_foreign_keys WHERE foreign_keys = 1",
         problem="Foreign keys are enforced: PRAGMA foreign_keys = OFF must run before BEGIN",
         foreign_keys_off=True,
@@ -72,6 +74,7 @@ def build_foreign_key_guard(tables: Sequence[str]) -> Step:
         table=tables[0],
         summary="check foreign keys",
         verify=(
+            # of these tables alone: others may have had such rows before
             'SELECT count(*) OVER (), "table", parent, rowid FROM pragma_foreign_key_check '
             f'WHERE "table" IN ({listed}) OR parent IN ({listed}) LIMIT 1'
         ),
@@ -122,8 +125,11 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
             verify=f"SELECT {wanted}, {count} WHERE {wanted} <> {count}",
             problem=f"{guards.escape_braces(after.name)}: {{0}} rows became {{1}} rows in the copy",
         ),
+        # triggers and indexes go with the table, and so does its row of sqlite_sequence
         build_step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
         build_step(
+            # otherwise RENAME reads each view and fails at one that names the table, which is not
+            # there now
             "PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"
         ),
         build_step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),
@@ -145,10 +151,13 @@ def _build_known_parts(job: Rebuild) -> Known | None:
 
 def _build_trigger_backup_sql(job: Rebuild) -> str:
     name = quote_literal(job.after.name)
+    # an index of the history is not kept here: one that this change drops would come back
     own = ", ".join(quote_literal(index) for index in sorted(job.own_indexes)) or "''"
     # a view that names the table is read once, which fails if it lacks a column now
     return (
         f"CREATE TEMP TABLE {quote(KEPT)} AS SELECT rowid AS place, sql FROM sqlite_master "
+        # indexes that belong to a constraint have no sql, and come with the new table; names of
+        # SQLite do not differ by case
         f"WHERE tbl_name = {name} COLLATE NOCASE AND sql IS NOT NULL AND (type = 'trigger' OR "
         f"(type = 'index' AND name NOT IN ({own}))) UNION ALL SELECT rowid, 'SELECT 1 FROM \"' || "
         "replace(name, '\"', '\"\"') || '\" LIMIT 0' FROM sqlite_master WHERE type = 'view' "
@@ -158,6 +167,8 @@ def _build_trigger_backup_sql(job: Rebuild) -> str:
 
 def _build_sequence_backup_sql(table: schema.TableDef) -> str:
     insert = (
+        # AUTOINCREMENT never gives a key twice: without this the numbers of deleted rows would come
+        # again
         f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
         "' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = "
         f"{quote_literal(table.name)}"
@@ -169,6 +180,7 @@ def _build_sequence_backup_sql(table: schema.TableDef) -> str:
         "name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = "
         f"{quote_literal(table.name)}"
     )
+    # that table is missing where no key counts, and a statement that names it would not compile
     there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
     return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(insert)} {there}"
 
@@ -177,6 +189,7 @@ def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.D
     counting = sql
     if len(table.primary_key) == 1:
         key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
+        # other tools make keys with AUTOINCREMENT, which the history does not know
         counting = sql.replace(key, f"{key} AUTOINCREMENT", 1)
     return (
         "SELECT CASE WHEN upper(sql) LIKE '%PRIMARY KEY AUTOINCREMENT%' "
@@ -191,6 +204,7 @@ def _build_column_values(job: Rebuild) -> dict[str, str]:
     return {
         column.name: _build_value_sql(job, column, before.get(job.sources.get(column.name, "")))
         for column in job.after.columns
+        # a new key is left out, so that SQLite numbers the rows
         if column.name in job.sources or not column.identity
     }
 
@@ -205,6 +219,7 @@ def _build_value_sql(
     conversion = job.change.conversions.get(column.name)
     if conversion is not None:
         value = conversion.render_value(value)
+    # a fill replaces NULL and nothing else
     return f"COALESCE({value}, {fill})" if fill and not column.null else value
 
 
@@ -234,6 +249,7 @@ def _build_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
 
 def _build_constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     after, current = job.after, job.current
+    # a new key has no value before the copy, and a message cannot name it
     keys = tuple(key for key in after.primary_key if key in values)
     table = replace(current, primary_key=keys)
     source = guards.build_values_subquery(current, values, list(values))
@@ -248,6 +264,7 @@ def _build_constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[St
     steps += [
         guards.build_check_guard(table, check, source)
         for check in collect_checks(after)
+        # a check that is known holds, unless its column has other values now
         if check.sql not in known or any(quote(name) in check.sql for name in converted)
     ]
     for unique in after.uniques:
@@ -257,6 +274,8 @@ def _build_constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[St
     old_keys = {(key.column, key.target, key.target_column) for key in current.foreign_keys}
     for key in after.foreign_keys:
         known_key = (job.sources.get(key.column, ""), key.target, key.target_column) in old_keys
+        # a reference to the own table would be compared with keys before their conversion; the
+        # check of references behind the copy finds it
         if not known_key and key.target != after.name:
             steps.append(guards.build_no_orphans_guard(table, key, source))
     return steps

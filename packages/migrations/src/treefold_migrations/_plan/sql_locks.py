@@ -11,6 +11,7 @@ import re
 from treefold_migrations._base.sql_words import split_statements
 
 EXCLUSIVE = "ACCESS EXCLUSIVE"
+# VALIDATE alone: as a part of a longer ALTER TABLE it waits with the lock of the others
 _NONE = re.compile(
     r"\bCONCURRENTLY\b|^ALTER TABLE (ONLY )?\S+ VALIDATE CONSTRAINT \S+$", re.IGNORECASE
 )
@@ -20,6 +21,7 @@ _LOCKS = (
     (re.compile(r"^CREATE (OR REPLACE )?RULE\b", re.IGNORECASE), EXCLUSIVE),
     (
         re.compile(
+            # a reference in a new table locks the table that it points to
             r"^CREATE (OR REPLACE )?(CONSTRAINT )?TRIGGER\b|^CREATE .*TABLE\b.*\bREFERENCES\b",
             re.IGNORECASE,
         ),
@@ -39,6 +41,7 @@ def find_strongest_lock(sql: str) -> str:
 def _find_statement_lock(written: str, words: str) -> str:
     if _NONE.search(words):
         return ""
+    # its body is one text, which `words` leaves out
     if words.upper().startswith("DO "):
         return EXCLUSIVE if _BODY.search(written) else ""
     return next((lock for pattern, lock in _LOCKS if pattern.search(words)), "")

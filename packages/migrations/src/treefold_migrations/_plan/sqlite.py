@@ -80,6 +80,8 @@ class Alteration:
 def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     """The steps that bring tables to their state after."""
     both = [(c, c.before, c.after) for c in changes if c.before and c.after]
+    # price is dropped and cost becomes price: RENAME fails while the old column has the name, so a
+    # rebuild reads all columns under their names before
     native = not any(_reuses_dropped_name(c) for c in changes)
     tables = {before.name: after.name for _, before, after in both}
     columns: dict[str, Mapping[str, str]] = {
@@ -90,6 +92,7 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     for change, before, after in both:
         sources = change.sources
         moved = {before.name: after.name}
+        # tables are renamed in either case; columns keep their names where a rebuild reads them
         current = apply_renames(before, moved, {})
         if native:
             current = apply_renames(before, tables, columns)
@@ -105,6 +108,7 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     rebuilt: list[str] = []
     for work in works:
         if _needs_rebuild(work):
+            # only a rebuild loses what the history does not know; ALTER TABLE leaves it alone
             _refuse_loss(work)
             rebuilt.append(work.after.name)
             steps += rebuild_table(_build_rebuild(work, dialect), dialect)
@@ -157,6 +161,7 @@ def find_unchanged_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
+    # triggers of a search have the name of the table in their text
     if before is None or before.name != work.after.name:
         return ()
     return tuple(
@@ -177,6 +182,7 @@ def _rename_tables_and_columns(works: Sequence[Alteration], *, native: bool) -> 
     steps = rename_tables([work.change for work in works])
     for work in works if native else ():
         steps += rename_columns(work.after.name, work.change.sources)
+    # with the setting ON, RENAME leaves triggers and views with the old name
     return [Step("PRAGMA legacy_alter_table = OFF", hidden=True), *steps] if steps else []
 
 
@@ -206,12 +212,15 @@ def _list_unique_constraints(table: schema.TableDef) -> list[schema.UniqueDef]:
 
 
 def _can_add_column(work: Alteration, column: schema.ColumnDef) -> bool:
+    # ADD COLUMN takes no key; and a fill is another value than the default of new rows
     if column.identity or column.name in work.after.primary_key or column.name in work.change.fills:
         return False
     own = [key for key in work.after.foreign_keys if key.column == column.name]
+    # SQLite: "Cannot add a REFERENCES column with non-NULL default value"
     if len(own) > 1 or (own and column.default):
         return False
     if column.default:
+        # "Cannot add a column with non-constant default", and no NOT NULL column with default NULL
         return is_constant(column.default) and (column.null or column.default.upper() != "NULL")
     return column.null
 
@@ -220,6 +229,7 @@ def _can_drop_column(work: Alteration, column: schema.ColumnDef) -> bool:
     if column.name in work.current.primary_key:
         return False
     name = frozenset({column.name})
+    # DROP COLUMN refuses a column that a constraint of the table names; its own check goes with it
     fixed: list[Part] = [*work.current.foreign_keys, *_list_unique_constraints(work.current)]
     return not any(part_mentions_column(part, name) for part in (*fixed, *work.current.checks))
 
@@ -230,6 +240,7 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     come = frozenset(column.name for column in work.added_columns)
     keys = compare_parts(old.foreign_keys, new.foreign_keys)
     checks = compare_parts(collect_checks(old), collect_checks(new))
+    # ADD COLUMN carries the check of its column, and nothing else
     own_checks = {column.check_name for column in work.added_columns if column.checks}
     return (
         bool(keys.renamed or checks.renamed or keys.dropped)
@@ -241,6 +252,7 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
 
 def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     old, new = work.current, work.after
+    # first: DROP COLUMN refuses a column that an index names
     steps = _drop_indexes(work)
 
     def add_alter_step(clause: str, summary: str) -> None:
@@ -296,6 +308,7 @@ def create_missing_searches(work: Alteration, dialect: schema.Dialect) -> list[S
 
 def _build_rebuild(work: Alteration, dialect: schema.Dialect) -> Rebuild:
     old, creates = schema.indexes_of(work.current), schema.indexes_of(work.after)
+    # of the table before: the names are those that the live table has
     own = frozenset(create.index.name for create in old)
     kept = [create for create in creates if create in old]
     new = [create for create in creates if create not in old]
@@ -305,6 +318,7 @@ def _build_rebuild(work: Alteration, dialect: schema.Dialect) -> Rebuild:
 
 
 def _drop_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
+    # the table of a search is its own, and stays when the table goes
     steps = [step for search in table.searches for step in _drop_search(search, dialect)]
     sql = f"DROP TABLE {quote(table.name)}"
     return [*steps, Step(sql, table=table.name, summary=f"drop table {table.name}")]

@@ -21,6 +21,7 @@ def split_script(sql: str) -> list[str]:
     one already.
     """
     found = list(_split_statements(sql))
+    # one statement stays in the words of its author, comments in front and behind included
     if len(found) < 2:
         return [sql] if found else []
     for statement in found:
@@ -33,6 +34,7 @@ def split_script(sql: str) -> list[str]:
     return found
 
 
+# SAVEPOINT is not among them: it works inside of a transaction
 _TRANSACTIONS = frozenset({"begin", "commit", "end", "rollback"})
 
 
@@ -52,5 +54,6 @@ def _split_statements(sql: str) -> Iterator[str]:
             if place > begun:
                 yield text.strip()
             start, begun = token.end, place + 1
+    # a text without a last semicolon; comments alone are no statement
     if begun < len(tokens):
         yield sql[start:].strip()

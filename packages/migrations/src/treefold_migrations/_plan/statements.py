@@ -41,6 +41,7 @@ def build_steps(
 
 def strip_indexes(table: schema.TableDef) -> schema.TableDef:
     """A table without what is created after it: its indexes and searches."""
+    # names of indexes are unique in a schema: one may come free only when another table has changed
     constraints = tuple(unique for unique in table.uniques if not unique.is_index)
     return replace(table, uniques=constraints, indexes=(), searches=())
 

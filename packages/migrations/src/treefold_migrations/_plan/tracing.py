@@ -50,11 +50,14 @@ class Trace:
         """True where the operation can be planned together with those before it."""
         match operation:
             case CreateTable(name=name) | RenameTable(new=name):
+                # a name of the first state that is given twice would pair the new table with the
+                # old rows
                 return name not in self._first.tables
             case AddField(fill=fill) | AlterField(fill=fill) if is_computed_fill(fill):
                 return False  # it reads columns as the operations before have made them
             case AlterField(table=table, name=name):
                 place = table, name
+                # two conversions of one column: only the first one fits the type that the rows have
                 return place not in self._altered and place not in self._fills
             case _:
                 return True
@@ -63,6 +66,7 @@ class Trace:
         """Follow one operation; `after` is the state that it leads to."""
         match operation:
             case CreateTable(name=name, fields=fields):
+                # None is the difference between a new table and one that was not renamed
                 self._tables[name] = None
                 self._fields[name] = dict.fromkeys(fields)
             case DropTable(name=name):
@@ -78,6 +82,7 @@ class Trace:
                 del self._fields[table][name]
             case RenameField(table=table, old=old, new=new):
                 fields = self._fields[table]
+                # the place in the order of columns stays
                 self._fields[table] = {new if n == old else n: o for n, o in fields.items()}
                 self._move_places({(table, old): (table, new)})
             case AlterField(table=table, name=name, fill=fill):
@@ -95,6 +100,7 @@ class Trace:
         self._altered = {moved.get(place, place) for place in self._altered}
 
     def _record_fill(self, place: Place, value: Any, after: SchemaState) -> None:
+        # a fill of NULL fills nothing
         if value is not MISSING and value is not None:
             self._fills[place] = render_fill_sql(after, *place, value, self._dialect)
 
@@ -107,5 +113,6 @@ class Trace:
             if self._tables[table] is not None
         }
         kept = {table: renamed for table, renamed in fields.items() if renamed}
+        # a table that the same operations create has no rows to fill
         fills = {place: sql for place, sql in self._fills.items() if self._tables[place[0]]}
         return Answers(tables, kept, fills, self._using, fresh)
