@@ -31,6 +31,7 @@ def compute_expected_state(history: History, applied: Applied, dialect: Dialect)
     """
     check_history(history, applied)
     state = compute_current_schema(history, applied, dialect)
+    # an operation that is not complete does not count: its parts are differences
     for entry in list_half_done(applied):
         for operation in list_completed_operations(history, applied, entry, Target(dialect)):
             state = operation.apply(state)

@@ -102,6 +102,7 @@ class _Execution:
     def run(self) -> Flow[bool]:
         run, records = self._run, self._engine.records
         applied = yield from records.read()
+        # read again for each file: a run that lost its row of the lock may have been overtaken
         if self._file.is_complete(applied):
             return False
         known = applied.progress.get(run.name)
@@ -111,12 +112,15 @@ class _Execution:
         self._file.report_event("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip_step()
+        # a file without units, or a corrected one with no step behind the complete ones
         if self._file.progress.done >= run.unit_count:
             yield Atomic(self._run_with_lock_check(self._record_completion()))
         while self._file.progress.done < len(run.units):
             group = find_transaction_group(run.units, self._file.progress.done)
             self._file.place, self._file.has_ended = self._file.progress.done, False
             try:
+                # in front of the transaction of the group: its locks would be held while rows are
+                # read
                 yield from self._run_guards_in_front(group[0])
                 if group[0].transactional:
                     yield from self._run_group(group)
@@ -131,6 +135,7 @@ class _Execution:
 
     def _run_guards_in_front(self, unit: Unit) -> Flow[None]:
         """Run the guards of a unit in a transaction that takes no lock and ends before its own."""
+        # rows need not fit for a step that is done by hand
         if not unit.guards or self._file.place in self._file.progress.skipped:
             return
         for step in unit.guards:
@@ -141,12 +146,14 @@ class _Execution:
                 lambda _: _run_in_transaction(self._run_guards(unit.guards))
             )
         except RunError as error:
+            # a statement of the guard itself failed; the rest are rows that were found
             if isinstance(error.__cause__, ORMError):
                 raise
             raise self._file.build_guard_error(error) from error
 
     def _run_guards(self, guards: Sequence[Step]) -> Flow[None]:
         timeouts = Timeouts(self._engine.limits, active=self._engine.is_postgres, local=True)
+        # a guard waits for no lock that others wait behind, and may read for a long time
         yield from timeouts.set_limits(None)
         for step in guards:
             yield from perform_step(step)
@@ -174,6 +181,8 @@ class _Execution:
         progress, records = self._file.progress, self._engine.records
         applied = yield from records.read()
         now = applied.progress.get(self._run.name)
+        # the connection may fail after the COMMIT has reached the server: a row written here would
+        # bring back the journal of a complete file
         if self._file.is_complete(applied) or (now is not None and now.done > progress.done):
             return
         if progress.done or progress.started or progress.batches:
@@ -181,6 +190,7 @@ class _Execution:
                 self._file.progress = replace(progress, failed=self._file.place)
             yield from records.save_progress(self._file.progress)
             return
+        # the transaction is undone: the row is again the one from before this run, if there was one
         before = progress.base if self._run.undo < 0 else progress.origin
         if before is None:
             yield from records.clear_progress(self._run.name)
@@ -199,9 +209,11 @@ class _Execution:
             yield from self._retry_while_locked(
                 lambda _: _run_in_transaction(self._perform_group(group, unenforced=unenforced))
             )
+            # behind the commit, as the journal
             self._file.progress = self._file.compute_progress_after(len(group))
         finally:
             if unenforced:
+                # the connection is given back afterwards, and a pragma outlasts the transaction
                 yield from run_script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
 
     def _retry_while_locked(
@@ -212,6 +224,7 @@ class _Execution:
             try:
                 yield from make(attempt)
             except (DatabaseLocked, TransactionConflict) as error:
+                # the whole transaction begins again, which gives its other locks back meanwhile
                 if attempt + 1 < limits.attempts:
                     self._file.report_event(
                         "retry", f"{self._file.describe_step()}: {error}; trying again"
@@ -219,9 +232,12 @@ class _Execution:
                     yield Pause(limits.pause(attempt))
                     continue
                 raise self._file.build_lock_timeout_error(error) from error
+            # not tried again: the next attempt would hold the lock for as long
             except StatementTimeout as error:
                 raise self._file.build_step_timeout_error(error) from error
             except ORMError as error:
+                # a statement that the server refused has had no effect, and is not "interrupted"
+                # for the next run; of one whose connection was lost that is not known
                 lost = isinstance(error, ConnectionFailed)
                 if not (alone is None or lost or self._file.has_ended or can_run_again(alone)):
                     self._file.progress = replace(self._file.progress, started=False)
@@ -263,6 +279,7 @@ class _Execution:
 
     def _perform_group(self, group: tuple[Unit, ...], *, unenforced: bool) -> Flow[None]:
         engine, run = self._engine, self._run
+        # the row of the lock is written here: a run that takes it over waits for this transaction
         yield from engine.lock.ensure_held()
         timeouts = Timeouts(engine.limits, active=engine.is_postgres, local=True)
         for place, unit in enumerate(group, self._file.progress.done):
@@ -277,14 +294,18 @@ class _Execution:
             yield from self._perform_unit(unit)
         if unenforced:
             yield from self._check_references()
+        # record or journal are in the transaction of the steps: a crash leaves both or neither
         done = self._file.progress.done + len(group)
         if done == run.unit_count:
             yield from self._record_completion()
         else:
             yield from engine.records.save_progress(self._file.compute_progress_after(len(group)))
+        # again: the lease would be as old as the first write when it is committed, and stale after
+        # a long transaction
         yield from engine.lock.ensure_held()
 
     def _check_references(self) -> Flow[None]:
+        # switching enforcement on again tests no row that was written meanwhile
         broken = yield from fetch_rows("PRAGMA foreign_key_check")
         if broken:
             table, _, target, _ = broken[0]
@@ -308,6 +329,7 @@ class _Execution:
             for name in run.recorded:
                 yield from records.remove_record(name)
             if run.base is not None:
+                # contract was taken back: the file is expanded, as before
                 yield from records.save_progress(run.base)
                 return
         yield from records.clear_progress(run.name)
@@ -323,11 +345,14 @@ class _Execution:
         elif self._file.progress.started:
             skipped = yield from self._resume_step(unit)
         else:
+            # committed before the statement: a run that is cut off knows that it may have taken
+            # effect
             begun = replace(self._file.progress, started=True)
             yield Atomic(self._run_with_lock_check(records.save_progress(begun)))
             self._file.progress = begun
         if not skipped:
             engine = self._engine
+            # behind a pooler the setting might stay in a session that another client gets
             session = engine.is_postgres and not engine.held.pooled
             timeouts = Timeouts(engine.limits, active=session, local=False)
             yield from self._retry_while_locked(
@@ -351,10 +376,12 @@ class _Execution:
         self, unit: Unit, timeouts: Timeouts, attempt: int
     ) -> Flow[None]:
         step = unit.step if isinstance(unit, SqlUnit) else None
+        # a build that waited too long has left its invalid index, as one that was cut off
         if attempt and step is not None and step.before_retry:
             yield from run_script(step.before_retry)
         yield from timeouts.set_limits(step)
         yield from self._perform_unit(unit)
+        # behind it an error comes from resetting the limits, not from the step
         self._file.has_ended = True
         yield from timeouts.set_limits(None)
 
@@ -371,6 +398,7 @@ class _Execution:
                 yield Atomic(self._run_with_lock_check(self._engine.records.save_progress(resumed)))
                 self._file.progress = resumed
             return False
+        # SQL of the author outside of a transaction: to run it twice might insert rows twice
         if self._engine.interrupted == "stop":
             raise RunError(
                 f"{self._file.describe_step()} was interrupted, and whether it took effect is not "
@@ -388,8 +416,11 @@ class _Execution:
             yield from self._call_function(unit)
             return
         step = unit.step
+        # each statement commits its batch; rows that are done do not match again, so that a run
+        # that was cut off needs no position
         if step.repeat:
             changed = 0
+            # counted here and not by perform_step: each batch is an event, and a failure names them
             while done := (yield from run_statement(step.sql)):
                 changed += done
                 self._file.progress = replace(
@@ -412,6 +443,7 @@ class _Execution:
             self._file.report_event("rows", text or unit.summary, rows_=done, total=total)
 
         atomic = unit.transactional
+        # an atomic function has no position: it runs again from its first row
         keep = None if atomic else self._save_batch_position
         work = Work(held, keep=keep, position=self._file.progress.position, tell=report_rows)
         try:
@@ -432,6 +464,8 @@ class _Execution:
         )
         yield from self._run_with_lock_check(self._engine.records.save_progress(moved))
 
+        # called behind the commit: a batch whose COMMIT failed must not count when the failure is
+        # noted
         def update_progress() -> None:
             self._file.progress = moved
 

@@ -33,6 +33,7 @@ class FrozenModels:
         self._made: dict[str, type[Model]] | None = None
 
     def _build_models(self) -> dict[str, type[Model]]:
+        # made when first asked for: a function that only runs SQL needs no models
         if self._made is None:
             shapes = {name: build_table_shape(table) for name, table in self._state.tables.items()}
             for table in self._elsewhere:
@@ -60,6 +61,7 @@ class FrozenModels:
         return found
 
     def __getattr__(self, name: str) -> Any:
+        # copy and pickle ask for __deepcopy__ and the like, before there are attributes
         if name.startswith("_"):
             raise AttributeError(name)
         try:

@@ -18,6 +18,8 @@ class Heartbeat:
     """
 
     def __init__(self, lock: object, held: HeldConnection) -> None:
+        # an advisory lock lives as long as its session; a database in memory has no second
+        # connection
         self._lock = lock if isinstance(lock, RowLock) and not held.single else None
         self._alias = held.alias
         self._stop = threading.Event()
@@ -31,6 +33,8 @@ class Heartbeat:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # without join(): a beat behind the release finds no row, and waiting for it would block the
+        # loop of async code
         self._stop.set()
 
     def _renew_lease_periodically(self) -> None:

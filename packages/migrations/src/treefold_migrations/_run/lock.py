@@ -75,10 +75,12 @@ def acquire_lock(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> F
     deadline = time.monotonic() + wait
     known, pause = "", _SHORTEST
     while not (yield from lock.try_acquire()):
+        # the lock may be free between the two statements, and then has no holder
         holder = (yield from lock.read_holder()) or known
         if holder != known:
             notice(f"Waiting for another migration run: {holder}")
             known = holder
+        # a pause that ends behind the deadline is not waited for
         if time.monotonic() + pause > deadline:
             raise LockTimeout(
                 f"Another run held the lock of migrations for {wait:g} s: "
@@ -101,6 +103,7 @@ class AdvisoryLock:
         if not found[0][0]:
             return False
         # waiters read the owner from it
+        # PostgreSQL keeps 63 bytes of it
         name = f"treefold migrate: process {self._owner.pid} on {self._owner.host}"
         yield from fetch_rows("SELECT set_config('application_name', $1, false)", name[:63])
         yield from self._records.create_tables()
@@ -115,6 +118,7 @@ class AdvisoryLock:
         return f"{who or 'a process'}, since {since} UTC (server process {pid})"
 
     def ensure_held(self) -> Flow[None]:
+        # the lock belongs to the session that runs the statements: without it none of them arrives
         yield from ()
 
     def release(self) -> Flow[None]:
@@ -128,6 +132,7 @@ _HOLDER = (
     "SELECT coalesce(a.application_name, ''), l.pid, "
     "to_char(a.backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') "
     "FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
+    # the columns are unsigned, hashtext() is signed; objsubid is 2 for a key of two integers
     "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 "
     "AND l.classid = ($1::bigint)::oid AND l.objid = "
     "(hashtext(coalesce(current_schema(), ''))::bigint & 4294967295)::oid "
@@ -147,6 +152,7 @@ class RowLock:
         if (yield from self._records.has_tables()) and (yield from self._is_held_by_other()):
             return False  # found without a write
         try:
+            # another claim, or a transaction of the owner, has the row or the database locked
             return (yield Atomic(self._claim_row()))
         except DatabaseLocked:
             return False
@@ -155,9 +161,11 @@ class RowLock:
         if self._postgres:  # two that create the tables at once
             yield from fetch_rows(_TAKE_FOR_TRANSACTION, _KEY)
         yield from self._records.create_tables()
+        # asked again under the lock of the transaction: the row may have come since the first look
         if (yield from self._is_held_by_other()):
             return False
         if self._postgres:
+            # the owner renews the row in long transactions, behind which this write would wait
             yield from run_script("SET LOCAL lock_timeout = '1s'")
         yield from self._records.write_journal_row(LOCK, self._mine)
         return True
@@ -166,6 +174,7 @@ class RowLock:
         found = yield from self._read_lock_row()
         if found is None or found[0] == self._mine:
             return False
+        # `at` and now are of the clock of the database, which all runs share
         return found[1] < STALE and not Owner.read(found[0]).is_dead
 
     def _read_lock_row(self) -> Flow[tuple[str, float] | None]:
@@ -191,6 +200,7 @@ class RowLock:
         renewed = yield from self._execute_on_own_row(
             "UPDATE treefold_migrations_journal SET at = @now"
         )
+        # a row that was taken over has another `state`
         return renewed == 1
 
     def _execute_on_own_row(self, sql: str) -> Operation[int]:

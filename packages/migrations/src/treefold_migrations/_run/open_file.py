@@ -34,6 +34,7 @@ def determine_progress(run: FileRun, known: Progress | None) -> Progress:
     Raises:
         RunError: The file was changed after it had begun, or goes the other way.
     """
+    # contract after expand, and the way back after a run forwards, begin with steps of their own
     follows = known is not None and known.is_expanded and run.phase == "contract"
     if known is None or follows or (run.undo >= 0 and known.direction == "forwards"):
         return Progress(
@@ -57,6 +58,7 @@ def determine_progress(run: FileRun, known: Progress | None) -> Progress:
             f" {describe_resolving_commands(known)}"
         )
     require_same_steps(run, known)
+    # the corrected file counts from here on; what ended stays
     return replace(known, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown)
 
 
@@ -77,6 +79,7 @@ class OpenFile:
         """Return True where nothing of the run is left to do."""
         run = self.run
         known = applied.progress.get(run.name)
+        # taking a half-done file back ends with no row, or with that of the expanded file
         if run.undo >= 0:
             return known is None or (run.base is not None and known.is_expanded)
         if run.phase == "expand" and known is not None and known.is_expanded:

@@ -51,8 +51,10 @@ class Owner:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
+        # PermissionError: the process of another user lives
         except OSError:
             return False
+        # the number may have been given to another process since
         return bool(self.born) and self.born != _read_start_time(self.pid)
 
     def to_json(self) -> str:
@@ -83,6 +85,8 @@ def _read_start_time(pid: int) -> str:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
+    # the name of the program is in parentheses and may hold both ")" and spaces; the start is field
+    # 22
     fields = stat.rpartition(")")[2].split()
     # a zombie is dead: its parent has not asked for its exit code yet
     return "" if len(fields) < 20 else f"zombie {pid}" if fields[0] == "Z" else fields[19]

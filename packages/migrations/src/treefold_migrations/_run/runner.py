@@ -293,6 +293,7 @@ class Runner:
         place = Target(held.dialect, held.single)
 
         def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+            # new ones for each plan: they collect which were used, and what is missing
             fills = fills or RollbackFills.from_flags(fill)
             return plan_backwards(
                 self.history,
@@ -350,8 +351,10 @@ class Runner:
         self, held: HeldConnection, applied: Applied, runs: list[FileRun]
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
+        # a rollback that has begun was agreed to then
         fresh = [made for made in runs if made.name not in begun]
         for name, table, live in find_lost_tables(self.history, applied, fresh, held.dialect):
+            # a table that has another name now cannot be asked, and counts as one with rows
             found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
                 raise DataLossRefused(
@@ -364,6 +367,7 @@ class Runner:
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         live = compute_current_schema(self.history, applied, held.dialect)
+        # a file whose rollback has begun passed this test then
         missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
         yield from require_filled(missing, live)
 
@@ -381,6 +385,8 @@ class Runner:
         applied = yield from records.read()
         if plan:
             return (yield from _add_table_sizes(choose(applied)))
+        # without the lock: a release that starts with `migrate` mostly has nothing to do, and must
+        # not wait for another run or need the right to create tables
         if idle(applied):
             return []
         lock = make_lock(held, records, Owner.from_current_process())
@@ -402,6 +408,7 @@ class Runner:
         fake: bool,
     ) -> Flow[list[FileRun]]:
         records = Records(held.dialect)
+        # `--resolve NAME again` is the answer to an interrupted step; "skip" is handled by `skip`
         interrupted = self._interrupted if resolution is None else "again"
         skip = resolution == "skip"
         engine = Engine(held, records, lock, self._limits, self._listener, interrupted, skip)
@@ -426,6 +433,7 @@ class Runner:
 def _add_table_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
     steps = [unit.step for made in runs for unit in made.units if isinstance(unit, SqlUnit)]
     sizes: dict[str, int] = {}
+    # to_regclass: a table that a file of the same plan creates is not there yet
     for table in sorted({step.table for step in steps if step.blocks}):
         found = yield from fetch_rows(
             "SELECT coalesce(pg_total_relation_size(to_regclass("

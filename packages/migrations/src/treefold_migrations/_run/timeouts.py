@@ -52,10 +52,12 @@ class Timeouts:
         if self._local == "true":
             blocking = blocking or bool(self._blocking)
         set_by_author = step is not None and _OWN.match(step.sql) is not None
+        # the statement itself still runs under the limits before it
         own, self._own = self._own, self._own or set_by_author
         if not self._active or own or blocking == self._blocking:
             return
         self._blocking = blocking
+        # 0 is no limit: CREATE INDEX CONCURRENTLY waits for old transactions, and blocks no writer
         lock, statement = (self._limits.lock, self._limits.statement) if blocking else (0, 0)
         yield from fetch_rows(
             f"SELECT set_config('lock_timeout', '{int(lock * 1000)}', {self._local}), "

@@ -45,6 +45,7 @@ class Work:
         self.database = held.alias
         self._held = held
         self._keep = keep
+        # one for each call of `batched` in the function, by their order
         self._positions: list[str | None] = json.loads(position) if position else []
         self._calls = 0
         self._tell = tell
@@ -81,6 +82,8 @@ class Work:
             with ExitStack() as stack:
                 if self._keep is not None:
                     stack.enter_context(self._held.transaction())
+                # by key and not by OFFSET: rows that the function has changed may have left the
+                # query
                 page = query.keyset(size, after=after)
                 if page.items:
                     function(page.items)
@@ -88,6 +91,7 @@ class Work:
                 if self._keep is not None:
                     keep = self._keep(self._advance_position(place, after), len(page.items))
                     committed = execute_flow(self._held, keep)
+            # behind the transaction: until then the batch may still be undone
             committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
