@@ -80,6 +80,8 @@ def execute_flow(held: HeldConnection, flow: Flow[T]) -> T:
 def _perform_effect(held: HeldConnection, effect: Effect) -> Any:
     match effect:
         case Statement():
+            # inside of Atomic this is the connection of the transaction: a flow never takes another
+            # one
             return held.run(_yield_statement(effect))
         case Atomic(flow):
             with held.transaction():

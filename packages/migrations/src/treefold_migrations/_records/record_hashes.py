@@ -64,6 +64,8 @@ def find_outdated_hashes(history: History, applied: Applied) -> dict[str, str]:
 
 def _find_recorded_hash(history: History, applied: Applied, name: str) -> str:
     item = history[name]
+    # where the files before a squash were applied, the last of them is what children were hashed
+    # after
     last = list(item.replaces)[-1] if item.replaces else name
     record = applied.records.get(last)
     return history.compute_digest_for_children(name) if record is None else record.hash

@@ -18,6 +18,7 @@ def collect_applied_names(history: History, applied: Applied) -> set[str]:
         old = [name for name in item.replaces if name in applied.records]
         if not old or item.name in made:
             continue
+        # neither the squashed file nor the rest of the old ones leads on from there
         if len(old) < len(item.replaces):
             rest = next(name for name in item.replaces if name not in applied.records)
             raise HistoryError(

@@ -102,6 +102,7 @@ class Records:
     def __init__(self, dialect: Dialect) -> None:
         self._postgres = dialect.name == "postgres"
         self._now = (
+            # now() is the time at which the transaction began, and would not move during a long one
             "extract(epoch from clock_timestamp())::double precision"
             if self._postgres
             else "((julianday('now') - 2440587.5) * 86400.0)"
@@ -111,6 +112,7 @@ class Records:
         """Return a statement of this package with the placeholders and the clock (`@now`, seconds)
         of the dialect.
         """
+        # sqlite3 takes ? alone; each statement here has its placeholders once and in their order
         text = text.replace("@now", self._now)
         return text if self._postgres else re.sub(r"\$\d+", "?", text)
 
@@ -159,6 +161,7 @@ class Records:
         yield from run_statement(
             self.adapt_sql(
                 "INSERT INTO treefold_migrations (name, hash, applied_at, place) VALUES "
+                # rows are ordered by it: two files of one run may have the same time
                 "($1, $2, $3, (SELECT coalesce(max(place), 0) + 1 FROM treefold_migrations))"
             ),
             name,
@@ -179,6 +182,7 @@ class Records:
 
     def remove_record(self, name: str) -> Operation[None]:
         """Take the record of a file away."""
+        # another run took the file back at the same time: the transaction is undone
         if (yield from self.discard_record(name)) != 1:
             raise RunError(f"Migration {name!r} has no record any more: run the command again")
 
@@ -221,6 +225,7 @@ def advance_progress(progress: Progress, *, ended: Sequence[str]) -> Progress:
         done=len(ended),
         ended=tuple(ended),
         started=False,
+        # position and batches belong to the step that has just ended
         position=None,
         failed=-1,
         batches=0,
@@ -230,6 +235,7 @@ def advance_progress(progress: Progress, *, ended: Sequence[str]) -> Progress:
 
 def _parse_progress(state: dict[str, Any]) -> Progress:
     origin, base = state.get("origin"), state.get("base")
+    # JSON has lists where the record has tuples, and a list never equals a tuple
     made = Progress(**state)
     return replace(
         made,

@@ -68,6 +68,7 @@ def plan_backwards(
     check_history(history, applied)
     fills = fills or RollbackFills()
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
+    # a rollback that stopped halfway goes on with its values, without its flags
     fills.kept = {k: v for e in begun for k, v in RollbackFills.from_journal(e).kept.items()}
     kept = None if to is None else collect_kept_names(history, to)
     undone_ = _plan_undo_runs(history, applied, target, fills, steps=steps, kept=kept, force=force)
@@ -77,6 +78,7 @@ def plan_backwards(
     if kept is None:
         if steps < 1:
             raise RunError(f"steps must be at least 1, got {steps!r}")
+        # taking a half-done or expanded file back is one of the steps
         chosen = list(reversed(order))[: max(steps - len(undone_), 0)]
     else:
         if not kept <= done:
@@ -86,6 +88,7 @@ def plan_backwards(
                 f"rolled back to it; {last}"
             )
         chosen = [name for name in reversed(order) if name not in kept]
+    # files behind one that is half rolled back cannot be taken back before it
     if half and half[0] not in chosen:
         entry = applied.progress[half[0]]
         raise RunError(
@@ -94,7 +97,9 @@ def plan_backwards(
         )
     made: dict[str, FileRun] = {}
     for item, states in _replay_files(history, set(chosen)):
+        # the values that this file uses go into its own row of the journal
         before, rest = frozenset(fills.used), list[str]()
+        # agreed to when the rollback began
         forced = force or any(e.forced and e.name == item.name for e in begun)
         run = build_file_run(
             item.name,
@@ -105,6 +110,7 @@ def plan_backwards(
             code=make_code_extractor(item),
         )
         made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
+    # after all files are planned: a flag of an earlier one may be used by the last
     fills.refuse_unused()
     return undone_ + [made[name] for name in chosen]
 
@@ -126,8 +132,10 @@ def _plan_undo_runs(
     made: list[FileRun] = []
     for entry in list_half_done(applied):
         made.append(plan_undo(history, applied, entry, target, fills, force=force))
+        # what follows is planned over the schema that this run leaves
         applied = applied.replace_progress(entry.name, made[-1].base)
     for name in reversed(list_expanded_names(history, applied)):
+        # an expanded file counts as one step, as an applied one
         if (len(made) >= steps) if kept is None else (name in kept):
             continue
         entry = applied.progress[name]
@@ -145,6 +153,7 @@ def find_lost_tables(
     live = set(compute_current_schema(history, applied, dialect).tables)
     works: list[tuple[str, Work]] = []
     for run in runs:
+        # of a half-done file only the complete operations can lose rows
         if run.undo >= 0 and run.origin is not None:
             work = build_begun_work(history, applied, run.origin, dialect)
             live |= set(work.states[run.undo].tables)
@@ -160,6 +169,8 @@ def find_lost_tables(
             before, after = work.states[place].tables, work.states[place + 1].tables
             reverse = operation.reverse(work.states[place])
             if reverse is not None and reverse.destructive:
+                # by identity: an operation leaves the tables that it does not touch as the same
+                # object
                 changed = [table for table in after if before.get(table) is not after[table]]
                 made += [(name, table, table in live) for table in changed]
     return made

@@ -40,6 +40,7 @@ def find_expanded_row(entry: Progress | None) -> Progress | None:
     """Return the row of a file whose expand parts are all in the database, else None."""
     if entry is None:
         return None
+    # a file whose contract is taken back is expanded while that runs
     if entry.direction == "backwards":
         return None if entry.origin is None else entry.origin.base
     return entry if entry.is_expanded else entry.base
@@ -100,6 +101,7 @@ def _split_by_phase(
     history: History, name: str, letters: str, dialect: Dialect
 ) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
     item = history.find(name)
+    # begun without phases, or not at all: nothing of it runs in expand
     if not letters:
         return (), tuple(item.operations)
     found = split_file_operations(item, history.compute_state_before(item.name), letters, dialect)
@@ -110,10 +112,12 @@ def _split_by_phase(
 
 def build_begun_work(history: History, applied: Applied, entry: Progress, dialect: Dialect) -> Work:
     """Return the operations that the steps of a journal's row belong to, forwards."""
+    # the way back undoes what the row of the way forward says
     origin = entry.origin if entry.direction == "backwards" and entry.origin else entry
     item = history.find(entry.name)
     early, late = _split_by_phase(history, item.name, origin.parts, dialect)
     if origin.phase == "expand":
+        # without its own expand parts, which are what the row counts the steps of
         state = compute_current_schema(history, applied, dialect, leave_out=item.name)
         return _build_work(early, state)
     return _build_work(late, compute_current_schema(history, applied, dialect))

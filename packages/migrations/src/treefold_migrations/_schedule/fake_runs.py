@@ -28,6 +28,7 @@ def plan_fake_migrate(
         RunError: A file is half done.
     """
     kept = None if upto is None else collect_names_until(history, upto)
+    # a record beside a row of the journal would hide steps that have run
     for entry in applied.progress.values():
         raise RunError(
             f"Migration {entry.name!r} is {describe_progress(entry)};"
@@ -53,6 +54,7 @@ def plan_fake_rollback(
     a file. Files that are half done come first.
     """
     half = [Record(e.name, e.hash, _NEVER) for e in applied.progress.values()]
+    # a file that is half rolled back has both, and one of them would count as another file
     others = (r for r in applied.records.values() if r.name not in applied.progress)
     recorded = [*half, *reversed(list(others))]
     if to is None:

@@ -72,12 +72,14 @@ def plan_forwards(
         return _plan_expansions(history, applied, target, names)
     made: list[FileRun] = []
     for entry in list_half_done(applied):
+        # an expand that stopped halfway is completed before its contract is planned
         if entry.phase == "expand" and entry.name in wanted:
             made += _plan_half_expanded_run(history, applied, target, entry)
             applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
     state = compute_current_schema(history, applied, target.dialect)
     for name in names:
         entry = find_expanded_row(applied.progress.get(name))
+        # all operations, of a file that has not expanded
         left = list_contract_operations(history, applied, name, target.dialect)
         work = build_work_from_state(state, left)
         if entry is None:
@@ -96,6 +98,7 @@ def _plan_expansions(
 ) -> list[FileRun]:
     made: list[FileRun] = []
     for entry in list_half_done(applied):
+        # the database is between two states, over which no expand part can be planned
         if entry.phase != "expand":
             raise RunError(
                 f"Migration {entry.name!r} is {describe_progress(entry)}, so that no file can "
@@ -105,10 +108,12 @@ def _plan_expansions(
         applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
     rollout = build_current_rollout(history, applied, target.dialect)
     for name in names:
+        # expanded already, or completed by a run above
         if name in applied.progress:
             continue
         item, before, state = history[name], history.compute_state_before(name), rollout.state
         parts = rollout.decide_file_letters(item, before)
+        # as if it had begun: the operations of later files are split over what this one expands
         row = Progress(
             name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
         )
@@ -117,6 +122,8 @@ def _plan_expansions(
             state, list_expand_operations(history, applied, name, target.dialect)
         )
         made.append(_build_run_with_lookups(history, applied, name, work, target, "expand", parts))
+    # files are split one by one, and their parts may not add up: this is proved before the first
+    # step
     _require_reachable_schema(history, applied, rollout.state, target)
     return made
 
@@ -165,6 +172,7 @@ def _build_run_with_lookups(
     """The run of a file with the lookups before its first step."""
     item = history[name]
     chosen = build_forward_run(history, item, work, target, phase, parts)
+    # one transaction is undone as a whole, so that a failure at its end leaves nothing
     if not needs_several_transactions(chosen.units):
         return chosen
     functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
@@ -189,6 +197,7 @@ def _select_pending(history: History, applied: Applied, upto: str | None) -> set
     check_release(history, applied)
     _refuse_half_rolled_back(applied)
     wanted = set(list_pending_names(history, applied))
+    # with nothing to apply, files that another release has expanded are no error
     if wanted:
         check_history(history, applied)
     if kept is not None:

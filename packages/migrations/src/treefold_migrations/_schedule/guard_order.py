@@ -48,6 +48,7 @@ def assign_guards(
 def _can_move_before(
     guard: SqlUnit, unit: Unit, operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> bool:
+    # units of one SeparateStateAndDatabase have one place, and no states between them here
     if guard.operation == unit.operation:
         return False
     operation = operations[unit.operation]
@@ -56,6 +57,7 @@ def _can_move_before(
     both = states[unit.operation], states[unit.operation + 1]
     changed = _find_changed_columns(operation, both)
     return changed is not None and not any(
+        # a table as a whole, such as one that is dropped, counts for each guard that reads it
         name in guard.step.reads if "." in name else f"{name}." in guard.step.reads
         for name in changed
     )
@@ -65,11 +67,13 @@ def _find_changed_columns(
     operation: Operation, states: tuple[SchemaState, SchemaState]
 ) -> set[str] | None:
     touched = operation.touches()
+    # SQL and Python of the author may have changed anything
     if touched is None:
         return None
     found: set[str] = set()
     for name in touched:
         table, _, field = name.partition(".")
+        # an index or a constraint changes no row; guards over the catalog alone read it
         if "#" in name:
             found.add(f"{table.partition('#')[0]}.#")
             continue

@@ -57,6 +57,7 @@ def plan_resume(history: History, applied: Applied, text: str, target: Target) -
     kept = list[str]()
     fills = RollbackFills.from_journal(entry)
     back = plan_backward_units(item, states, target, fills, kept if entry.forced else None)
+    # a squashed file may have been applied as itself, or as the files before the squash
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
     made = build_file_run(item.name, hash_, "backwards", back, recorded=names, code=code)
     return [replace(made, kept=tuple(kept))]
@@ -122,10 +123,12 @@ def plan_undo(
     force = force or entry.forced
     item = history.find(entry.name)
     work = build_begun_work(history, applied, entry, target.dialect)
+    # planned only to know which operation each complete step belongs to
     forwards = build_forward_run(history, item, work, target)
     kept, before = list[str](), frozenset(fills.used)
     back, count = list[Unit](), len(work.operations)
     touched = count
+    # of an expanded file each operation is complete
     if not origin.is_expanded:
         require_same_steps(forwards, origin)
         back, count, touched = _plan_begun_operation_undo(
@@ -142,6 +145,7 @@ def plan_undo(
         )
     else:
         reverses = build_reverse_operations(item, work.operations[:count], work.states, fills)
+        # from the state behind the last complete operation down to the first one
         back += plan_guarded_units(reverses, work.states[count::-1], target)
     made = build_file_run(
         item.name,
@@ -167,6 +171,7 @@ def list_completed_operations(
 
 
 def _count_completed_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
+    # the operation of the first step that is missing is not complete
     return units[entry.done].operation if entry.done < len(units) else whole
 
 
@@ -187,6 +192,7 @@ def _plan_begun_operation_undo(
     if entry.done >= len(units):
         return [], count, count
     begun, operation = units[entry.done], work.operations[count]
+    # what was done by hand is not undone
     places = (n for n in range(entry.done) if n not in entry.skipped)
     ended = [units[n] for n in places if units[n].operation == count]
     if not (ended or entry.started):
@@ -197,16 +203,19 @@ def _plan_begun_operation_undo(
             count,
             count + 1,
         )
+    # their reverse covers all statements, also those that have not run
     if isinstance(operation, (RunSQL, SeparateStateAndDatabase)):
         kept.append(f"what has run of {operation.describe()!r} stays")
         return [], count, count + 1
     done = [*ended, begun] if entry.started else ended
+    # once filled, the rows that had NULL cannot be told from the others
     if isinstance(operation, AlterField) and any(_has_filled(u, entry, begun) for u in done):
         kept.append(f"the values that {operation.describe()!r} has filled in stay")
     reverse = operation.reverse(states[count])
     if reverse is None:
         return [], count, count + 1 if ended else count
     reverse = fills.fill_operation(item.name, reverse, states[count + 1])
+    # a step that was cut off may have taken effect, one that the server refused has not
     refused = begun if entry.failed == entry.done else None
     both = states[count : count + 2]
     back = list(_plan_partial_undo(reverse, both, done, target, count, refused=refused))
@@ -249,9 +258,11 @@ def _plan_partial_undo(
     `refused` is the step that the server did not take.
     """
     units = plan_guarded_units([reverse], states[::-1], target)
+    # names that the reverse adds: what has them afterwards is no remain
     made = "".join(u.step.sql for u in units if isinstance(u, SqlUnit) and _ADDS.search(u.step.sql))
     for unit in units:
         if isinstance(unit, SqlUnit):
+            # parts of the operation may or may not be there, and each statement has to bear both
             sql = _ADD.sub(r"\1DROP CONSTRAINT IF EXISTS \2, ADD CONSTRAINT \2", unit.step.sql)
             step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
             if isinstance(refused, SqlUnit) and step.sql == refused.step.before_retry:
@@ -268,6 +279,7 @@ def _plan_partial_undo(
         if not isinstance(unit, SqlUnit):
             continue
         for sql in filter(None, (unit.step.undo, unit.step.before_retry)):
+            # the last word is the name that the statement drops
             if sql.rsplit(" ", 1)[1] not in made:
                 summary = f"remove the remains of: {unit.summary}"
                 remains = Step(sql, transactional=False, summary=summary)
@@ -276,6 +288,7 @@ def _plan_partial_undo(
                 yield SqlUnit(remains, place)
 
 
+# no second IF EXISTS, and none between INDEX and CONCURRENTLY
 _DROP = re.compile(r"\b(DROP (?:COLUMN|CONSTRAINT|INDEX CONCURRENTLY|INDEX)) (?!IF EXISTS|CONC)")
 _ADD = re.compile(r'^(ALTER TABLE "(?:[^"]|"")+" )ADD CONSTRAINT ("(?:[^"]|"")+")')
 _ADDS = re.compile(r"\b(?:ADD CONSTRAINT|CREATE (?:UNIQUE )?INDEX)\b")

@@ -34,6 +34,7 @@ def check_history(history: History, applied: Applied) -> None:
                 f"Migration {name!r} is expanded and its file is missing or squashed: get the file "
                 "from the branch that has it, and apply or roll it back there first"
             )
+        # contract is planned from the file, and must fit what expand has done
         if entry.hash != history.compute_digest(name) and not is_for_other_databases(history, name):
             raise HistoryError(
                 f"Migration {name!r} was changed after it was expanded, or a file before it was: "

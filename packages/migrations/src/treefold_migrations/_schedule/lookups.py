@@ -36,6 +36,7 @@ def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     """
     steps: list[Step] = []
     operations, states = work.operations, work.states
+    # by the state before the file: a table that it creates itself cannot be missing
     touched = _find_needed_tables(operations, states[0])
     wanted = [pair for name in touched for pair in _list_columns(states[0], name)]
     if wanted:
@@ -65,6 +66,7 @@ def require_imports(item: Loaded, functions: Sequence[Any]) -> None:
 
 def _module_exists(module: str) -> bool:
     try:
+        # imports the packages around the module, and raises where one of them is missing
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
@@ -77,10 +79,12 @@ def _find_imported_modules(code: CodeType | None) -> Iterator[str]:
     before: list[Any] = []
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":
+            # IMPORT_NAME takes the level and the names from the two instructions in front of it
             level = before[-2] if len(before) > 1 else 0
             if level == 0:
                 yield str(instruction.argval)
         before.append(instruction.argval)
+    # functions inside of a function are constants of its code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _find_imported_modules(constant)
@@ -108,10 +112,12 @@ def _build_columns_lookup(wanted: list[tuple[str, str]], dialect: Dialect) -> St
         rows = f"(VALUES {values}) AS wanted (t, c)"
         there = (
             "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(quote_ident(t)) "
+            # a dropped column keeps its row in the catalog
             "AND attname = c AND attnum > 0 AND NOT attisdropped"
         )
     else:
         rows = f"(SELECT column1 AS t, column2 AS c FROM (VALUES {values}))"  # noqa: S608 - literals
+        # table_info leaves out generated columns; names of SQLite do not differ by case
         there = "SELECT 1 FROM pragma_table_xinfo(t) AS i WHERE lower(i.name) = lower(c)"
     return Step(
         "",
@@ -131,11 +137,13 @@ def _build_default_row_lookup(
     column = derive_column_name(operation.name, operation.field)
     table = render_table(after, operation.table, dialect)
     keys = [key for key in table.foreign_keys if key.column == column]
+    # a target that the same file creates has no rows yet
     if not keys or keys[0].target not in before:
         return
     value = next(c.default for c in table.columns if c.name == column)
     if operation.fill is not MISSING:
         value = render_fill_sql(after, operation.table, operation.name, operation.fill, dialect)
+    # NULL refers to no row
     if not value or value == "NULL":
         return
     key = keys[0]

@@ -56,6 +56,7 @@ def plan_possible_reverse_units(
         reverse = operation.reverse(states[place])
         if reverse is None:
             kept.append(f"what {operation.describe()!r} has done stays")
+            # they leave the state as it is, so that the reverses around them still fit each other
             if isinstance(operation, (RunPython, RunSQL)):
                 continue
             reverse = _build_partial_reverse(operation, states[place])
@@ -122,12 +123,14 @@ def _plan_units(
     while place < len(operations):
         operation, end = operations[place], place + 1
         if isinstance(operation, RunPython):
+            # committed
             together = operation.transactional or target.single
             summary = operation.describe()
             made = PythonUnit(operation.forward, states[place], place, together, summary)
             yield replace(made, elsewhere=tuple(operation.elsewhere))
         elif isinstance(operation, SeparateStateAndDatabase):
             inner = compute_states(operation.database, states[place])
+            # all have the place of the whole, which is taken back as one operation
             for unit in _plan_units(operation.database, inner, target, fresh):
                 yield replace(unit, operation=place)
         else:
@@ -157,6 +160,7 @@ def _plan_sql_units(
         fresh=fresh,
     )
     for first, steps in planned:
+        # the planner's statements bear a second run, those of an author may not
         again = not isinstance(operations[place + first], RunSQL)
         for step in steps:
             yield SqlUnit(step, place + first, again)

@@ -106,6 +106,7 @@ class RollbackFills:
         column = ""
         if isinstance(operation, AlterField):
             before = start.table(operation.table)
+            # NULL was not allowed before either, so that no row lacks a value
             if operation.field.null or not before.field(operation.name).null:
                 return operation
             column = before.column(operation.name)
@@ -128,6 +129,7 @@ class RollbackFills:
         if subject in texts:
             self.used.add(subject)
             return parse_fill(end, table, name, texts[subject])
+        # a default of the database fills a new column, and leaves NULL in one that is there
         if not needs_fill(made):
             return made.db_default if column else MISSING
         known = find_constant_default(made)
@@ -165,6 +167,7 @@ def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]
 
 def _has_rows(lacking: Unfilled, live: SchemaState) -> Flow[bool]:
     table = live.tables.get(lacking.table)
+    # it has another name now, and a query by this one would fail
     if table is None:
         return True
     where = ""

@@ -24,6 +24,7 @@ def _render_file(run: FileRun, target: Target) -> Iterator[str]:
     while place < len(run.units):
         group = find_transaction_group(run.units, place)
         together = group[0].transactional
+        # in front of BEGIN, where no lock is held, as the runner runs them
         for guard in group[0].guards:
             yield from _render_step(guard)
         if together and _disables_foreign_keys(group):
@@ -62,6 +63,7 @@ def _render_step(step: Step) -> Iterator[str]:
     if step.repeat:
         yield "-- repeat until no row changes:"
     if step.sql:
+        # the text of an author may have its semicolon already
         yield f"{step.sql.rstrip().rstrip(';')};"
     if step.verify:
         yield "-- must return no row:"

@@ -40,10 +40,12 @@ def plan_forward_turns(
     elif upto != "zero":
         wanted = history.ancestors(history.find(upto).name)
         names = [name for name in names if name in wanted]
+    # a file that each database has needs no turn, even where it runs Python
     names = [name for name in names if any(name in waiting for waiting in pending.values())]
     stops: dict[str, None] = {}
     for place, name in enumerate(names):
         if _has_python_operation(history, name):
+            # one stop in front of the file and one behind it
             stops.update(dict.fromkeys(names[max(place - 1, 0) : place + 1]))
     return [(alias, stop) for stop in (*stops, upto) for alias in pending]
 
@@ -65,6 +67,7 @@ def plan_backward_turns(
     order = [item.name for item in history.order()]
     names = [name for name in order if any(name in known for known in there.values())]
     if to is None:
+        # names[-0:] would be all of them
         chosen = names[-steps:] if steps > 0 else []
     else:
         kept = set[str]() if to == "zero" else history.ancestors(history.find(to).name)
@@ -80,6 +83,7 @@ def plan_backward_turns(
     turns = [
         (alias, [name for name in group if name in there[alias]])
         for group in groups
+        # the way forward began with the first database
         for alias in reversed(list(there))
     ]
     return [(alias, found) for alias, found in turns if found]

@@ -50,6 +50,7 @@ class SqlUnit:
     @property
     def identity_text(self) -> str:
         """The parts by which two units are equal."""
+        # a summary may be worded in another way by the version that goes on with the file
         return self.step.sql
 
 
@@ -133,6 +134,7 @@ def build_file_run(
     """Return the run of a file; `code` returns the code of a function of the file by its name."""
     digest = hashlib.sha256()
     for unit in units:
+        # the separator keeps "ab", "c" apart from "a", "bc"
         digest.update(unit.identity_text.encode() + b"\0")
     digests = tuple(_compute_unit_digest(unit, code) for unit in units)
     names = (name,) if recorded is None else tuple(recorded)
@@ -145,6 +147,7 @@ def build_file_run(
 def _compute_unit_digest(unit: Unit, code: Callable[[str], str] | None) -> str:
     text = unit.identity_text
     if isinstance(unit, PythonUnit) and code is not None:
+        # by its name alone, a function that was corrected would be the one that has run
         text += "\0" + code(unit.function.__name__)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -157,6 +160,7 @@ def find_transaction_group(units: tuple[Unit, ...], place: int) -> tuple[Unit, .
     end, blocking = place + 1, units[place].blocking
     if units[place].transactional:
         while end < len(units) and units[end].transactional:
+            # the commit gives the locks back before the rows are read
             if blocking and units[end].guards:
                 break
             blocking = blocking or units[end].blocking
