@@ -72,17 +72,20 @@ _INTEGERS = (  # of SQLite, told apart by their checks
     fields.PositiveBigIntegerField,
 )
 _AFFINITIES = (  # of SQLite, in the order of its rules, then types that keep a certain form
+    # in front of INT, which TINYINT(1) holds as well
     (re.compile(r"TINYINT\(1\)|BOOL"), Kind(fields.BooleanField)),
     (re.compile(r"INT"), Kind(fields.BigIntegerField)),
     (re.compile(r"JSON"), Kind(fields.JSONField)),
     (re.compile(r"CHAR|CLOB|TEXT|STRING"), Kind(fields.TextField)),
     (re.compile(r"BLOB|BINARY"), Kind(fields.BinaryField)),
     (re.compile(r"REAL|FLOA|DOUB"), Kind(fields.FloatField)),
+    # DATE alone would take DATETIME for a day; the text of other tools has no zone
     (re.compile(r"DATETIME|TIMESTAMP"), Kind(fields.DateTimeField, (), {"zone": None})),
     (re.compile(r"DATE"), Kind(fields.DateField)),
     (re.compile(r"TIME"), Kind(fields.TimeField)),
     (re.compile(r"NUMERIC|DECIMAL"), Kind(fields.FloatField)),
 )
+# 64 bits hold each number of 18 digits
 _MOST_DIGITS = 18
 _LENGTH = re.compile(r"length ?\( ?(.+?) ?\) ?<= ?(\d+)")
 
@@ -109,6 +112,8 @@ def _find_postgres_kind(name: str, database: Database) -> Kind | None:
         return Kind(fields.TextField, (), {"choices": list(labels)})
     if name.endswith("[]"):
         base = _find_postgres_kind(name[:-2], database)
+        # items are not converted one by one, so that the array must be of the very type of its
+        # field
         exact = base is not None and base.type is not fields.JSONField
         if not exact or base is None or base.make_field().column_type("postgres") != name[:-2]:
             return None
@@ -130,6 +135,7 @@ def _find_sized_kind(name: str, size: int, places: int) -> Kind | None:
         return _POSTGRES["interval"]
     if name != "numeric":
         return Kind(fields.CharField, (), {"max_length": size})
+    # numeric(3, -2) and numeric(2, 4) are valid types, of rounded and of very small numbers
     if not 0 <= places <= size:
         return None
     return Kind(fields.DecimalField, (), {"max_digits": size, "decimal_places": places})
@@ -149,10 +155,12 @@ def _narrow_to_positive(
 def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
     name = column.type.upper()
     if name == "INTEGER":
+        # the narrowest first: its checks are the most
         for kind in _INTEGERS:
             if _render_field_checks(kind(), column) <= checks:
                 return Kind(kind)
         return Kind(fields.BigIntegerField)
+    # the ORM's JSON is text with a check of its form
     if name == "TEXT" and _render_field_checks(fields.JSONField(), column) <= checks:
         return Kind(fields.JSONField)
     sized = _SIZED.fullmatch(name.lower())

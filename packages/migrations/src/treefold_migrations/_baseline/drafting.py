@@ -52,6 +52,7 @@ def draft_tables(database: Database) -> list[TableDraft]:
     drafts: dict[str, TableDraft] = {}
     for name, table in found.items():
         drafts[name] = _create_draft(name, table, taken, database.alias)
+    # all drafts are there before one is filled: a reference may point to a later table
     for name, draft in drafts.items():
         _Table(draft, found[name], drafts, found, database).fill_draft()
     views = [_draft_view(view, database, taken) for view in database.views if view.columns]
@@ -109,6 +110,7 @@ class _Table:
             if column.name in held:
                 made = self._draft_field(column, held[column.name], keys.get(column.name), marks)
                 draft.fields[column.name] = made
+                # a reference also has the attribute with its raw key
                 self._taken |= {made.name, f"{made.name}_id"}
         if len(table.primary_key) > 1:
             places = [
@@ -147,6 +149,7 @@ class _Table:
 
     def _can_be_foreign_key_field(self, column: str, key: ForeignKeyDef) -> bool:
         target = self._tables.get(key.target)
+        # a ForeignKey holds one value, and finds its row by the primary key
         if target is None or not _has_single_column_key(target.table):
             return False
         own = next(c for c in self._found.table.columns if c.name == column)
@@ -158,6 +161,7 @@ class _Table:
             ),
             None,
         )
+        # a reference to another unique column stays a plain field, and its constraint in `as_found`
         if theirs is None or not self._is_same_name(theirs.name, key.target_column):
             return False
         if not is_quotable(theirs.name):
@@ -184,6 +188,7 @@ class _Table:
         in_key = any(
             self._is_same_name(name, column.name) for name in self._found.table.primary_key
         )
+        # an INSERT of the ORM would send a value for it
         if column.identity and not in_key:
             return "the database fills it"
         return generated
@@ -296,6 +301,7 @@ def fill_unmanaged_draft(draft: TableDraft, columns: Sequence[tuple[ColumnDef, K
     chosen = _choose_substitute_key(draft.fields.values())
     if chosen is None:
         return
+    # a key cannot allow NULL; the model only reads
     chosen.options.pop("null", None)
     chosen.options["primary_key"] = True
     draft.stand_in = chosen.name

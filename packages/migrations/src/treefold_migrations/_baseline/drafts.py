@@ -39,6 +39,7 @@ class Draft:
     @property
     def is_verbatim(self) -> bool:
         """True for a proposal that repeats the catalog."""
+        # the last proposal leaves the part out, and repeats nothing
         return 0 <= self.verbatim <= self.place < len(self.proposals) - 1
 
     def reject_proposal(self) -> bool:

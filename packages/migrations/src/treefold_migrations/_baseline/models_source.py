@@ -65,6 +65,7 @@ class _Models:
     def render_module(self) -> str:
         order = sort_by_references(draft.to_table_state() for draft in self._drafts.values())
         classes: list[str] = []
+        # a class that is written already can be named as such, others by their text
         for name in order:
             classes.append(self._render_class(self._drafts[name]))
             self._written.add(self._drafts[name].model)
@@ -112,8 +113,11 @@ class _Models:
         if len(references) != 2 or not generated or not draft.managed or draft.notes:
             return
         (first, source), (second, target) = references
+        # of a table with itself the direction would be a guess
         if first.options.get("null") or second.options.get("null") or source == target:
             return
+        # a pair that may occur twice is no relation between two rows: such a table is a list of its
+        # own
         if not (set(draft.primary_key) == own or self._is_unique_together(draft, own)):
             return
         forward = self._claim_attribute(

@@ -31,7 +31,9 @@ def is_quotable(name: str) -> bool:
 
 def split_words(name: str) -> list[str]:
     """Return the words of a name, without characters that no identifier can hold."""
+    # Python normalizes identifiers to NFKC: two columns could otherwise become one attribute
     plain = unicodedata.normalize("NFKC", name)
+    # in front of it stands a letter, since a digit may be in an identifier and not begin one
     spaced = "".join(c if c != "_" and f"a{c}".isidentifier() else " " for c in plain)
     return [word for part in spaced.split() for word in _EDGE.split(part) if word]
 
@@ -68,5 +70,6 @@ def _make_unique(name: str, taken: Container[str], mark: str) -> str:
 
 def sanitize_for_comment(text: str) -> str:
     """Return text for a comment or docstring, which it can neither end nor leave."""
+    # a line end would leave the comment, and the rest of the name would be code
     shown = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(shown.replace("\\", "/").replace('"', "'").split())

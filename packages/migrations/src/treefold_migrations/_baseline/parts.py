@@ -142,6 +142,8 @@ class _Parts:
                 )
                 continue
             plain = [self._parse_column_term(term) for term in unique.terms]
+            # a unique index is printed alike for columns and for expressions that are columns: both
+            # are tried
             if all(p is not None and not p[1] and not p[2] for p in plain):
                 names = [p[0] for p in plain if p is not None]
                 if where:
@@ -311,6 +313,7 @@ def _is_verbatim(part: Any) -> bool:
 
 def _is_enclosed_in_parentheses(text: str) -> bool:
     depth = 0
+    # (a) + (b) begins and ends with a parenthesis, and is not within one pair
     for token in tokenize_sql(text)[:-1]:
         depth += (token.value == "(" and token.kind == "sign") - (
             token.value == ")" and token.kind == "sign"

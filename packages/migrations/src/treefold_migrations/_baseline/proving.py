@@ -38,6 +38,7 @@ def check_models_source(source: str, wanted: SchemaState) -> None:
 
 def execute_models(source: str) -> tuple[ModuleType, Registry]:
     """Execute the source of models; return their module and a registry that holds them alone."""
+    # apart from the models of the application, which may have the same names
     own = type(registry)()
     body: dict[str, Any] = {
         "__module__": _NAME,
@@ -47,6 +48,7 @@ def execute_models(source: str) -> tuple[ModuleType, Registry]:
     }
     module = ModuleType(_NAME)
     module.__dict__["Model"] = type("Model", (Model,), body)
+    # annotations of a class are evaluated in the module that its __module__ names
     sys.modules[_NAME] = module
     try:
         code: Any = compile(_without_model(source), f"<{_NAME}>", "exec")

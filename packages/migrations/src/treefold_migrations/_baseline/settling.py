@@ -38,6 +38,7 @@ def choose_proposals(
     yield from _reject_uncreatable(drafts, database, dialect)
     while True:
         found, catalog = yield from _compare_drafts(drafts, database, dialect)
+        # each round moves at least one draft on, and proposals are finite
         if not _reject_mismatches(drafts, found, catalog):
             break
     for draft in drafts:
@@ -64,10 +65,13 @@ def _reject_mismatches(
     for draft in drafts:
         notes = catalog.tables[draft.name].notes.values() if draft.managed else ()
         noted = {note for several in notes for note in several}
+        # NOT VALID, a collation and the like belong to no proposal: another one would differ as
+        # well
         own = [d for d in found if d.table == draft.name and d.found not in noted]
         for part in draft.collect_drafts():
             kinds = ("default",) if part.kind == "default" else _PARTS
             wrong = any(d.name == part.name and d.kind in kinds for d in own)
+            # the words of the catalog cannot be improved: what still differs is noted
             moved = (wrong and not part.is_verbatim and part.reject_proposal()) or moved
     return moved
 
@@ -111,6 +115,7 @@ def _reject_uncreatable(
     """Pass over proposals that the database refuses to create."""
     try:
         yield from _compare_drafts(drafts, database, dialect)
+    # one refused table stops all of them: only then each is tried alone
     except InspectError:
         pass
     else:
@@ -124,6 +129,7 @@ def _can_create_table(
     draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
 ) -> Operation[bool]:
     table = render_table(build_schema_state(drafts), draft.name, dialect)
+    # a statement that failed ends the whole transaction on PostgreSQL: one for each try
     yield Statement("script", "BEGIN")
     try:
         yield from create_temporary_tables([table])
@@ -142,6 +148,7 @@ def _choose_creatable_parts(
     """
     places = [(part, part.place) for part in draft.collect_drafts()]
     for part, _ in places:
+        # all parts left out at first, which the database takes; then one by one
         part.place = len(part.proposals) - 1
     for part, first in places:
         for place in range(first, len(part.proposals)):

@@ -51,10 +51,13 @@ def build_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = F
         found = None if bare else find_token_column(token, columns, folds=folds)
         before = tokens[place - 1].value if place else ""
         after = tokens[place + 1].value if place + 1 < len(tokens) else ""
+        # the name of a type, of a function, or of a table with the column behind it
         if before in {"::", ":", "."} or after in {"(", "."}:
             found = None
+        # no space where there was none: it could split an operator of several signs
         gap = " " if place and token.start > tokens[place - 1].end else ""
         if found is None:
+            # braces are places of SchemaSQL, as in the text of an array: '{1,2}'
             raw = text[token.start : token.end].replace("{", "{{").replace("}", "}}")
         else:
             raw = "{}"
@@ -115,6 +118,7 @@ def _convert_literal(found: Any, field: AnyField) -> Any:
     try:
         match field.internal:
             case "boolean":
+                # other tools write 0 and 1 as the default of a boolean on SQLite
                 return {"1": True, "0": False, "true": True, "false": False}.get(str(found).lower())
             case "float":
                 return float(found)

@@ -59,6 +59,7 @@ class Comparison:
     ) -> Iterator[Difference]:
         """Yield every difference between the wanted tables and a catalog."""
         other = {o.name: o for o in live.others if "table" in o.kind or "view" in o.kind}
+        # other kinds may have the name of a table: a trigger, or row security of the table itself
         others = {**other, **{o.name: o for o in live.others if o.kind == "partition"}}
         for name, table in wanted.items():
             if name in live.tables:
@@ -99,6 +100,7 @@ class Comparison:
             yield from self._compare_parts(wanted, live, kind)
 
     def _normalize_name(self, name: str) -> str:
+        # names of SQLite do not differ by case; on PostgreSQL "Title" and "title" are two columns
         return name.lower() if self.engine == "sqlite" else name
 
     def _compare_columns(self, wanted: Found, live: Found) -> Iterator[Difference]:
@@ -175,6 +177,7 @@ class Comparison:
         constraint: str = "",
     ) -> Iterator[Difference]:
         table = wanted.table.name
+        # a serial column, as other tools make it, numbers its rows as an identity does
         mine = set(wanted.notes.get((kind, name), ())) - {SERIAL}
         theirs = set(live.notes.get((kind, named or name), ())) - {SERIAL}
         for note in sorted(theirs - mine):
@@ -203,6 +206,8 @@ class Comparison:
                 advice = f"add it: ALTER TABLE {quote(table)} ADD CONSTRAINT {quote(key.name)} ..."
                 yield Difference(table, "foreign key", key.column, problem, advice)
                 continue
+            # of several keys over one column the equal one first, so that the others are the extra
+            # ones
             found = (same or waiting)[0]
             waiting.remove(found)
             if (self._normalize_name(key.target), self._normalize_name(key.target_column)) != (
@@ -227,6 +232,7 @@ class Comparison:
                 yield Difference(
                     table, "foreign key", key.column, problem, advice, _describe_target(found)
                 )
+            # no statement of SQLite names a reference, and later ones of PostgreSQL do
             elif self.engine == "postgres" and found.name != key.name:
                 problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
                 advice = (
@@ -313,6 +319,7 @@ class Comparison:
         return Difference(table, kind, part.name, problem, advice, describe_part(part))
 
     def _build_part_key(self, part: Any) -> str:
+        # constraints of SQLite may have no name: what they say tells them apart
         return self._normalize_name(part.name) or repr(self.normalize_part(part))
 
     def normalize_part(self, part: Any) -> Any:
@@ -329,6 +336,7 @@ class Comparison:
             stems = part.config == "english"
             return stems, part.key.lower(), tuple(c.lower() for c in part.columns)
         if isinstance(part, schema.ExclusionDef):
+            # `scalars` tells which extension to load, and no catalog says it
             return replace(part, name="", scalars=False)
         return replace(part, name="")
 

@@ -50,6 +50,7 @@ def read_catalog_and_expected(
     if engine == "sqlite":
         catalog = yield from read_sqlite()
         return catalog, build_expected_tables(wanted.values())
+    # one snapshot for all queries: a table that is altered between two of them would not fit itself
     yield Statement("script", "BEGIN ISOLATION LEVEL REPEATABLE READ")
     try:
         found = yield from _read_postgres(wanted)
@@ -77,6 +78,7 @@ def _read_postgres(wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]
         ) from error
     catalog = yield from read_postgres(schema)  # with the same search_path: names print alike
     with_keys = {
+        # temporary tables have none: a reference of theirs cannot point to a permanent table
         name: replace(found, table=replace(found.table, foreign_keys=wanted[name].foreign_keys))
         for name, found in printed.items()
     }

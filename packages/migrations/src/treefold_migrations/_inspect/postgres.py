@@ -151,6 +151,7 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
         if row[0] in tables:
             tables[row[0]] = _with_constraint(tables[row[0]], row[1:], index)
         if row[2] in "pux":
+            # the index of a constraint is no index of its own
             indexes.pop(row[-1], None)
     for row in indexes.values():
         if row[1] in tables:
@@ -165,6 +166,8 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
 def create_temporary_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
     """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
     yield from fetch_rows(
+        # tables are created in pg_temp, and other names are found as before; local to the
+        # transaction
         "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
     )
     for table in tables:
@@ -194,6 +197,7 @@ def _add_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapp
 
 def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
     name, kind, required, identity, generated, default, serial, collation = row
+    # a column may still own a sequence after its default was changed
     filled = bool(identity) or (serial and default.startswith("nextval("))
     notes: list[str] = []
     if filled and identity != "d":
@@ -202,6 +206,7 @@ def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
         notes.append(f"generated as {default}")
     if collation:
         notes.append(f"COLLATE {collation}")
+    # pg_attrdef holds the expression of a generated column as well
     text = "" if filled or generated else default
     column = schema.ColumnDef(name, normalize_type_name(kind), not required, filled, (), text)
     table = replace(found.table, columns=(*found.table.columns, column))
@@ -244,6 +249,7 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
         key = schema.ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
         return Found(table, _add_notes(found, "foreign key", column, notes))
+    # the terms behind the first `indnkeyatts` are those of INCLUDE
     included = tuple(_unquote_name(text) for text in index[7][index[6] :])
     if kind == "u":
         unique = schema.UniqueDef(
@@ -277,10 +283,12 @@ def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
 def _render_terms(index: tuple[Any, ...]) -> Iterator[str]:
     keys, texts, options, classes = index[6:10]
     for text, option, opclass in zip(texts[:keys], options, classes, strict=True):
+        # INDOPTION_DESC and INDOPTION_NULLS_FIRST of the server
         descending, nulls_first = bool(option & 1), bool(option & 2)
         plain = text if text.startswith(("(", '"')) else _quote_term(text)
         tail = f" {opclass}" if opclass else ""
         tail += " DESC" if descending else ""
+        # DESC has NULLS FIRST by itself, ASC has NULLS LAST
         if nulls_first != descending:
             tail += " NULLS FIRST" if nulls_first else " NULLS LAST"
         yield f"{plain}{tail}"

@@ -61,6 +61,7 @@ def _replace_equal_parts(how: Comparison, live: Any, printed: Any, wanted: Any) 
 
 
 def _order_parts(parts: Iterable[Any], wanted: Iterable[Any]) -> tuple[Any, ...]:
+    # a catalog is read in the order of names, and a model has an order of its own
     places = {part: place for place, part in enumerate(wanted)}
     return tuple(sorted(parts, key=lambda part: places.get(part, len(places))))
 

@@ -48,6 +48,7 @@ def _normalize_token(kind: str, text: str) -> str:
     if kind == "quoted":
         end = text[-1]
         return text[1:-1] if end == "]" else text[1:-1].replace(end * 2, end)
+    # 1E5 and 0XFF are 1e5 and 0xff; a text keeps its case, since 'A' and 'a' are two values
     return text.lower() if kind in {"word", "number"} else text
 
 
@@ -60,6 +61,7 @@ def canonicalize_sql(text: str) -> str:
         and find_closing_parenthesis(tokens, 0) == len(tokens) - 1
     ):
         tokens = tokens[1:-1]
+    # "Title" and title name one column of SQLite
     return " ".join(t.value.lower() if t.kind == "quoted" else t.value for t in tokens)
 
 
@@ -95,6 +97,7 @@ class Reader:
         """True if these keywords or signs come next."""
         coming = self.tokens[self.place : self.place + len(words)]
         return len(coming) == len(words) and all(
+            # a quoted "check" is the name of a column, and no keyword
             t.kind in {"word", "sign"} and t.value == word
             for t, word in zip(coming, words, strict=True)
         )
@@ -116,6 +119,7 @@ class Reader:
 
     def read_name(self) -> str:
         """Take an identifier as it is written."""
+        # SQLite takes 'name' for an identifier where only one can stand
         if self.is_at_end or self.tokens[self.place].kind not in {"word", "quoted", "text"}:
             raise InspectError(f"A name must follow in {self.text[:80]!r}")
         token = self.tokens[self.place]

@@ -36,6 +36,7 @@ def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     searches: list[tuple[schema.SearchDef, tuple[str, ...]]] = []
     triggers = {name.lower() for kind, name, *_ in rows if kind == "trigger"}
     virtual = [name.lower() for kind, name, _, sql in rows if kind == "table" and _is_virtual(sql)]
+    # FTS5 keeps its data in tables of its own, which come and go with the virtual one
     shadows = {f"{name}_{part}" for name in virtual for part in _SHADOWS}
     ours: set[str] = set()
     for kind, name, _, sql in rows:
@@ -48,6 +49,7 @@ def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
                 others.append(Other("virtual table", name))
                 continue
             own = {event: schema.constraint_name(event, name).lower() for event in _EVENTS}
+            # the triggers that carry rows into a search are parts of it
             ours.update(own.values())
             missing = tuple(f"trigger {t} is missing" for t in own.values() if t not in triggers)
             searches.append((search, missing))
@@ -106,6 +108,7 @@ def parse_search_index(sql: str) -> schema.SearchDef | None:
             columns.append(first)
         else:
             return None
+    # a table of FTS5 with rows of its own is data, and no search over another table
     if not options.keys() >= {"content", "content_rowid", "tokenize"}:
         return None
     config = "english" if options["tokenize"].startswith("porter") else "simple"
@@ -114,6 +117,7 @@ def parse_search_index(sql: str) -> schema.SearchDef | None:
 
 
 def _is_virtual(sql: str) -> bool:
+    # two words decide, and a long CREATE TABLE need not be tokenized for them
     return Reader(sql[:200]).is_next("create", "virtual")
 
 
@@ -163,6 +167,8 @@ def _check_against_pragmas(found: Found) -> schema.Operation[None]:
     read = [
         (
             column.name,
+            # SQLite chooses a key where INTEGER PRIMARY KEY is NULL: the pragma says notnull = 0; a
+            # key WITHOUT ROWID is NOT NULL, although its text need not say so
             (not column.null and not column.identity)
             or (without_rowid and column.name.lower() in in_key),
             in_key.get(column.name.lower(), 0),

@@ -48,6 +48,7 @@ def refuse_unknown_parts(known: Known) -> Operation[None]:
     """Raise `RunError` where the live table has parts that the history does not know."""
     rows: list[Any] = yield Statement("rows", _READ)
     table = known.table
+    # targets are read too: REFERENCES without columns means their key
     near = {table.name.lower(), *(key.target.lower() for key in table.foreign_keys)}
     catalog = parse_catalog([tuple(row) for row in rows if row[2].lower() in near])
     live = next((f for n, f in catalog.tables.items() if n.lower() == table.name.lower()), None)
@@ -73,10 +74,12 @@ def _find_losses(wanted: Found, live: Found) -> Iterator[Difference]:
     indexes = {unique.name for unique in live.table.uniques if unique.is_index}
     for difference in Comparison(canonicalize_sql, "sqlite").compare_table(wanted, live):
         kind, name, found = difference.key
+        # a rebuild would take NOT NULL away; whether NULL gives way to it is tested by a guard
         if kind == "nullability" and found == "NOT NULL":
             yield difference
         elif kind not in _LOST or found in _KEPT or found.startswith("not "):
             continue
+        # a unique index by hand is created again as it was
         elif not (kind == "unique" and name in indexes):
             yield difference
 
@@ -85,6 +88,7 @@ def _is_dropped_with_column(difference: Difference, column: str) -> bool:
     words = f"{difference.name} {difference.found}"
     return (
         difference.kind in {"check", "foreign key", "unique"}
+        # as a whole word: "rank" is no part of "ranking"
         and re.search(rf"(?<!\w){re.escape(column)}(?!\w)", words) is not None
     )
 

@@ -69,6 +69,7 @@ class TableReader:
 
     def _mark_rowid_alias(self, column: ColumnDef) -> ColumnDef:
         alone = [name.lower() for name in self._key] == [column.name.lower()]
+        # INTEGER and nothing else makes the key the rowid: INT PRIMARY KEY is an ordinary column
         if alone and column.type.upper() == "INTEGER" and column.null:
             return ColumnDef(column.name, column.type, False, True, (), column.default)
         return column
@@ -82,6 +83,7 @@ class TableReader:
         kind = " ".join(reader.slice_text(words).split())
         null, default, constraint = True, "", ""
         while not reader.is_at_end:
+            # the name belongs to the constraint that follows, of which a column may have several
             if reader.accept_tokens("constraint"):
                 constraint = reader.read_name()
                 continue
@@ -126,6 +128,7 @@ class TableReader:
         if reader.is_next("("):
             return reader.slice_text(reader.read_group())
         start = reader.place
+        # SQLite takes a signed number as it is, and any expression within parentheses
         _ = reader.accept_tokens("+") or reader.accept_tokens("-")
         reader.place += 1
         return reader.slice_text(reader.tokens[start : reader.place])
@@ -175,6 +178,7 @@ class TableReader:
 
 def _read_foreign_key_action(reader: Reader) -> str:
     first = reader.read_name().upper()
+    # the others have two words: SET NULL, SET DEFAULT, NO ACTION
     return first if first in {"CASCADE", "RESTRICT"} else f"{first}_{reader.read_name().upper()}"
 
 
