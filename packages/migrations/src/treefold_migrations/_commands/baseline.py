@@ -157,6 +157,7 @@ def _make_checked_job(
             f"The application must have no models yet, got {', '.join(declared[:3])}; a baseline "
             "writes them, so move their files away"
         )
+    # SQLite would create an empty file for a mistyped address, and find no tables in it
     place = str(getattr(database_for(database), "database", ""))
     if database_for(database).name == "sqlite" and place != ":memory:" and not Path(place).exists():
         raise InspectError(f"The database {place} must exist; check its address")

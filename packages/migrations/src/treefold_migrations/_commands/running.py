@@ -71,6 +71,7 @@ def migrate(
     every = _Runners(folder, database, say, limits, wait, interrupted)
     runs: list[FileRun] = []
     pending = every.build_empty_pending()
+    # turns matter only where rows move; a plan and records can go database by database
     if every.several and not (fake or plan):
         pending = {alias: runner.pending() for alias, runner in every.by_alias.items()}
     for alias, upto in every.plan_forward_turns(pending, target):
@@ -140,6 +141,7 @@ def resolve(
             for alias, runner in every.by_alias.items()
             if any(entry.name == found for entry in list_half_done(runner.applied()))
         ]
+        # none is half done: the first one raises the error that says so
         chosen = half or chosen[:1]
     runs: list[FileRun] = []
     for alias in chosen:
@@ -343,6 +345,7 @@ class _Runners:
     ) -> list[_BackwardTurn]:
         """Return the turns of `rollback`; a single database has one."""
         whole = [_BackwardTurn(alias, target, steps, fills) for alias in self.by_alias]
+        # the runner itself refuses a wrong number
         if not self.several or fake or steps < 1:
             return whole[::-1]
         found = {
@@ -353,7 +356,9 @@ class _Runners:
             own = select_fill_flags(self.by_alias[alias].history, names, fills)
             made.append(_BackwardTurn(alias, None, len(names), own))
         if not made:
+            # nothing to take back: the runner raises, or says so
             return whole[:1]
+        # a flag that fits no file is refused by the first runner, as of a single database
         rest = [flag for flag in fills if not any(flag in turn.fills for turn in made)]
         return [replace(made[0], fills=[*made[0].fills, *rest]), *made[1:]]
 

@@ -43,6 +43,7 @@ def detect_operations(
     """
     answers = answers or Answers()
     walk = Walk(_reuse_equal_tables(old, new), new, answers)
+    # before the renames, which would ask for a table that is to be dropped
     _resolve_many_to_many_drops(walk)
     rename_tables(walk)
     rename_fields(walk)
@@ -60,6 +61,7 @@ def detect_operations(
     _drop_fields(walk)
     _drop_tables(walk)
     answers.refuse_unused(_collect_answerable_names(old, new))
+    # a file that leads elsewhere would be found incomplete by the next run, again and again
     if not is_same_state(walk.state, new):
         raise StateError(
             "The operations found do not lead to the models; write this migration by hand with "
@@ -261,6 +263,7 @@ def _find_field_with_free_column(table: TableState, waiting: Mapping[str, AnyFie
     """The first field whose column no other field has now, which may wait for a move of its own."""
     owners = {derive_column_name(name, field): name for name, field in table.fields.items()}
     free = (n for n, field in waiting.items() if owners.get(derive_column_name(n, field), n) == n)
+    # two fields that swap their columns: none is free, and the operation itself names the conflict
     return next(free, next(iter(waiting)))
 
 

@@ -63,6 +63,7 @@ def find_constant_default(field: AnyField) -> Any:
     if not callable(given):
         return given
     try:
+        # uuid4 or a counter differs from call to call; `list` and `dict` do not
         first, second = given(), given()
         if type(first) is type(second) and first == second:
             render_value_source(first)
@@ -89,6 +90,7 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
     meta = build_table_meta(state, table)
     field: AnyField = meta.fields[name]
     is_quoted = len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
+    # braces of JSON are no names of fields
     if not is_quoted and field.internal != "json":
         template = parse_template(meta, name, text)
         if template is not None:
@@ -96,6 +98,7 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
     if text == "now" and field.internal == "datetime" and not field.storage:
         return Now()
     if text == "now" and field.internal == "date":
+        # a day has no expression in a file: it is that of makemigrations
         return dt.datetime.now(dt.UTC).date()
     if is_quoted:
         try:

@@ -29,6 +29,7 @@ def rename_tables(walk: Walk) -> None:
     """Add the renames of tables, and of the tables between models that follow them."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
+    # tables of a many-to-many follow the model, and are no question of their own
     owned = [n for n in gone if any(is_link_table(old[n], owner) for owner in gone)]
     _rename_gone_tables(walk, [n for n in gone if n not in owned])
     # a table that has not followed its model is asked for like any other
@@ -209,6 +210,7 @@ def score_field_rename(old_name: str, old: AnyField, new_name: str, new: AnyFiel
     if is_same_declaration(old, new):
         kind = 1.0
     elif type(old) is type(new):
+        # keys to two tables are rarely the same field
         other = is_foreign_key(old) and is_foreign_key(new) and old.to != new.to
         kind = 0.2 if other else 0.7
     else:

@@ -53,6 +53,7 @@ def restrict_to_database(history: History, alias: str) -> History:
         HistoryError: It has none: no operation lives there, and none on `default`.
     """
     found = list_databases(history)
+    # nothing to take out, and a history that names no database is not bound to one
     if found in ([DEFAULT], [alias]):
         return history
     home = alias if alias in found else DEFAULT
@@ -65,6 +66,7 @@ def restrict_to_database(history: History, alias: str) -> History:
         item.name: replace(item, part=_filter_operations(home, item.operations, before))
         for item, before, _ in history.walk_states()
     }
+    # replaced files as they are: only their names and hashes count
     items = [parts.get(name, item) for name, item in history.files.items()]
     return History(history.folder, items, database=alias)
 
@@ -86,6 +88,7 @@ def _filter_operation(home: str, operation: Operation, before: SchemaState) -> O
     if _find_operation_database(operation, before) != home:
         return None
     if isinstance(operation, RunPython):
+        # the state of this history has the tables of its own database alone
         others = [t for t in before.tables.values() if t.options.database != home]
         return replace(operation, elsewhere=others)
     return operation

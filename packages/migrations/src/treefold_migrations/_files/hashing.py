@@ -24,6 +24,7 @@ from treefold_migrations._files.migration import Migration
 from treefold_migrations._files.normalizing import normalize_source, parse_without_elidable
 from treefold_orm.schema import Imports
 
+# ctx follows from the place of a node; kind is the u of u"text"
 _UNIMPORTANT = frozenset({"ctx", "kind", "type_comment"})
 _GRAPH = frozenset({"after", "replaces"})  # earlier files count by their hashes, not by their names
 
@@ -68,6 +69,7 @@ def extract_function_code(text: str, name: str) -> str:
     """
     parts: dict[str, ast.stmt] = {}
     for statement in normalize_source(text).body if text else ():
+        # a function inside of `if` or `try` is found by the statement around it
         for node in [statement, *ast.walk(statement)]:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 parts.setdefault(node.name, statement)
@@ -79,6 +81,8 @@ def extract_function_code(text: str, name: str) -> str:
         if wanted in parts and wanted not in found:
             found[wanted] = _dump_node(parts[wanted])
             used = (n.id for n in ast.walk(parts[wanted]) if isinstance(n, ast.Name))
+            # the declaration names each function of the file: with it any edit would change the
+            # step
             waiting += (other for other in used if other != "migration")
     return "\n".join(found[key] for key in sorted(found))
 
@@ -101,10 +105,12 @@ def _dump_without_unused_imports(text: str) -> Iterator[str]:
     """The lines without the imports that nothing uses, such as those of annotations."""
     lines = list(_dump_lines(normalize_source(text)))
     imports = sum(line.startswith(_IMPORT) for line in lines)
+    # a search in the text of the tree: a wrong hit only keeps an import in the hash
     code = "".join(lines[imports:])
     for line in lines[:imports]:
         _, module, name, bound = line.split(" ")
         used = f"Name(id={(bound or name).partition('.')[0]!r})"
+        # the names that a star imports are not known
         if name == "*" or (module != "__future__" and used in code):
             yield line
     yield from lines[imports:]
@@ -116,6 +122,7 @@ def _dump_lines(tree: ast.Module) -> Iterator[str]:
     for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             module = getattr(statement, "module", None) or ""
+            # one line for each name, so that `import a, b` and two statements are the same
             imported += [f"{_IMPORT}{module} {a.name} {a.asname or ''}" for a in statement.names]
         elif not _is_docstring(statement):
             rest.append(statement)
@@ -137,6 +144,8 @@ def _dump_node(node: Any) -> str:
         parts = [
             f"{name}={_dump_node(value)}"
             for name, value in ast.iter_fields(node)
+            # Python 3.12 has `type_params` of a function, which 3.11 does not know; empty, it is
+            # left out
             if name not in _UNIMPORTANT and value not in (None, [])
         ]
         return f"{type(node).__name__}({','.join(parts)})"
@@ -150,6 +159,7 @@ def _dump_keywords(call: ast.Call) -> str:
     of_file = isinstance(call.func, ast.Name) and call.func.id == "Migration"
     kept = [k for k in call.keywords if not (of_file and k.arg in _GRAPH)]
     written = [f"{keyword.arg}={_dump_node(keyword.value)}" for keyword in kept]
+    # behind **options the order decides which value counts
     if all(keyword.arg for keyword in kept):
         written.sort()
     return ",".join(written)

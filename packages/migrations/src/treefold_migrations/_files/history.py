@@ -58,6 +58,7 @@ class History:
         self.database = database
         self._files = {item.name: item for item in loaded}
         self._stands_for = self._map_replacements()
+        # both files may be in the folder: until every database has the old ones, they stay
         self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}
         self._parents = {name: self._resolve_parents(item) for name, item in self._kept.items()}
         self._order = self._sort_topologically()
@@ -153,6 +154,7 @@ class History:
 
     def replay_migrations(self, names: Sequence[str]) -> SchemaState:
         """Return the state after these migrations, in this order."""
+        # by the whole path: a file has another state before it on each branch
         key = "\n".join(names)
         if key not in self._states:
             state = SchemaState()
@@ -178,10 +180,12 @@ class History:
         """Return the hash that the children of a migration count on."""
         item = self[name]
         if item.replaces:
+            # files after a squash keep the hash that they were recorded with
             return list(item.replaces.values())[-1]
         return self._compute_digest(item.name)
 
     def _compute_digest(self, name: str) -> str:
+        # in order and not by recursion: a chain of a thousand files would exceed Python's limit
         for step in self._order if name not in self._digests else ():
             if step not in self._digests:
                 item = self._kept[step]
@@ -234,6 +238,7 @@ class History:
                     f"{item.name} comes after {name!r}, which does not exist; restore that file, "
                     "or correct `after`"
                 )
+            # two parents may stand for one squashed file
             parents[parent] = None
         return tuple(parents)
 

@@ -37,6 +37,7 @@ def _find_migration_files(folder: Path) -> list[Path]:
     found: list[Path] = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         stem, ending = os.path.splitext(entry.name)
+        # helpers of migrations may lie beside them
         if ending != ".py" or not stem[:1].isdigit():
             continue
         if not is_migration_name(stem):
@@ -78,6 +79,7 @@ _CHECKED_HASH = (3).to_bytes(4, "little")  # the flags of a cache that is valid 
 def _compile_with_cache(path: Path) -> CodeType:
     source = path.read_bytes()
     cache = Path(cache_from_source(str(path)))
+    # by the hash of the text and not by its time: a checkout may give two texts one time
     begin = MAGIC_NUMBER + _CHECKED_HASH + source_hash(source)
     with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
         cached = cache.read_bytes()
@@ -85,11 +87,13 @@ def _compile_with_cache(path: Path) -> CodeType:
             found = marshal.loads(cached[len(begin) :])  # noqa: S302 - as Python reads its caches
             if isinstance(found, CodeType):
                 return found
+    # without the `from __future__ import annotations` of this module
     code = compile(source, str(path), "exec", dont_inherit=True)
     if not sys.dont_write_bytecode:
         with contextlib.suppress(OSError):  # a folder that cannot be written has no cache
             cache.parent.mkdir(parents=True, exist_ok=True)
             unfinished = cache.with_name(f"{cache.name}.{os.getpid()}")
             unfinished.write_bytes(begin + marshal.dumps(code))
+            # in one move: another process must not read half of it
             unfinished.replace(cache)
     return code

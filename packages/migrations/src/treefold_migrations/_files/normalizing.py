@@ -20,6 +20,7 @@ from typing import Any, cast
 
 _OPERATIONS = frozenset({"RunSQL", "RunPython", "AlterField"})
 _WITHOUT_EFFECT = frozenset({"elidable", "when"})
+# these see local names as text
 _OPAQUE = frozenset({"locals", "vars", "eval", "exec", "dir"})
 # most files have nothing that is taken out, and a walk of each would be felt in long histories
 _PARTS = re.compile(r"\b(?:def|lambda|for|class|if|pass|elidable|when)\b")
@@ -30,10 +31,12 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 def normalize_source(text: str) -> ast.Module:
     """Return the syntax tree of a file without the parts that change no run."""
     tree = ast.parse(text)
+    # an annotated assignment has no word to search for
     if _PARTS.search(text) or any(isinstance(s, ast.AnnAssign) for s in tree.body):
         tree = _Strip().visit(tree)
         tree.body = [s for s in tree.body if not _is_type_checking_block(s)]
         keywords = {k.arg for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg}
+        # behind _Strip: a declaration such as `x: int` would take up a number
         _Rename(keywords).visit(tree)
     return tree
 
@@ -134,6 +137,7 @@ class _Rename(ast.NodeTransformer):
 
     def _rename_locals(self, node: _Function) -> None:
         given = node.args
+        # defaults are evaluated outside, where the parameters do not exist
         given.defaults = self._visit_all(given.defaults)
         given.kw_defaults = [d and self.visit(d) for d in given.kw_defaults]
         self._scopes.append(
@@ -188,6 +192,7 @@ class _Rename(ast.NodeTransformer):
         return made
 
     def _find_new_name(self, name: str) -> str:
+        # the innermost scope first; a name that none binds is global, and is kept
         return next((s[name] for s in reversed(self._scopes) if name in s), name)
 
 

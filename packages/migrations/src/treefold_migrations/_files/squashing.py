@@ -44,6 +44,7 @@ def squash_until(history: History, name: str, between: Between) -> Squash:
     replaced = [item for item in history.order() if item.name in before]
     _refuse_inner_forks(history, before, last.name)
     kept = [operation for item in replaced for operation in _list_non_elidable_operations(item)]
+    # SQL may use the tables as they are at its place, so that nothing behind it can be made new
     first = next((n for n, operation in enumerate(kept) if _is_custom(operation)), len(kept))
     state = SchemaState()
     for operation in kept[:first]:

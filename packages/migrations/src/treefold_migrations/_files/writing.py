@@ -64,6 +64,7 @@ def _render_docstring(operations: Sequence[Operation], title: str) -> str:
 
 
 def _sanitize_line(line: str) -> str:
+    # names come from models: a quote or backslash would end the docstring, or escape its end
     kept = "".join(c for c in line if c.isprintable()).replace("\\", "/").replace('"', "'")
     return kept[:80].rstrip()
 
@@ -119,6 +120,7 @@ def write_new_file(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp")
     try:
+        # in the same folder, since a link cannot cross file systems
         with open(temporary, "x", encoding="utf-8") as file:
             file.write(text)
             file.flush()

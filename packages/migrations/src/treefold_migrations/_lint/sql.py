@@ -27,6 +27,7 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
     ("rename-schema", r"^ALTER SCHEMA\b.*\bRENAME\b", ""),
     (
         "required-without-default",
+        # CHECK (... IS NOT NULL) is no column
         r"\bADD (COLUMN )?(?!CONSTRAINT\b).*\bNOT NULL\b",
         r"\bDEFAULT\b|\bGENERATED\b|\bCHECK\b",
     ),
@@ -57,6 +58,7 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
     ("set-not-null", r"^ALTER TABLE\b.*\bSET NOT NULL\b", ""),
     ("exclusion-constraint", r"^ALTER TABLE\b.*\bADD\b.*\bEXCLUDE\b", ""),
     ("partition-detach", r"\bDETACH PARTITION\b", r"\bCONCURRENTLY\b|\bFINALIZE\b"),
+    # 0 is no limit: a value without another digit
     ("no-lock-timeout", r"^(SET|RESET)\b.*\block_timeout\b(?!.*[1-9])", ""),
     ("no-statement-timeout", r"^(SET|RESET)\b.*\bstatement_timeout\b(?!.*[1-9])", ""),
     (
@@ -111,6 +113,7 @@ def lint_sql(
         shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}..."
         names = {a or b for a, b in _NAMES.findall(written)}
         for rule, wanted, refused in _COMPILED:
+            # no other session knows a table of the same transaction
             if rule in _LOCKS_ONLY and (not postgres or names & fresh):
                 continue
             # the value of a timeout is quoted, and so missing in `words`

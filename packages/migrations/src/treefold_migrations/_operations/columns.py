@@ -73,6 +73,7 @@ class DropField(base.Operation):
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
         table.field(self.name)
+        # PostgreSQL would drop such parts with the column, and SQLite refuse the statement
         used = find_parts_using_field(table, self.name)
         used += ["the primary key"] if self.name in table.options.primary_key else []
         if used:
@@ -199,6 +200,7 @@ def collect_target_tables(field: AnyField) -> set[str]:
 
 def is_computed_fill(fill: Any) -> bool:
     """Return True for a fill that the database computes for each row; `Now` is one for all."""
+    # the time of the statement is one value for all rows
     return isinstance(fill, Expression) and not isinstance(fill, Now)
 
 

@@ -38,6 +38,7 @@ class RunSQL(base.Operation):
         base.check_phase(self.when)
         base.check_database(self.database)
         for dialect in ("sqlite", "postgres"):
+            # a mistake is found when the file is loaded, and not in the middle of a run
             self.statements(dialect)
 
     def statements(self, dialect: str) -> list[str]:
@@ -152,6 +153,7 @@ class SeparateStateAndDatabase(base.Operation):
 
     @property
     def phase(self) -> base.Phase:
+        # the state has no part in a rollout: it is of the files alone
         late = any(operation.phase == "contract" for operation in self.database)
         return "contract" if late else "expand"
 
@@ -201,6 +203,7 @@ def _reverse_operations(
         if reverse is None:
             return None
         made.insert(0, reverse)
+        # the reverse of each operation is built over the state that it began with
         before = operation.apply(before)
     return made
 

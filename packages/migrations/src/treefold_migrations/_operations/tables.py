@@ -125,6 +125,7 @@ class DropTable(base.Operation):
     def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         state.table(self.name)
         for table, field in state.references_to(self.name):
+            # a reference to the own table goes with it
             if table.name != self.name:
                 raise StateError(
                     f"Table {self.name!r} cannot be dropped while {table.name}.{field} points to "
@@ -232,6 +233,7 @@ def check_field(
     if not isinstance(field, Field):
         raise StateError(f"{table}.{name} must be a field, got {type(field).__name__}")
     known = cast("schema_state.AnyField", field)
+    # a class would be that of today, whatever the history had at this point
     if is_foreign_key(known) and not isinstance(known.to, str):
         raise StateError(
             f"{table}.{name} must name its table as text, got {known.to.__name__}; models change, "

@@ -104,6 +104,8 @@ class Rollout:
                 if (table, old) in self.waiting_fields:
                     return _TWICE
                 parts = Parts((operation,))
+            # the running release does not know the field: what counts is only whether its INSERT
+            # still works
             case AlterField(table=table, name=name) if (table, name) in self.new_fields:
                 if _allows_old_inserts(operation, before):
                     parts = Parts((operation,))
@@ -122,6 +124,7 @@ class Rollout:
         try:
             compute_states(parts.expand, self.state)
         except StateError as error:
+            # the new release starts with these: to wait with them would let it fail
             if isinstance(operation, _NEEDED):
                 return Refused(f"a part of it must wait: {error}", _TWICE.way)
             return wait
@@ -146,6 +149,7 @@ class Rollout:
     def _may_depend_on_waiting_code(self, operation: RunPython | RunSQL) -> bool:
         tables = operation.touches()
         return any(
+            # unknown tables may be any
             tables is None or waiting is None or bool(tables & waiting)
             for waiting in self.waiting_code
         )
@@ -162,6 +166,7 @@ class Rollout:
         known = self.state.tables.get(table)
         if known is None or name not in known.fields:
             return True
+        # the file was written over the field of the history, which the database does not have yet
         return not is_same_declaration(known.fields[name], before.table(table).field(name))
 
     def _record_operation(self, operation: Operation, parts: Parts) -> None:
@@ -187,6 +192,7 @@ class Rollout:
 def _allows_old_inserts(operation: AlterField, before: SchemaState) -> bool:
     """True where the running release, which leaves the field out, can still insert rows."""
     old, new = before.table(operation.table).field(operation.name), operation.field
+    # a new unique constraint could refuse the rows of the running release
     return (new.null or new.db_default is not MISSING) and new.unique <= old.unique
 
 

@@ -95,6 +95,7 @@ _RENAME = "or rename it with `migrate` while no process of the running release i
 
 def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) -> Parts:
     field, fill = operation.field, operation.fill
+    # the database gives these a value where the running release sends none
     served = field.db_default is not MISSING or field.generated or field.primary_key
     if served or (fill is MISSING and field.null) or fill is None:
         return Parts((operation,))
@@ -121,6 +122,7 @@ def _with_default(field: AnyField, value: object) -> AnyField:
 def _split_drop(operation: DropField, before: SchemaState) -> Parts | Refused:
     table = before.table(operation.table)
     field = table.field(operation.name)
+    # the new release leaves the column out of its INSERT, which these bear
     if field.null or field.db_default is not MISSING or not table.options.managed:
         return Parts((), (operation,))
     value = find_constant_default(field)
@@ -141,6 +143,7 @@ def _split_alteration(
     if not before.table(operation.table).options.managed:
         return Parts((operation,))
     columns = derive_column_name(operation.name, old), derive_column_name(operation.name, new)
+    # a column has one name, and each release uses another
     if columns[0] != columns[1]:
         return Refused(
             f"the running release still uses the column {columns[0]!r}",
@@ -180,6 +183,7 @@ def _split_separate(
             return parts
         late = late or bool(parts.contract)
         early = early or bool(parts.expand)
+    # its state has one place in the history: the parts of the database cannot go separate ways
     if early and late:
         return Refused(
             "a part of its operations must wait for the end of the running release",

@@ -76,6 +76,7 @@ def _choose_base_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyFie
     if is_foreign_key(old) and is_foreign_key(new):
         if (old.to, old.on_delete) != (new.to, new.on_delete):
             return Refused("the running release still relies on the old reference", LATER)
+        # unique in contract: the running release may give two rows one target
         return old if new.one_to_one and not old.one_to_one else new
     if is_foreign_key(old) or is_foreign_key(new) or find_value_kind(old) != find_value_kind(new):
         return Refused("the running release still reads and writes the old type", NEW_FIELD)
@@ -97,6 +98,7 @@ def _choose_base_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyFie
 
 def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     """True where every stored value of a field stays as it is under another one."""
+    # null and unique have rules of their own
     bare = with_options(old, null=False), with_options(new, null=False)
     if is_stricter_field(*(with_options(field, unique=False) for field in bare)):
         return False
@@ -109,6 +111,7 @@ def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool
 
 def _is_instant_change(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     one, two = old.column_type(dialect.name), new.column_type(dialect.name)
+    # SQLite has one writer at a time in any case
     return dialect.name == "sqlite" or one == two or not rewrites_rows(one, two)
 
 

@@ -241,8 +241,8 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("text", "decimal"): _text_to_decimal,
     ("text", "uuid"): Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is not a UUID"),
     ("text", "date"): _text_to_date,
+    # no pattern recognises JSON: the server tries the cast, row by row
     ("text", "json"): Conversion(
-        # no pattern recognises JSON: the server tries the cast, row by row
         "{0}::jsonb", "FALSE", "text that is not a JSON document", "jsonb"
     ),
     # without AT TIME ZONE the cast would take the time zone of the session

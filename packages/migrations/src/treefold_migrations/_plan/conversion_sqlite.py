@@ -202,8 +202,8 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
         "text other than 'true' and 'false'",
     ),
     ("text", "decimal"): _text_to_decimal,
+    # keys and lookups compare UUIDs as text, in the spelling that the ORM writes
     ("text", "uuid"): Conversion(
-        # keys and lookups compare UUIDs as text, in the spelling that the ORM writes
         "lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is not a UUID"
     ),
     ("text", "date"): _text_to_date,

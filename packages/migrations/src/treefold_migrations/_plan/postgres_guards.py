@@ -86,8 +86,7 @@ class _Guards:
     def with_read_columns(self, step: Step) -> Step:
         """The guard with the columns that it reads."""
         table = self._before.name
-        # a name that stands in the query for another reason only keeps the guard from moving
-        # forward
+        # a name that the query holds by chance only leaves the guard where it is
         reads = {f"{table}.{name}" for name in self._old if quote(name) in step.verify}
         return replace(step, transactional=False, reads=step.reads | reads | {f"{table}."})
 

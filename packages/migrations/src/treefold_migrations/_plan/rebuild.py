@@ -57,8 +57,8 @@ def build_unenforced_keys_guard() -> Step:
     return Step(
         "",
         summary="check that foreign keys are not enforced",
-        # DROP TABLE deletes the rows first, and those of ON DELETE CASCADE in other tables; a pragma
-        # inside of the transaction has no effect, so that a step can only look
+        # DROP TABLE deletes the rows first, and those of ON DELETE CASCADE in other tables; the
+        # pragma has no effect inside of a transaction, so that a step can only look
         verify="SELECT 1 FROM pragma_foreign_keys WHERE foreign_keys = 1",
         problem="Foreign keys are enforced: PRAGMA foreign_keys = OFF must run before BEGIN",
         foreign_keys_off=True,
@@ -127,9 +127,8 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
         ),
         # triggers and indexes go with the table, and so does its row of sqlite_sequence
         build_step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
+        # otherwise RENAME reads each view and fails at one that names the table, which is missing
         build_step(
-            # otherwise RENAME reads each view and fails at one that names the table, which is not
-            # there now
             "PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"
         ),
         build_step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),

@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 def collect_field_names(part: Any) -> set[str]:
     """Return the names of the fields that a constraint, index or expression speaks of."""
+    # the writer meets each name that a condition or expression holds, at any depth
     writer = schema.SourceWriter()
     writer.write(part)
     return writer.names
@@ -28,6 +29,7 @@ def collect_field_names(part: Any) -> set[str]:
 def rename_fields_in_part(part: T, renames: Mapping[str, str]) -> T:
     """Return a constraint or index that speaks of renamed fields."""
     made: Any = part
+    # most parts name no such field, and need not be written and evaluated
     if not collect_field_names(made) & renames.keys():
         return part
     writer = schema.SourceWriter(renames)
@@ -39,6 +41,7 @@ def build_field_renames(table: TableState, old: str, new: str) -> dict[str, str]
     """Return the renames of a field and, for a foreign key, of its attribute."""
     renames = {old: new}
     if schema.is_foreign_key(table.fields.get(old) or table.fields.get(new)):
+        # conditions may name the raw key, which is another attribute
         renames[f"{old}_id"] = f"{new}_id"
     return renames
 
@@ -76,6 +79,7 @@ def retarget_foreign_key(field: Any, table: str) -> Any:
     made = schema.unbound_copy(field)
     given = made.declared
     args, options = (given[0], {**given[1]})
+    # the target may be given by position or by its keyword
     if "to" in options:
         options["to"] = table
     else:
