@@ -155,7 +155,7 @@ def _narrow_to_positive(
 def _find_sqlite_kind(column: ColumnDef, checks: set[str]) -> Kind | None:
     name = column.type.upper()
     if name == "INTEGER":
-        # the narrowest first: its checks are the most
+        # the narrowest first: a field with fewer checks would fit the column too
         for kind in _INTEGERS:
             if _render_field_checks(kind(), column) <= checks:
                 return Kind(kind)

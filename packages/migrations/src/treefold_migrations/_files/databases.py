@@ -88,7 +88,8 @@ def _filter_operation(home: str, operation: Operation, before: SchemaState) -> O
     if _find_operation_database(operation, before) != home:
         return None
     if isinstance(operation, RunPython):
-        # the state of this history has the tables of its own database alone
+        # a restricted history replays the tables of its own database alone: the others are kept
+        # here
         others = [t for t in before.tables.values() if t.options.database != home]
         return replace(operation, elsewhere=others)
     return operation

@@ -39,7 +39,6 @@ def build_rows_query(table: TableDef, condition: str, source: str = "") -> str:
 
 def describe_example_row(table: TableDef) -> str:
     """The part of a message that names one row, by the columns of `build_rows_query`."""
-    # the placeholder is filled with the row by format(), where a name with a brace would break it
     keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escape_key_names(table), 1))
     return f"for example {keys}"
 
@@ -165,7 +164,7 @@ def build_cast_test_sql(type_name: str) -> str:
         "LANGUAGE plpgsql IMMUTABLE AS $treefold$ BEGIN "
         f"EXECUTE 'SELECT $1::{type_name}' USING given; RETURN TRUE; "
         # the class 22 of SQLSTATE covers the errors of casts: 22P02 for the form, 22008 for a day
-        # that does not exist;
+        # that does not exist
         "EXCEPTION WHEN data_exception THEN RETURN FALSE; END $treefold$"
     )
 

@@ -102,7 +102,6 @@ def group_operations(
         joins = (
             trace is not None
             and not alone
-            # a rebuild across the border would run a part of contract beside the running release
             and operation.phase == operations[place - 1].phase
             and trace.can_add_operation(operation)
         )
@@ -190,7 +189,7 @@ def build_shape_pair(before: SchemaState, after: SchemaState) -> tuple[Shapes, S
 
     def build_shapes(state: SchemaState) -> Shapes:
         return {
-            # by identity: equal tables of two states would still be compared field by field
+            # by identity, which `compute_table_changes` takes for a table without a change
             name: made.setdefault(id(table), build_table_shape(table))
             for name, table in state.tables.items()
         }

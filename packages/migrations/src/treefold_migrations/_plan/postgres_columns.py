@@ -111,7 +111,6 @@ def widens_type(old: str, new: str) -> bool:
         return order.index(old) < order.index(new)
     if not old.startswith("varchar("):
         return False
-    # int(new[8:-1]) is the length in "varchar(20)"
     return new == "text" or (new.startswith("varchar(") and int(new[8:-1]) >= int(old[8:-1]))
 
 
@@ -228,7 +227,7 @@ def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[S
     if value and is_constant(value):
         # the value of existing rows is kept in the catalog: no row is written
         steps = [build_add_step(replace(bare, default=value))]
-        # the value stays that of the rows there are; the default of new rows is another matter
+        # the rows that are there keep the value when the default changes
         return steps if column.default == value else [*steps, _set_default(table, column)]
     if value:
         # the default comes behind the column: in the clause it would fill the rows instead of the

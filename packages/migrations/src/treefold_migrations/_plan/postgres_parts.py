@@ -76,7 +76,7 @@ def drop_parts(work: Alteration) -> list[Step]:
     steps: list[Step] = []
     for found in work.compare_all_parts():
         steps += drop_remaining_parts(old.name, work, found.dropped)
-    # a dropped column takes the key along, and a second DROP would fail
+    # a dropped column takes the key along
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
         steps.append(_drop_primary_key(new))
     return steps

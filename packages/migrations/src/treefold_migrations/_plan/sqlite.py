@@ -161,7 +161,7 @@ def find_unchanged_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
-    # triggers of a search have the name of the table in their text
+    # a search names its table in its own definition (content=...), which RENAME does not follow
     if before is None or before.name != work.after.name:
         return ()
     return tuple(

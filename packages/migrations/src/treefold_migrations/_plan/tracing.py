@@ -82,7 +82,6 @@ class Trace:
                 del self._fields[table][name]
             case RenameField(table=table, old=old, new=new):
                 fields = self._fields[table]
-                # the place in the order of columns stays
                 self._fields[table] = {new if n == old else n: o for n, o in fields.items()}
                 self._move_places({(table, old): (table, new)})
             case AlterField(table=table, name=name, fill=fill):

@@ -88,7 +88,7 @@ def plan_backwards(
                 f"rolled back to it; {last}"
             )
         chosen = [name for name in reversed(order) if name not in kept]
-    # files behind one that is half rolled back cannot be taken back before it
+    # a rollback that does not reach this file would leave it half done
     if half and half[0] not in chosen:
         entry = applied.progress[half[0]]
         raise RunError(
@@ -110,7 +110,7 @@ def plan_backwards(
             code=make_code_extractor(item),
         )
         made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
-    # after all files are planned: a flag of an earlier one may be used by the last
+    # behind the last file: a flag may be for any of them
     fills.refuse_unused()
     return undone_ + [made[name] for name in chosen]
 

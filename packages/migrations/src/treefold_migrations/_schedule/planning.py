@@ -123,7 +123,6 @@ def _plan_units(
     while place < len(operations):
         operation, end = operations[place], place + 1
         if isinstance(operation, RunPython):
-            # committed
             together = operation.transactional or target.single
             summary = operation.describe()
             made = PythonUnit(operation.forward, states[place], place, together, summary)
