@@ -208,6 +208,40 @@ def test_an_expression_of_the_author_converts_values(bench: Bench, using: Any) -
         assert bench.ask('SELECT name FROM "user"') == [(3,)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("'{0}'", "{0}"),
+        ("'{1} {name} {{0}} {} }{'", "{1} {name} {{0}} {} }{"),
+        ("'100 % %s %(a)s $1 ? :a'", "100 % %s %(a)s $1 ? :a"),
+    ],
+)
+def test_an_expression_of_the_author_is_inserted_unchanged(
+    bench: Bench, sql: str, value: str
+) -> None:
+    """A unique field, so that a guard reads the values after the change, too."""
+    with bench.place():
+        begin(bench)
+        altered = fields.TextField(unique=True)
+        apply(bench, AlterField("user", "name", altered, using=f'{sql} || "name"'))
+        assert bench.ask('SELECT name FROM "user"') == [(f"{value}Ann",)]
+
+
+def test_an_expression_takes_an_item_of_json(bench: Bench) -> None:
+    data = CreateTable("box", {"id": fields.BigAutoField(), "data": fields.JSONField()}, "Box")
+    using = {"postgres": "data #>> '{0}'", "sqlite": "data ->> '$[0]'"}
+    with bench.place():
+        states = states_of(data)
+        for _, steps in plan_operations([data], states, bench.dialect):
+            bench.apply(steps)
+        bench.do("INSERT INTO box (id, data) VALUES (1, '[\"first\", 2]')")
+        altered = AlterField("box", "data", fields.TextField(), using=using)
+        after = states_of(altered, before=states[-1])
+        for _, steps in plan_operations([altered], after, bench.dialect):
+            bench.apply(steps)
+        assert bench.ask("SELECT data FROM box") == [("first",)]
+
+
 def test_an_expression_is_written_and_checked() -> None:
     altered = AlterField("user", "name", fields.IntegerField(), using={"postgres": "1"})
     assert altered.source(Imports()).endswith('fields.IntegerField(), using={"postgres": "1"})')

@@ -29,6 +29,11 @@ class New(enum.Enum):
     A = "a"
 
 
+class Braces(enum.Enum):
+    A = "{0}"
+    B = "{1} {} %s"
+
+
 def money(digits: int, places: int, **options: Any) -> Any:
     return fields.DecimalField(max_digits=digits, decimal_places=places, null=True, **options)
 
@@ -308,6 +313,13 @@ TABLE: dict[str, tuple[Any, Any, list[Any], dict[str, list[Any]], list[Any]]] = 
         fields.EnumField(New, null=True),
         ["'a'"],
         {"sqlite": ["a"], "postgres": ["a"]},
+        ["'b'"],
+    ),
+    "text_to_enum_with_braces": (
+        text(),
+        fields.EnumField(Braces, null=True),
+        ["'{0}'", "'{1} {} %s'"],
+        {"sqlite": ["{0}", "{1} {} %s"], "postgres": ["{0}", "{1} {} %s"]},
         ["'b'"],
     ),
 }

@@ -29,7 +29,8 @@ class Conversion:
     """SQL that converts the values of a column.
 
     Attributes:
-        value: the converted value; `{0}` is the old one.
+        value: the converted value; `{0}` is the old one. SQL of others comes through
+            `escape_column_mark`.
         misfit: a condition that is true for values that cannot be converted.
         what: those values in words.
         castable: a PostgreSQL type; text that is not valid for it is a misfit too, tested first.
@@ -47,13 +48,24 @@ class Conversion:
 
     def render_value(self, column: str) -> str:
         """The value after, of a quoted column or an expression."""
-        return self.value.replace("{0}", column)
+        return _fill_column_mark(self.value, column)
 
     def render_misfit_condition(self, column: str) -> str:
         """The condition for values that do not fit; NULL always does."""
         # a condition over NULL is NULL, and CASE inside of it would take its ELSE branch for a
         # misfit
-        return f"{column} IS NOT NULL AND ({self.misfit.replace('{0}', column)})"
+        return f"{column} IS NOT NULL AND ({_fill_column_mark(self.misfit, column)})"
+
+
+def escape_column_mark(sql: str) -> str:
+    """SQL in which a Conversion leaves `{0}` as it is."""
+    # neither database takes a NUL in a statement, so that no SQL has this mark of its own
+    return sql.replace("{0}", "{\0}")
+
+
+def _fill_column_mark(sql: str, column: str) -> str:
+    # in this order an escaped mark is never taken for the column
+    return sql.replace("{0}", column).replace("{\0}", "{0}")
 
 
 Rule = Conversion | Callable[[AnyField, AnyField], Conversion]

@@ -18,6 +18,7 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     build_or_condition,
+    escape_column_mark,
     find_max_length,
     find_value_kind,
 )
@@ -45,7 +46,7 @@ def find_conversion(
     if is_foreign_key(old) or is_foreign_key(new):
         raise TypeError(f"{place}: resolve a foreign key to the key that it points to")
     if using:
-        return Conversion(f"({using})")
+        return Conversion(escape_column_mark(f"({using})"))
     pair = find_value_kind(old), find_value_kind(new)
     rule = TABLES[dialect.name].get(pair)
     if rule is not None:
@@ -92,7 +93,9 @@ def _add_enum_misfit(
     listed = ", ".join(sorted(literal(value, dialect) for value in wanted))
     name = cast("type[enum.Enum]", new.enum_class).__name__
     return _add_misfit(
-        made, f"{made.value} NOT IN ({listed})", f"a value that {name} does not have"
+        made,
+        f"{made.value} NOT IN ({escape_column_mark(listed)})",
+        f"a value that {name} does not have",
     )
 
 
