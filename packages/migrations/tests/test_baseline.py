@@ -24,7 +24,7 @@ from treefold_migrations import (
     drift,
     migrate,
 )
-from treefold_orm import Model, aclose_all, fields
+from treefold_orm import Model, ORMError, aclose_all, fields
 from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm.schema import Meta, TableDef
 
@@ -127,6 +127,52 @@ def test_models_of_postgres_read_and_write_its_types(place: Place, tmp_path: Pat
     post.tags.add(tag)
     assert [t.title for t in titles.all()] == ["one"]
     assert [p.title for p in tag.posts.all()] == ["one"]
+
+
+NUMBERS = (
+    *("7", "+7", "-7", "007", "1e3", "-1.5E+3", ".5", "5.", "9223372036854775807"),
+    *("9223372036854775808", "-9223372036854775808", "1e5000", "1e-5000", "9" * 5000),
+)
+HEXADECIMALS = ("0x10", "0X1f", "-0x10", "0xffffffffffffffff")
+FLAGS = ("TRUE", "FALSE")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spellings"),
+    [
+        ("integer", NUMBERS),
+        ("bigint", NUMBERS),
+        ("double precision", NUMBERS),
+        ("numeric(8, 2)", NUMBERS),
+        ("text", NUMBERS),
+        ("boolean", FLAGS),
+    ],
+)
+def test_a_number_is_taken_over_as_a_default(
+    place: Place, make_place: MakePlace, tmp_path: Path, kind: str, spellings: tuple[str, ...]
+) -> None:
+    if place.engine == "sqlite":
+        spellings = (*FLAGS, "01", "0x1") if spellings is FLAGS else (*spellings, *HEXADECIMALS)
+    elif spellings is NUMBERS and int(place.ask("SHOW server_version_num")[0][0]) >= 160000:
+        spellings = (*spellings, *HEXADECIMALS, "1_000")
+    columns = {f"t{number}": spelling for number, spelling in enumerate(spellings)}
+    for name, spelling in columns.items():
+        place.do(f"CREATE TABLE {name} (id bigint PRIMARY KEY, n {kind} DEFAULT {spelling})")
+    taken = take_over(place, tmp_path)
+    made_again(taken, make_place(place.engine))
+    refused: set[str] = set()
+    for name, spelling in columns.items():
+        model: Any = getattr(taken.module, name.title())
+        try:
+            place.do(f"INSERT INTO {name} (id) VALUES (1)")
+            model.objects.create(id=2)
+        except ORMError:
+            # a number that the column cannot hold, or that is none of the field
+            refused.add(spelling)
+            continue
+        by_hand, by_model = place.ask(f"SELECT CAST(n AS text) FROM {name} ORDER BY id")
+        assert by_hand == by_model, spelling
+    assert not refused & {*FLAGS, "01", "0x1", "7", "+7", "-7", "007", "1e3", "0x10", "-0x10"}
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)

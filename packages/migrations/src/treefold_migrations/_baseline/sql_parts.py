@@ -28,6 +28,9 @@ Columns = Mapping[str, tuple[str, AnyField]]
 
 _NOW = {("now", "(", ")"), ("statement_timestamp", "(", ")"), ("current_timestamp",)}
 
+# above the exponents of a float
+_MAX_NUMBER = 400
+
 
 class Unreadable(Exception):
     """SQL that this module does not understand."""
@@ -105,13 +108,24 @@ def evaluate_literal(tokens: list[Token], field: AnyField) -> Any:
     token = tokens[-1]
     found: Any = None
     if token.kind == "number":
-        number = token.value.replace("_", "")
-        found = sign * (int(number, 0) if number.isdigit() else decimal.Decimal(number))
+        number = _read_number(token.value.replace("_", ""))
+        found = None if number is None else sign * number
     elif token.kind == "text" and token.value[:1] == "'" and len(tokens) == 1:
         found = token.value[1:-1].replace("''", "'")
     elif token.value in {"true", "false"}:
         found = token.value == "true"
     return None if found is None else _convert_literal(found, field)
+
+
+def _read_number(text: str) -> int | decimal.Decimal | None:
+    # 0x10 and a number that no field can hold stay as they are written
+    if len(text) > _MAX_NUMBER or text.startswith("0x"):
+        return None
+    number = decimal.Decimal(text)
+    # as an integer, 1e1000000000 would fill the memory
+    if abs(number.adjusted()) > _MAX_NUMBER:
+        return None
+    return int(text) if text.isdigit() else number
 
 
 def _convert_literal(found: Any, field: AnyField) -> Any:
