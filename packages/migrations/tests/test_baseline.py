@@ -175,6 +175,16 @@ def test_a_number_is_taken_over_as_a_default(
     assert not refused & {*FLAGS, "01", "0x1", "7", "+7", "-7", "007", "1e3", "0x10", "-0x10"}
 
 
+def test_a_default_that_no_field_takes_leaves_the_others(place: Place, tmp_path: Path) -> None:
+    place.do(
+        "CREATE TABLE t (id bigint PRIMARY KEY, first integer DEFAULT 7, "
+        "n integer DEFAULT 9223372036854775808, last integer DEFAULT 8)"
+    )
+    models = take_over(place, tmp_path).models
+    assert "IntegerField(null=True, db_default=7)" in models
+    assert "IntegerField(null=True, db_default=8)" in models
+
+
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_triggers_of_sqlite_survive(place: Place, tmp_path: Path) -> None:
     build(place, baseline_schemas.BOTH, baseline_schemas.SQLITE)

@@ -85,9 +85,14 @@ def _reject_unrenderable(drafts: Sequence[TableDraft], dialect: Dialect) -> None
     others = build_schema_state(replace(draft, parts=[]) for draft in managed)
     for draft in managed:
         kept, draft.parts = draft.parts, []
-        for field in draft.fields.values():
-            if len(field.default.proposals) > 1:
-                _reject_until_renderable(field.default, others, draft, dialect)
+        defaults = [f.default for f in draft.fields.values() if len(f.default.proposals) > 1]
+        # one that is refused would cost those before it: each is tried beside the last proposals
+        # of the defaults after it
+        for default in defaults:
+            default.place = len(default.proposals) - 1
+        for default in defaults:
+            default.place = 0
+            _reject_until_renderable(default, others, draft, dialect)
         for part in kept:
             draft.parts.append(part)
             _reject_until_renderable(part, others, draft, dialect)
