@@ -455,6 +455,44 @@ def test_the_database_side_of_a_split_operation_counts() -> None:
         ("SELECT ';' -- DROP TABLE a;\n", ["SELECT 'text'"]),
         ('/* DROP TABLE a; */ SELECT "a;b"', ["SELECT quoted_name"]),
         ("DO $x$ BEGIN DROP TABLE a; END $x$; SELECT $1", ["DO 'text'", "SELECT $1"]),
+        ("AS $f1$ ; DROP TABLE a; $f1$; B", ["AS 'text'", "B"]),
+        ("AS $_f1_$ $f1$; $$; $_f1_$; B", ["AS 'text'", "B"]),
+        ("AS $é1$ ; $é1$; B", ["AS 'text'", "B"]),
+        ("SELECT a$b$; DROP TABLE b$b$", ["SELECT a$b$", "DROP TABLE b$b$"]),
+        ("SELECT $1; DROP TABLE a; SELECT $1", ["SELECT $1", "DROP TABLE a", "SELECT $1"]),
+        (r"SELECT E'it\'s; \\'; B", ["SELECT 'text'", "B"]),
+        (r"SELECT e'a''b\';'; B", ["SELECT 'text'", "B"]),
+        (r"SELECT '\'; B", ["SELECT 'text'", "B"]),
+        (r"SELECT 1 AS bye'\'; B", ["SELECT 1 AS bye'text'", "B"]),
+        ("/* a /* b */ ; DROP TABLE c; */ B", ["B"]),
+        ("/* a /* b */ DROP TABLE c; B /* d */", ["DROP TABLE c", "B"]),
+        ("/*/ ; */ B; /* open; C", ["B"]),
+        ("DROP TABLE [a;b]; DROP TABLE `c;``d`", ["DROP TABLE quoted_name"] * 2),
+        ("SELECT a[1], ARRAY['];']; B", ["SELECT a[1], ARRAY['text']", "B"]),
+        ("SELECT ARRAY [']', ';']; B", ["SELECT ARRAY ['text', 'text']", "B"]),
+        ("ALTER TABLE a ADD b text[]; B", ["ALTER TABLE a ADD b text[]", "B"]),
+        (
+            "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC UPDATE a SET b = 1; "
+            "SELECT CASE WHEN true THEN 1 END; END; B",
+            [
+                "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC UPDATE a SET b = 1; "
+                "SELECT CASE WHEN true THEN 1 END; END",
+                "B",
+            ],
+        ),
+        (
+            "CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; "
+            "UPDATE c SET d = CASE WHEN NEW.end THEN '; END;' ELSE 2 END; END; DELETE FROM e",
+            [
+                "CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; "
+                "UPDATE c SET d = CASE WHEN NEW.end THEN 'text' ELSE 2 END; END",
+                "DELETE FROM e",
+            ],
+        ),
+        (
+            "CREATE TRIGGER t BEFORE DELETE ON a EXECUTE FUNCTION f(); BEGIN; DROP TABLE a",
+            ["CREATE TRIGGER t BEFORE DELETE ON a EXECUTE FUNCTION f()", "BEGIN", "DROP TABLE a"],
+        ),
         ("", []),
     ],
 )

@@ -16,6 +16,7 @@ from run_support import (
 )
 
 from treefold_migrations import PlanError, RunError
+from treefold_migrations._base.sql_words import split_statements
 from treefold_migrations._commands.running import migrate, sqlmigrate
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._run.runner import Runner
@@ -101,6 +102,38 @@ def test_a_script_with_a_transaction_of_its_own_is_refused(
 def test_a_text_is_split_into_its_statements(sql: str, statements: list[str] | None) -> None:
     expected = statements or ["SELECT 1;", TRIGGER.replace("CREATE", "CREATE TEMP")]
     assert split_script(sql) == ([] if statements == [] else expected)
+
+
+STATEMENTS = {
+    "postgres": [
+        "CREATE TABLE note (id integer, text text, words text[])",
+        "CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $f1$ BEGIN PERFORM 1; "
+        "DROP TABLE note; END $f1$",
+        "CREATE FUNCTION g() RETURNS integer LANGUAGE sql BEGIN ATOMIC SELECT 1; "
+        "SELECT CASE WHEN true THEN 2 END; END",
+        "/* a /* nested; */ comment; */ INSERT INTO note VALUES (1, E'it\\'s; \\\\', ARRAY['];'])",
+        "SELECT 1 AS a$b$, words[1], '\\' FROM note",
+        "SELECT 2 AS b$b$, $é1$;$$;$é1$",
+        "DROP TABLE note",
+    ],
+    "sqlite": [
+        "CREATE TABLE [no;te] (id integer, `te;``xt` text)",
+        "CREATE TRIGGER told AFTER INSERT ON [no;te] BEGIN UPDATE [no;te] SET id = "
+        "CASE WHEN NEW.id = 1 THEN 2 ELSE 3 END; DELETE FROM [no;te] WHERE `te;``xt` = 'END;'; END",
+        "/* a /* b */ INSERT INTO [no;te] VALUES (1, '\\')",
+        "DROP TABLE [no;te]",
+    ],
+}
+
+
+def test_statements_are_those_of_the_database(place: Place) -> None:
+    given = STATEMENTS[place.engine]
+    found = [written for written, _ in split_statements("; ".join(given))]
+    assert found == given
+    for statement in found:
+        place.ask(statement)
+    if place.engine == "sqlite":
+        assert split_script("; ".join(given)) == [*(f"{one};" for one in given[:-1]), given[-1]]
 
 
 PIECES = st.sampled_from(
