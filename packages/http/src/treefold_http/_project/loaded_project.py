@@ -40,7 +40,10 @@ class LoadedProject:
         middlewares: the middleware of every request: that of development mode, then `listed`.
         listed: the entries of `Middleware/`.
         unserved: those of them whose prefix only a mount of a startup hook can cover.
+        on_startup: the functions of `hooks.py` that run before the first request.
+        on_shutdown: those that run after the last one.
         error_format: the error format of `hooks.py`; None for problem documents.
+        report: what a boot has counted, and the files that it found broken or left out.
         default_version: the version that serves unversioned requests; None for no version.
         default_level: the level of the log line of such a request: INFO where the setting says
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.

@@ -9,38 +9,42 @@ from dataclasses import dataclass
 
 from treefold_migrations._inspect.sqlite_losses import Known
 
-BLOCKING = frozenset({"ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"})
-"""Locks that rows cannot be written, or not even read, beside."""
+BLOCKING = frozenset(("ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"))
+"""Lock levels under which others cannot write rows; under the first, not even read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One complete SQL statement.
 
-    `transactional` is False for a statement that is committed by itself: one that cannot run inside
-    a transaction (CREATE INDEX CONCURRENTLY), or one that must not keep the locks of others while
-    it reads a table (VALIDATE). Such a statement may run again after a crash. Consecutive
-    transactional steps share a transaction. `lock` is PostgreSQL's lock level on `table`, empty
-    where it is irrelevant. `summary` describes the step for plans, progress and the journal.
-    `before_retry` is a statement that removes the remains of an interrupted run. `verify` is a
-    query that must return no row after the step; `problem` is the error if it does, with `{0}`,
-    `{1}` for the columns of its first row. `sql` is empty for a step that only verifies.
+    Consecutive transactional steps share a transaction.
 
-    `undo` takes away a part that the step made, where it is there, when the operation is taken back
-    before its end.
-
-    `generates`: `sql` is a query, and each row's first column is a statement to run. `repeat`: the
-    statement changes a batch of rows, and runs again until it changes none. `foreign_keys_off`:
-    SQLite must not enforce foreign keys, which is switched before the transaction begins. `known`:
-    the step fails before its statement where the live table of SQLite has more than that. `hidden`:
-    plans and progress leave the step out, which is a part of another one.
-
-    PostgreSQL: a step with `reads` is a guard, which only reads rows; it runs before the locks of
-    its transaction are taken. `reads` holds the columns as `table.column`, each table as `table.`,
-    and its indexes and constraints as `table.#`. A row written after the guard is refused by the
-    statement of a later step, whose `explain` is the guard for its error. `blocks` is what the
-    server does with every row while `lock` is held, such as "writes every row again", and empty for
-    steps that are brief.
+    Attributes:
+        sql: the statement; empty for a step that only verifies.
+        transactional: False for a statement that is committed by itself, because it cannot run in
+            a transaction (CREATE INDEX CONCURRENTLY), or must not keep the locks of others while
+            it reads a table (VALIDATE). It may run again after a crash.
+        table: the table that it changes.
+        summary: what it does, for plans, progress and the journal.
+        before_retry: the statement that removes the remains of an interrupted run.
+        undo: the statement that removes what the step made, if that is there, when the operation
+            is taken back before its end.
+        verify: a query that must return no row after the step.
+        problem: the error if it returns one, with `{0}`, `{1}` for the columns of its first row.
+        generates: True if `sql` is a query, and the first column of each row a statement to run.
+        repeat: True for a statement that changes a batch of rows, and runs until it changes none.
+        hidden: True for a part of another step, which plans and progress leave out.
+        foreign_keys_off: SQLite: switch its foreign keys off before the transaction begins.
+        known: SQLite: the columns and other parts of the table that the plan knows; the step fails
+            before its statement if the live table has more.
+        lock: PostgreSQL: the lock level on `table`; empty where it is irrelevant.
+        reads: PostgreSQL: what a guard reads, as `table.column`, `table.` for the table and
+            `table.#` for its indexes and constraints. A guard changes nothing, and runs before the
+            locks of its transaction are taken.
+        explain: PostgreSQL: the guard that words the error of this step. A row that was written
+            after the guard is refused by the statement of the step.
+        blocks: PostgreSQL: what the server does with every row while `lock` is held, such as
+            "writes every row again"; empty for brief steps.
     """
 
     sql: str
@@ -63,5 +67,5 @@ class Step:
 
     @property
     def blocks_writers(self) -> bool:
-        """True where others cannot write rows, or not even read them, beside the step."""
+        """True where others cannot write rows, or not even read them, during the step."""
         return self.lock.upper() in BLOCKING

@@ -13,15 +13,17 @@ from treefold_orm._expressions.conversion import classify_field, count_decimal_p
 from treefold_orm._fields.base import AnyField
 
 _ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
-# a quotient that is cut here is on the same side of a half as the whole one, for divisors of up to
-# so many digits
+# A quotient is rounded twice, first to so many more places than are wanted: the first rounding must
+# not move 0.4999... to the half that the second one rounds up. A quotient that is no half differs
+# from it by 1 / (2 * divisor) at least, so this holds for divisors of up to 40 digits.
 _GUARD_DIGITS = 40
 _MICROSECONDS: LiteralString = "(EXTRACT(EPOCH FROM {}) * 1000000)::bigint"
 _SPAN: LiteralString = (
     # an interval is multiplied by a double: days and the rest of a day are both exact in one
     "(({0}) / 86400000000 * INTERVAL '1 day' + ({0}) % 86400000000 * INTERVAL '1 microsecond')"
 )
-# Python ends where the server goes on: what is added there is too much for the server as well
+# PostgreSQL has the years before 1 and after 9999, Python has no value for them. What is added to
+# such a result overflows on the server, so that it is the server's error, and no row comes back.
 _CHECKED: dict[str, LiteralString] = {
     "datetime": "({0} + CASE WHEN {0} BETWEEN '0001-01-01 00:00:00Z' AND "
     "'9999-12-31 23:59:59.999999Z' THEN INTERVAL '0' ELSE INTERVAL '178000000 years' END)",
@@ -61,7 +63,7 @@ def build_quotient(left: SQL, right: SQL, places: int) -> SQL:
 
 
 def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
-    """A sum as `field`; a span that has no 64 bits of microseconds is an error."""
+    """A sum as `field`; a span of more microseconds than 64 bits hold is an error."""
     if field is None or classify_field(field) != "duration":
         return value
     return SQL(_SPAN, SQL(_MICROSECONDS, value))
