@@ -265,6 +265,21 @@ def test_an_invalid_index_of_an_interrupted_run_is_built_again(
         postgres.ask("INSERT INTO author (name) VALUES ('same') RETURNING id")
 
 
+def test_an_index_that_finds_no_room_is_removed_at_once(postgres: Place, files: Files) -> None:
+    files.write("0001_initial", AUTHOR)
+    Runner("default", files.history()).migrate()
+    rows = "SELECT md5(n::text) FROM generate_series(1, 30000) n"
+    postgres.ask(f"INSERT INTO author (name) {rows} RETURNING id")
+    files.write("0002_index", 'AddIndex("author", Index(["name"]))')
+    room = {"temp_file_limit": "64kB", "maintenance_work_mem": "1MB"}
+    configure(database=postgres.address, server_settings={"search_path": postgres.schema, **room})
+    with pytest.raises(RunError, match="failed: PostgreSQL refused the statement: temporary file"):
+        Runner("default", files.history()).migrate()
+    assert postgres.ask(INDEXES) == [("author_pkey",)]
+    postgres.configure()
+    assert len(Runner("default", files.history()).migrate()) == 1
+
+
 def test_a_file_that_failed_half_way_can_be_rolled_back(postgres: Place, files: Files) -> None:
     files.write("0001_initial", AUTHOR)
     Runner("default", files.history()).migrate()

@@ -21,6 +21,7 @@ from treefold_orm import (
     ConfigurationError,
     FieldValueError,
     InvalidParameter,
+    OperationalError,
     PoolTimeout,
     UniqueViolation,
     ValidationError,
@@ -239,6 +240,8 @@ def test_refusals_are_numbers_and_text() -> None:
     assert unfit[2] == [{"loc": ["title"], "msg": "is too long", "type": "value_error"}]
     busy = refusals[PoolTimeout](PoolTimeout("No connection became free"))
     assert busy == (503, "The database cannot answer now", None)
+    full = refusals[OperationalError](OperationalError("Its disk is full", code="53100"))
+    assert full == busy
 
 
 async def test_a_client_is_told_which_field_is_taken_and_no_value(db: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from asyncpg import exceptions as asyncpg_errors  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+from orm_halves import Handle, in_half
 from orm_models import Author, Country, Everything, Tag
 
 from treefold_orm import (
@@ -28,9 +29,11 @@ from treefold_orm import (
     SyncCallInAsync,
     UniqueViolation,
     aclose_all,
+    acreate_all,
     allow_blocking,
     araw,
     configure,
+    raw,
     record_queries,
     transaction,
 )
@@ -343,6 +346,115 @@ async def test_r_07_a_full_disk_loses_nothing_and_ends_when_there_is_room(
     raw.execute("PRAGMA max_page_count = 1000000")
     await half(Everything.objects).create(integer=1, text="x" * 2000)
     assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+FULL = """
+SET search_path TO {schema};
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.name LIKE 'full%' THEN RAISE EXCEPTION '%', NEW.name USING ERRCODE = '{code}'; END IF;
+    RETURN NEW;
+END $$;
+CREATE CONSTRAINT TRIGGER full_disk AFTER INSERT OR UPDATE ON author {deferred}
+    FOR EACH ROW EXECUTE FUNCTION refuse();
+RESET search_path
+"""
+LACKS = {
+    "53000": "its resources do not suffice",
+    "53100": "its disk is full",
+    "53200": "its memory does not suffice",
+    "53400": "a limit of its configuration is exceeded",
+}
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+@pytest.mark.parametrize("code", LACKS)
+async def test_r_07_a_statement_that_finds_no_room_is_refused_alone(
+    empty: Any, half: Any, admin: Any, code: str
+) -> None:
+    async def body(h: Handle) -> None:
+        await h(Author.objects).create(name="first")
+        await refuse_write(h(Author(name="full")).save)
+        author = await h(Author.objects).get()
+        author.name = "full"
+        await refuse_write(h(author).save)
+        await refuse_write(lambda: h(Author.objects).bulk_update([author], ["name"]))
+        author.name, author.age = "first", 1
+        with record_queries() as sent:
+            await h(author).save()
+        assert [event.sql for event in sent.events] == [
+            'UPDATE "author" SET "age" = $1 WHERE "id" = $2'
+        ]
+        async with h.transaction():
+            author.age = 2
+            await h(author).save()
+            with contextlib.suppress(OperationalError):
+                async with h.transaction():
+                    await h(Author(name="full")).save()
+        rows = await h.rows(Author.objects.values_list("name", "age"))
+        assert rows == [("first", 2)]
+
+    async def refuse_write(write: Any) -> None:
+        with pytest.raises(OperationalError) as caught:
+            await write()
+        assert type(caught.value) is OperationalError
+        assert caught.value.code == code
+        assert str(caught.value) == f"PostgreSQL refused the statement: {LACKS[code]} ({code})"
+
+    empty.configure(pool_size=1)
+    await acreate_all(Country, Author)
+    full = FULL.format(schema=empty.schema, code=code, deferred="")
+    await asyncio.to_thread(admin.run, full)
+    before = await araw("SELECT pg_backend_pid() AS pid")
+    await in_half(half, body)
+    assert await araw("SELECT pg_backend_pid() AS pid") == before
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+async def test_r_07_a_commit_that_finds_no_room_is_an_answer(
+    empty: Any, half: Any, admin: Any
+) -> None:
+    async def body(h: Handle) -> None:
+        author = await h(Author.objects).create(name="first")
+
+        async def block() -> None:
+            async with h.transaction():
+                author.name = "full"
+                await h(author).save()
+
+        with pytest.raises(OperationalError, match=r"its disk is full \(53100\)$") as caught:
+            await block()
+        assert type(caught.value) is OperationalError
+        author.name, author.age = "first", 1
+        with record_queries() as sent:
+            await h(author).save()
+        assert [event.sql for event in sent.events] == [
+            'UPDATE "author" SET "age" = $1 WHERE "id" = $2'
+        ]
+
+    await acreate_all(Country, Author)
+    deferred = "DEFERRABLE INITIALLY DEFERRED"
+    full = FULL.format(schema=empty.schema, code="53100", deferred=deferred)
+    await asyncio.to_thread(admin.run, full)
+    await in_half(half, body)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+async def test_r_07_a_lack_of_room_is_told_in_the_words_of_the_server(
+    place: Any, db: Any, half: Any
+) -> None:
+    place.configure(server_settings={"temp_file_limit": "64kB", "work_mem": "64kB"})
+    sql = "SELECT max(n) AS n FROM (SELECT n FROM generate_series(1, 100000) n ORDER BY -n) s"
+    reason = r"^PostgreSQL refused the statement: temporary file size exceeds temp_file_limit"
+    with pytest.raises(OperationalError, match=reason) as caught:
+        await half.call(lambda: raw(sql), lambda: araw(sql))
+    assert (type(caught.value), caught.value.code) == (OperationalError, "53400")
+
+
+def test_r_07_a_server_without_room_for_a_connection_is_no_answer_to_a_statement() -> None:
+    parts = {"S": "FATAL", "V": "FATAL", "C": "53200", "M": "out of memory"}
+    made: Any = asyncpg_errors.PostgresError
+    translated = translate_error(made.new(parts), "there")
+    assert isinstance(translated, ConnectionFailed)
 
 
 async def test_r_08_fifty_writers_of_one_file_meet_no_lock(db: Any, half: Any) -> None:

@@ -1,5 +1,6 @@
 """From asyncpg's errors to this package's own. Its messages and details quote rows, so they are
-passed on for schema statements only, in the classes that speak of tables, columns and types:
+passed on for schema statements only, in the classes that speak of tables, columns and types, and
+where resources do not suffice, which speaks of files and limits:
 
 | statement | error | shown |
 |---|---|---|
@@ -7,6 +8,7 @@ passed on for schema statements only, in the classes that speak of tables, colum
 | the same, inside of a function | 2BP01, raised by `RAISE` with a value | the code |
 | `ALTER TABLE ... ADD CHECK` | 23514, a row violates it | the constraint |
 | `SELECT` | 42703, no such column | the message |
+| `INSERT` | 53100, no room for a file | message, detail and hint |
 """
 
 from __future__ import annotations
@@ -74,6 +76,8 @@ def translate_error(
     if code in _ANSWERS:
         kind, text = _ANSWERS[code]
         return kind(text, code=code)
+    if code.startswith("53") and code not in _CONNECTION and not _ends_connection(error):
+        return _translate_resource_error(error, code)
     # classes: connection, shutdown of the server, its resources, authorisation
     if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
         return _build_connection_error(
@@ -98,6 +102,25 @@ def translate_error(
 _SCHEMA_CLASSES = ("0A", "2B", "3F", "42", "55")
 """Errors of these classes name objects of the schema. A `context` tells that a function has run,
 which may raise any class with any text."""
+
+
+_LACKS = {
+    "53100": "its disk is full",
+    "53200": "its memory does not suffice",
+    "53400": "a limit of its configuration is exceeded",
+}
+
+
+def _ends_connection(error: Any) -> bool:
+    return error.severity_en in ("FATAL", "PANIC")
+
+
+def _translate_resource_error(error: Any, code: str) -> errors.OperationalError:
+    if _is_raised_in_function(error):
+        reason = f"{_LACKS.get(code, 'its resources do not suffice')} ({code})"
+    else:
+        reason = _format_server_message(error)
+    return errors.OperationalError(f"PostgreSQL refused the statement: {reason}", code=code)
 
 
 def _is_raised_in_function(error: Any) -> bool:

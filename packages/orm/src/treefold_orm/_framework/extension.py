@@ -280,6 +280,7 @@ def _warn_of_new_file(alias: str, address: str, root: Path) -> None:
 _BUSY = (
     errors.ConnectionFailed,
     errors.DatabaseLocked,
+    errors.OperationalError,
     errors.PoolTimeout,
     errors.StatementTimeout,
     errors.TransactionConflict,
