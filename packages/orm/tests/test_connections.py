@@ -13,9 +13,11 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import orm_postgres
 import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from orm_models import Author, Country, Tag
 
 from treefold_orm import (
@@ -27,6 +29,7 @@ from treefold_orm import (
     close_all,
     configure,
     create_all,
+    raw,
     transaction,
 )
 from treefold_orm._drivers.postgres import PostgresDatabase
@@ -158,6 +161,25 @@ def test_an_address_may_carry_the_pool_size_and_its_own_sslmode() -> None:
         "shop",
         "u",
     )
+
+
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(text=TEXTS)
+@example(text="a&b=c")
+@example(text="a+b")
+@example(text="a#b")
+@example(text="100%41 ; = ?")
+def test_an_option_of_an_address_keeps_its_text(postgres_dsn: str, text: str) -> None:
+    close_all()
+    _databases.clear()
+    options = urlencode({"pool_size": 2, "probe.text": text, "password": text})
+    configure(database=f"{postgres_dsn}?{options}")
+    assert raw("SELECT current_setting('probe.text') AS text") == [{"text": text}]
 
 
 def test_r_04_a_server_that_is_not_there_fails_soon() -> None:

@@ -210,7 +210,7 @@ def _make_postgres_database(alias: str, place: str, options: _Options) -> Databa
         raise ConfigurationError(
             "PostgreSQL needs asyncpg: pip install 'treefold-orm[postgres]'"
         ) from None
-    from urllib.parse import parse_qsl, unquote, urlsplit
+    from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
     given, pool_size = options.given_login, options.pool_size
     connect = dict(options.driver_options)
@@ -220,8 +220,7 @@ def _make_postgres_database(alias: str, place: str, options: _Options) -> Databa
         if "pool_size" in query:
             pool_size = int(query.pop("pool_size"))
         host = address.hostname
-        place = address._replace(query="&".join(f"{k}={v}" for k, v in query.items())).geturl()
-        connect["dsn"] = place
+        connect["dsn"] = address._replace(query=urlencode(query)).geturl()
         if host is not None and "sslmode" not in query and "ssl" not in connect:
             # the folder of a socket comes percent-encoded here, as %2Fvar%2Frun
             connect["ssl"] = _choose_tls_mode(unquote(host))
