@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import orm_postgres
 import pytest
+from conftest import Half
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from orm_models import Author, Country, Tag
 
@@ -26,6 +27,7 @@ from treefold_orm import (
     aclose_all,
     acreate_all,
     aliases,
+    araw,
     close_all,
     configure,
     create_all,
@@ -180,6 +182,21 @@ def test_an_option_of_an_address_keeps_its_text(postgres_dsn: str, text: str) ->
     options = urlencode({"pool_size": 2, "probe.text": text, "password": text})
     configure(database=f"{postgres_dsn}?{options}")
     assert raw("SELECT current_setting('probe.text') AS text") == [{"text": text}]
+
+
+@pytest.mark.parametrize("pooler", ["session", "transaction"])
+async def test_an_address_may_name_the_application(
+    postgres_dsn: str, half: Half, pooler: Any
+) -> None:
+    configure(database=f"{postgres_dsn}?application_name=till+%26+shop", pooler=pooler)
+    sql = "SELECT current_setting('application_name') AS name"
+    assert await half.call(lambda: raw(sql), lambda: araw(sql)) == [{"name": "till & shop"}]
+    configure(
+        database=f"{postgres_dsn}?application_name=till",
+        pooler=pooler,
+        server_settings={"application_name": "given"},
+    )
+    assert await half.call(lambda: raw(sql), lambda: araw(sql)) == [{"name": "given"}]
 
 
 def test_r_04_a_server_that_is_not_there_fails_soon() -> None:

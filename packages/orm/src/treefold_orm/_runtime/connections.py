@@ -219,6 +219,9 @@ def _make_postgres_database(alias: str, place: str, options: _Options) -> Databa
         query = dict(parse_qsl(address.query))
         if "pool_size" in query:
             pool_size = int(query.pop("pool_size"))
+        if "application_name" in query:  # in the address, it would yield to our own
+            named = {"application_name": query.pop("application_name")}
+            connect["server_settings"] = {**named, **connect.get("server_settings", {})}
         host = address.hostname
         connect["dsn"] = address._replace(query=urlencode(query)).geturl()
         if host is not None and "sslmode" not in query and "ssl" not in connect:
