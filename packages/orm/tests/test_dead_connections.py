@@ -5,10 +5,14 @@ the pool is free again. TREEFOLD_FAULT_KILLS says how many are killed under load
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import random
-from collections.abc import Awaitable, Callable
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -281,6 +285,7 @@ def test_a_place_is_host_port_and_database(connect: dict[str, Any], place: str) 
     [
         ("postgresql://u:hush@127.0.0.1:1/x", "connection refused"),
         ("postgresql://u:hush@no.such.host.invalid:5432/x", "host name cannot be resolved"),
+        (f"postgresql://u:hush@{'a' * 64}.invalid:5432/x", "host name is not valid"),
     ],
 )
 async def test_a_failed_connection_names_its_place_and_the_reason(
@@ -291,6 +296,56 @@ async def test_a_failed_connection_names_its_place_and_the_reason(
         await half(Tag.objects.using("nowhere")).count()
     assert address.partition("@")[2].partition("/")[0] in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+@only_postgres
+@pytest.mark.parametrize(
+    "option", ["sslmode=hush", "target_session_attrs=hush", "port=70000", "port=hush"]
+)
+async def test_an_option_that_the_driver_refuses_is_a_failed_connection(
+    db: Any, half: Any, option: str
+) -> None:
+    configure(database=f"postgresql:///x?host=127.0.0.1&{option}", alias="odd")
+    with pytest.raises(ConnectionFailed, match=r"'x' failed: its options are not valid") as caught:
+        await half(Tag.objects.using("odd")).count()
+    assert "hush" not in str(caught.value).partition(", database")[2]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+async def test_a_certificate_that_is_refused_is_a_failed_connection(
+    half: Any, tmp_path: Path
+) -> None:
+    async with untrusted_server(tmp_path) as port:
+        configure(
+            database=f"postgresql://u@127.0.0.1:{port}/x",
+            alias="untrusted",
+            ssl=ssl.create_default_context(),
+        )
+        reason = r"'x' failed: its certificate is refused \(self.signed certificate\)"
+        with pytest.raises(ConnectionFailed, match=reason):
+            await half(Tag.objects.using("untrusted")).count()
+
+
+@contextlib.asynccontextmanager
+async def untrusted_server(folder: Path) -> AsyncGenerator[int]:
+    """Listen as a server whose certificate no authority has signed; yield the port."""
+    made = ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
+    subject = ["-days", "2", "-subj", "/CN=untrusted"]
+    making = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, *made]
+    await asyncio.to_thread(subprocess.run, making, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)  # the request for TLS
+        writer.write(b"S")
+        with contextlib.suppress(OSError):
+            await writer.start_tls(context)
+        writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with listener:
+        yield listener.sockets[0].getsockname()[1]
 
 
 @only_postgres

@@ -99,6 +99,13 @@ def translate_error(
     return errors.DatabaseError(f"PostgreSQL refused the statement ({code})", code=code)
 
 
+def translate_connect_error(error: BaseException, place: str) -> errors.ORMError:
+    """Return the error to raise where a connection could not be opened."""
+    if isinstance(error, (ValueError, OverflowError)):  # no row was read yet
+        return _build_connection_error(place, describe_connection_failure(error))
+    return translate_error(error, place)
+
+
 _SCHEMA_CLASSES = ("0A", "2B", "3F", "42", "55")
 """Errors of these classes name objects of the schema. A `context` tells that a function has run,
 which may raise any class with any text."""
@@ -202,6 +209,10 @@ def describe_connection_failure(error: BaseException) -> str:
             return os.strerror(error.errno).lower()
         # asyncio's "Multiple exceptions: ...", of a name with several addresses, has no number
         return "it cannot be reached" if "Multiple" in str(error) else "it was closed"
+    if isinstance(error, UnicodeError):
+        return "its host name is not valid"
+    if isinstance(error, (ValueError, OverflowError)):
+        return "its options are not valid"
     return "it was closed"
 
 

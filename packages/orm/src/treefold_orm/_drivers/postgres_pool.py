@@ -22,6 +22,7 @@ from treefold_orm._drivers.postgres_errors import (
     FOREIGN,
     OUTDATED,
     POSTGRES,
+    translate_connect_error,
     translate_error,
 )
 
@@ -173,7 +174,7 @@ class LoopPool:
         try:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
-            failure = translate_error(error, self.place)
+            failure = translate_connect_error(error, self.place)
         except BaseException:
             self.loop.call_soon(self._wake_waiter, None)
             raise
@@ -329,7 +330,7 @@ class LoopPool:
             if not isinstance(error, POSTGRES):  # that would have been an answer
                 # the idle ones too: each would keep the caller that takes it waiting
                 self._terminate_connections(
-                    {*suspects, *self.idle}, translate_error(error, self.place)
+                    {*suspects, *self.idle}, translate_connect_error(error, self.place)
                 )
         else:
             await _close_raw_connection(raw)
