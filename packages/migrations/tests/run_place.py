@@ -34,8 +34,6 @@ class Place:
         close_all()
         if self.engine == "sqlite":
             configure("sqlite", self.address, **options)
-        elif options.get("pooler") == "transaction":
-            configure(database=f"{self.address}?options=-csearch_path%3D{self.schema}", **options)
         else:
             settings = {"search_path": self.schema}
             configure(database=self.address, server_settings=settings, **options)

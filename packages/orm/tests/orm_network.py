@@ -77,6 +77,7 @@ class Pooler:
         self._turn = itertools.count()
         self._free: asyncio.Queue[tuple[int, Reader, Writer]] = asyncio.Queue()
         self.used: set[int] = set()
+        self.settings: list[dict[str, str]] = []  # of each client, as it connected
         self.dsn = ""
 
     @contextlib.asynccontextmanager
@@ -115,8 +116,9 @@ class Pooler:
     async def _greet(self, reader: Reader, writer: Writer) -> None:
         while True:
             size, code = struct.unpack("!ii", await reader.readexactly(8))
-            await reader.readexactly(size - 8)
+            names = (await reader.readexactly(size - 8)).decode().split("\0")
             if code == 196608:
+                self.settings.append(dict(zip(names[::2], names[1::2], strict=False)))
                 break
             writer.write(b"N")  # no TLS here
         said = {"server_version": "15.0", "client_encoding": "UTF8", "TimeZone": "UTC"}

@@ -16,6 +16,7 @@ from treefold_orm import (
     ConfigurationError,
     DatabaseError,
     StatementTimeout,
+    araw,
     raw,
     transaction,
 )
@@ -142,6 +143,28 @@ async def test_it_is_one_connection_apart_from_the_pool(place: Place, half: Half
             return found[0][0]
 
     assert await in_half(half, block, ablock) == "7s"
+    with pytest.raises(StatementTimeout, match="ran too long"):
+        await asyncio.to_thread(lambda: list(raw("SELECT 1 AS a FROM pg_sleep(0.4)")))
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+@pytest.mark.parametrize("pooler", ["session", "transaction"])
+async def test_it_has_the_settings_of_the_others_without_their_limit(
+    empty: Place, half: Half, pooler: str
+) -> None:
+    empty.configure(pooler=pooler, server_settings={"statement_timeout": "200ms"})
+
+    def block() -> None:
+        with HeldConnection() as held:
+            held.run(script("CREATE TABLE apart (a INTEGER)", "SELECT pg_sleep(0.4)"))
+
+    async def ablock() -> None:
+        async with HeldConnection() as held:
+            await held.arun(script("CREATE TABLE apart (a INTEGER)", "SELECT pg_sleep(0.4)"))
+
+    await in_half(half, block, ablock)
+    sql = "SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE relname = 'apart'"
+    assert await half.call(lambda: raw(sql), lambda: araw(sql)) == [{"schema": empty.schema}]
     with pytest.raises(StatementTimeout, match="ran too long"):
         await asyncio.to_thread(lambda: list(raw("SELECT 1 AS a FROM pg_sleep(0.4)")))
 

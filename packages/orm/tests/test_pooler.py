@@ -14,6 +14,7 @@ from typing import Any
 
 import orm_postgres
 import pytest
+from conftest import Half
 from orm_models import Author, Country, Post, Tag
 from orm_network import Pooler, pgbouncer
 
@@ -31,6 +32,7 @@ from treefold_orm import (
     transaction,
 )
 from treefold_orm._runtime.connections import _databases
+from treefold_orm._runtime.held import HeldConnection
 
 PGBOUNCER = os.environ.get("TREEFOLD_TEST_PGBOUNCER")
 SERVERS = 3
@@ -169,6 +171,34 @@ async def test_read_only_blocks_hold_without_a_setting_of_the_session(
             with pytest.raises(ReadOnlyViolation, match="read-only"):
                 await half(Tag.objects).raw("DELETE FROM tag RETURNING id, name")
         assert await half(Tag.objects).count() == 1
+
+
+async def test_a_connection_held_for_a_schema_change_asks_for_what_the_others_do(
+    half: Half, database: str
+) -> None:
+    async with Pooler(database, SERVERS).open() as pooler:
+        for given in ({}, {"search_path": "tenant"}, {"statement_timeout": "1s"}):
+            pooler.settings.clear()
+            options: Any = {"server_settings": given} if given else {}
+            configure(database=pooler.dsn, pooler="transaction", **options)
+            await half.call(lambda: raw("SELECT 1 AS one"), lambda: araw("SELECT 1 AS one"))
+            await half.call(hold, ahold)
+            ordinary, held = pooler.settings
+            assert ordinary.items() >= given.items()
+            ordinary.pop("statement_timeout", None)  # no limit applies to a schema change
+            assert held == ordinary
+            await aclose_all()
+            _databases.clear()
+
+
+def hold() -> None:
+    with HeldConnection():
+        pass
+
+
+async def ahold() -> None:
+    async with HeldConnection():
+        pass
 
 
 async def test_a_pooler_without_the_option_is_what_the_option_is_for(database: str) -> None:

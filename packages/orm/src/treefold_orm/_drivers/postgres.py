@@ -340,10 +340,10 @@ class PostgresDatabase(Database):
     def with_own_connections(self) -> PostgresDatabase:
         connect: dict[str, Any] = {k: v for k, v in self._connect.items() if k != "timeout"}
         # "0" and not left out, or a limit of the role or the database would apply
-        settings = {**connect.pop("server_settings", {}), "statement_timeout": "0"}
-        # PgBouncer refuses a connection with a startup parameter that it does not know
-        if not self.pooled:
-            connect["server_settings"] = settings
+        settings = {**connect.get("server_settings", {}), "statement_timeout": "0"}
+        if self.pooled:  # a pooler refuses connections with a setting that it does not know
+            del settings["statement_timeout"]
+        connect["server_settings"] = settings
         # a schema change makes prepared statements invalid, which a transaction does not survive
         connect["statement_cache_size"] = 0
         return self._copy_with_options(connect, 2, 0)
