@@ -10,7 +10,7 @@ import zoneinfo
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from orm_own_fields import Dashed, MoneyField
 
 import treefold_orm as orm
@@ -358,6 +358,70 @@ def test_bytes_are_the_same_bytes_again(value: bytes) -> None:
 def test_quoted_text_is_the_same_text_again(text: str) -> None:
     assert eval(quoted(text)) == text
     assert "\n" not in quoted(text)
+
+
+OFFSETS = st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23))
+ZONES = st.builds(dt.timezone, OFFSETS) | st.builds(dt.timezone, OFFSETS, st.text())
+
+
+def value_again(value: Any) -> Any:
+    writer = SourceWriter()
+    text = writer.value(value)
+    assert "\n" not in text
+    return eval(text, namespace_of(writer.imports))
+
+
+@given(ZONES)
+@example(dt.timezone(dt.timedelta(hours=1), "O'Clock"))
+@example(dt.timezone(dt.timedelta(hours=1), "'+spoken()+'"))
+@example(dt.timezone(dt.timedelta(hours=1), "\"+spoken()+'"))
+@example(dt.timezone(dt.timedelta(0), "Zulu"))
+def test_a_zone_is_the_same_zone_again(zone: dt.timezone) -> None:
+    again = value_again(zone)
+    assert (again.utcoffset(None), again.tzname(None)) == (zone.utcoffset(None), zone.tzname(None))
+
+
+@given(
+    st.datetimes(timezones=st.none() | ZONES | st.timezones())
+    | st.times(timezones=st.none() | ZONES | st.timezones())
+    | st.dates()
+    | st.timedeltas(),
+    st.sampled_from([0, 1]),
+)
+@example(dt.time(1, tzinfo=dt.timezone(dt.timedelta(hours=1), "O'Clock")), 0)
+def test_dates_and_times_are_the_same_again(value: Any, fold: int) -> None:
+    if isinstance(value, (dt.time, dt.datetime)):
+        value = value.replace(fold=fold)
+    again = value_again(value)
+    assert repr(again) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (dt.UTC, "datetime.timezone.utc"),
+        (dt.timezone(dt.timedelta(hours=-1)), "datetime.timedelta(days=-1, seconds=82800)"),
+        (dt.timezone(dt.timedelta(hours=1), "CET"), 'datetime.timedelta(seconds=3600), "CET"'),
+        (dt.timezone(dt.timedelta(0), "UTC"), 'datetime.timedelta(0), "UTC"'),
+    ],
+)
+def test_a_zone_is_written_as_its_constructor(value: Any, text: str) -> None:
+    whole = text if value is dt.UTC else f"datetime.timezone({text})"
+    assert SourceWriter().value(value) == whole
+
+
+class Spoken(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "spoken()"
+
+
+def test_text_of_another_class_is_quoted_as_text() -> None:
+    text, _ = source_of(orm.Index("a", name=Spoken("n"), condition=Q(a=Status.DONE)))
+    assert text == 'Index("a", name="n", condition=Q(a="x"))'
+    zone = dt.timezone(dt.timedelta(hours=1), Spoken("n"))
+    assert SourceWriter().value(zone).endswith(', "n")')
 
 
 def test_renames_reach_every_name() -> None:

@@ -80,7 +80,7 @@ def namespace_of(imports: Iterable[Import]) -> dict[str, Any]:
 
 def quoted(text: str) -> str:
     """Return text as a literal, in double quotes where these need no more escapes."""
-    return _requote_literal(repr(text))
+    return _requote_literal(str.__repr__(text))  # a class of its own may have another one
 
 
 def _requote_literal(literal: str) -> str:
@@ -134,11 +134,21 @@ def write_constant(value: Any, imports: Imports) -> str:
 
 def _write_datetime(value: Any, imports: Imports) -> str:
     imports.module("datetime")
+    if isinstance(value, dt.timezone):
+        return _write_timezone(value)
     zone = getattr(value, "tzinfo", None)
-    if zone is None or type(zone) is dt.timezone:
-        return repr(value).replace("'", '"')
+    if zone is None:
+        return repr(value)
     plain = repr(value.replace(tzinfo=None))
     return f"{plain[:-1]}, tzinfo={write_constant(zone, imports)})"
+
+
+def _write_timezone(zone: dt.timezone) -> str:
+    if zone is dt.UTC:
+        return "datetime.timezone.utc"
+    made: Any = zone.__reduce__()  # nothing else tells whether it was given a name
+    offset, *name = made[1]
+    return f"datetime.timezone({', '.join([repr(offset), *map(quoted, name)])})"
 
 
 def _write_collection(value: Any, imports: Imports) -> str:
