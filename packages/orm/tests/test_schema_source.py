@@ -349,6 +349,17 @@ def test_hostile_names_of_fields_stay_text() -> None:
     assert text == 'CheckConstraint(Q(**{\'a"); import os #\': 1}), name="n")'
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("\ufb01", 'Q(**{"j__\ufb01": 1})'), ("gr\u00f6\u00dfe", "Q(j__gr\u00f6\u00dfe=1)")],
+    ids=["ligature", "umlaut"],
+)
+def test_a_name_that_python_would_change_stays_text(key: str, text: str) -> None:
+    part = orm.CheckConstraint(Q(**{f"j__{key}": 1}), name="n")
+    assert source_of(part)[0] == f'CheckConstraint({text}, name="n")'
+    assert source_of(made_again(part)) == source_of(part)
+
+
 @given(st.binary() | st.text().map(lambda text: text.encode(errors="replace")))
 def test_bytes_are_the_same_bytes_again(value: bytes) -> None:
     assert eval(SourceWriter().value(value)) == value

@@ -12,6 +12,7 @@ import enum
 import importlib
 import keyword
 import math
+import unicodedata
 import uuid
 import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +63,9 @@ class Imports:
 
 def is_plain_name(text: str) -> bool:
     """True for text that can stand in source as a name."""
-    return text.isidentifier() and not keyword.iskeyword(text)
+    # Python reads a name in its normal form, which is another text
+    normal = unicodedata.is_normalized("NFKC", text)
+    return normal and text.isidentifier() and not keyword.iskeyword(text)
 
 
 def namespace_of(imports: Iterable[Import]) -> dict[str, Any]:
