@@ -159,6 +159,10 @@ class Gate:
         """Listen."""
         self._server = await asyncio.start_server(self._pass, "127.0.0.1", self.port)
 
+    async def open_at(self, path: Path) -> None:
+        """Listen at a socket of Unix."""
+        self._server = await asyncio.start_unix_server(self._pass, path)
+
     async def cut(self) -> None:
         """Abort every connection and refuse new ones."""
         assert self._server is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from http_redis import Server, connected, started
+from http_redis import Gate, Server, connected, started
 
 from treefold_http import Application, BootError, Rooms, Settings, SettingsError, WebSocket
 from treefold_http._redis import close_redis, users
@@ -214,6 +214,24 @@ def test_a_cache_with_shared_in_its_address_is_one(tmp_path: Path, url: str) -> 
         with enter_application(Application(tmp_path, settings=settings("blog"))):
             assert await get_cache(alias).get("k") == 1
         await close_redis()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("option", ["db=0"])
+def test_a_cache_is_found_at_a_unix_socket(tmp_path: Path, url: str, option: str) -> None:
+    alias = f"c{secrets.token_hex(4)}"
+    configure_cache(alias, f"unix://{tmp_path}/redis.sock?{option}")
+
+    async def main() -> None:
+        gate = Gate(url)
+        await gate.open_at(tmp_path / "redis.sock")
+        with enter_application(Application(tmp_path, settings=settings("shop"))):
+            await get_cache(alias).set("k", 1, ttl=60)
+            assert await get_cache(alias).get("k") == 1
+            assert await asyncio.to_thread(get_cache(alias).sync.get, "k") == 1
+        await close_redis()
+        await gate.cut()
 
     asyncio.run(main())
 

@@ -390,16 +390,20 @@ def open_redis(url: str, *, retries: int, **options: Any) -> Any:
             of redis-py itself sleep for seconds.
     """
     redis = import_redis("Redis")
-    return redis.from_url(url, retry=_make_retry("asyncio.", retries), **_OPTIONS, **options)
+    own = _choose_options(url)
+    return redis.from_url(url, retry=_make_retry("asyncio.", retries), **own, **options)
 
 
 def open_blocking_redis(url: str, *, retries: int, **options: Any) -> Any:
     """Return a client of redis-py for worker threads; as `open_redis` in everything else."""
     redis: Any = importlib.import_module("redis")
-    return redis.Redis.from_url(url, retry=_make_retry("", retries), **_OPTIONS, **options)
+    own = _choose_options(url)
+    return redis.Redis.from_url(url, retry=_make_retry("", retries), **own, **options)
 
 
-_OPTIONS = {"protocol": 2, "socket_keepalive": True}
+def _choose_options(url: str) -> dict[str, Any]:
+    # redis-py refuses every connection of a Unix socket with the option for TCP
+    return {"protocol": 2} | ({} if url.startswith("unix:") else {"socket_keepalive": True})
 
 
 def _make_retry(half: str, retries: int) -> Any:
