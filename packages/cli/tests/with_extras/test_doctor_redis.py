@@ -48,6 +48,16 @@ def test_a_redis_of_the_settings_that_is_away_fails_once(
     assert "hunter2" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("option", ["shared=true", "db=1&shared=true", "db=1"])
+def test_a_cache_at_a_unix_socket_is_asked_there(forked: Executable, root: Path, option: str):
+    (root / "treefold.toml").write_text(f'[caches]\ndefault = "unix:///nowhere.sock?{option}"\n')
+    done = forked("doctor", "--json", cwd=root)
+    found = [each for each in json.loads(done.stdout)["findings"] if each["topic"] == "redis"]
+    assert [each["text"].partition(" (")[0] for each in found] == [
+        "cache 'default': /nowhere.sock cannot be reached"
+    ]
+
+
 def test_a_cache_that_is_shared_is_asked_at_its_server(
     forked: Executable, root: Path, free_port: int
 ):

@@ -218,7 +218,7 @@ def test_a_cache_with_shared_in_its_address_is_one(tmp_path: Path, url: str) -> 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("option", ["db=0"])
+@pytest.mark.parametrize("option", ["db=0", "shared=true", "db=0&shared=true&socket_timeout=1"])
 def test_a_cache_is_found_at_a_unix_socket(tmp_path: Path, url: str, option: str) -> None:
     alias = f"c{secrets.token_hex(4)}"
     configure_cache(alias, f"unix://{tmp_path}/redis.sock?{option}")

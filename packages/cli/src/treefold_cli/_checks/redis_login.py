@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -71,9 +71,10 @@ def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
 
 def _remove_shared_option(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
-    parts = urlsplit(address)
-    options = [option for option in parse_qsl(parts.query) if option[0] != "shared"]
-    return urlunsplit(parts._replace(query=urlencode(options))) if parts.query else address
+    options = parse_qsl(urlsplit(address).query)
+    rest = urlencode([option for option in options if option[0] != "shared"])
+    place = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
+    return f"{place}?{rest}" if rest else place
 
 
 def check_redis(url: str) -> str:

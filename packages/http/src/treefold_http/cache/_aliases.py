@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from weakref import WeakKeyDictionary
 
 from treefold_http._runtime.boot_report import SettingsError
@@ -170,8 +170,7 @@ def _check_address(alias: str, address: str) -> None:
 
 def _split_shared_option(alias: str, address: str) -> tuple[str, bool]:
     """Return the URL of a server without our option `shared`, and that option."""
-    parts = urlsplit(address)
-    options = parse_qsl(parts.query, keep_blank_values=True)
+    options = parse_qsl(urlsplit(address).query, keep_blank_values=True)
     given = [value for name, value in options if name == "shared"]
     if any(value not in ("true", "false") for value in given):
         raise SettingsError(
@@ -182,7 +181,8 @@ def _split_shared_option(alias: str, address: str) -> tuple[str, bool]:
         return address, False
     # redis-py takes every option of a URL for an argument of its connection and refuses this one
     rest = urlencode([option for option in options if option[0] != "shared"])
-    return urlunsplit(parts._replace(query=rest)), given[-1] == "true"
+    place = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
+    return f"{place}?{rest}" if rest else place, given[-1] == "true"
 
 
 def _parse_max_bytes(alias: str, address: str) -> int:
