@@ -227,6 +227,35 @@ def test_s52_a_table_in_the_state_decides(project: Project, ask: Ask) -> None:
     assert send(app, ask, ann)["n"] == send(app, ask, ann)["n"]
 
 
+@pytest.mark.parametrize("reads", ["str(request.state.roles)", "str(user.get())"])
+def test_s52_a_tuple_is_another_value_than_a_list(project: Project, ask: Ask, reads: str) -> None:
+    setup = """
+        async def put_roles(request, call_next):
+            name = request.headers.get("x-user")
+            value = ("admin",) if name == "ann" else ["tuple", "admin"]
+            request.state.roles = value
+            user.set(value)
+            return await call_next(request)
+    """
+    app = cached_project(project, reads, middleware="[put_roles]", setup=setup)
+    read_by = {who: send(app, ask, fields(x_user=who))["read"] for who in ("ann", "bob")}
+    assert read_by == {"ann": "('admin',)", "bob": "['tuple', 'admin']"}
+
+
+def test_s52_a_tuple_with_a_list_that_the_handler_changes_decides_as_it_was(
+    project: Project, ask: Ask
+) -> None:
+    setup = """
+        async def put_roles(request, call_next):
+            request.state.roles = ("of", [request.headers["x-user"]])
+            return await call_next(request)
+    """
+    reads = "[str(request.state.roles), request.state.roles[1].append('seen')]"
+    app = cached_project(project, reads, middleware="[put_roles]", setup=setup)
+    ann = fields(x_user="ann")
+    assert send(app, ask, ann)["n"] == send(app, ask, ann)["n"]
+
+
 @pytest.mark.parametrize("reads", ["id(request.state.user)", "id(user.get())"])
 def test_s52_an_object_that_decides_is_refused_with_the_key_to_pass(
     project: Project, ask: Ask, caplog: pytest.LogCaptureFixture, reads: str

@@ -19,10 +19,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextvars import Context, ContextVar, copy_context
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from treefold_http._requests.read_notes import EVERYTHING
 from treefold_http._wire.header_fields import BLANKS
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from treefold_http._wire.asgi import RawHeaders
 
 PERSONAL = ("cookie", "authorization")
-_PLAIN = (UUID, date, time, timedelta, Decimal, bytes)
+_PLAIN = frozenset({UUID, date, datetime, time, timedelta, Decimal, bytes})
+"""Types whose `repr` says everything; a subclass may have more than it shows."""
+_ZONES = frozenset({type(None), timezone, ZoneInfo})
 _OURS = ("treefold_", "opentelemetry.")
 """Packages whose values in context variables decide no answer."""
 _ABSENT: Any = object()
@@ -63,7 +66,7 @@ class RequestParts:
         self._scope = dict(self._scope)
         self._state = dict(vars(self._request.state))
         # A handler may change them, and the key has to be that of what it found.
-        mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict)}
+        mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict, tuple)}
         self._mutable = {name: compute_value_token(value) for name, value in mutable.items()}
 
     def read_header_values(self, name: str) -> list[str]:
@@ -139,14 +142,17 @@ class RequestParts:
 
 def compute_value_token(value: Any) -> str | None:
     """Return a text for a value, the same for equal ones only; None for an object without one."""
-    if isinstance(value, _PLAIN):
-        # no JSON text begins with such a name, so a date is never the text of its repr
-        return f"{type(value).__qualname__} {value!r}"
-    if type(value) is tuple:
-        value = ["tuple", *cast("tuple[Any, ...]", value)]
+    kind = type(value)
+    if kind in _PLAIN:
+        if kind in (datetime, time) and type(value.tzinfo) not in _ZONES:
+            return None
+        return f"{kind.__qualname__} {value!r}"
+    prefix = ""
+    if kind is tuple:
+        prefix, value = "tuple ", list(cast("tuple[Any, ...]", value))  # no JSON begins so
     try:
         check_json(value, "A value")
-        return dumps(value).decode()
+        return prefix + dumps(value).decode()
     except (TypeError, ValueError, RecursionError):
         return None
 
