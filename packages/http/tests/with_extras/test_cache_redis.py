@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from http_redis import Server, connected, started
@@ -15,6 +16,7 @@ from treefold_http._redis import close_redis
 from treefold_http._runtime.current_application import enter_application
 from treefold_http.cache import Cache
 from treefold_http.cache._cache import Place
+from treefold_http.cache._memory import MemoryBackend
 from treefold_http.cache._redis import RedisBackend
 
 if TYPE_CHECKING:
@@ -29,12 +31,14 @@ def own_server() -> Iterator[Server]:
         yield made
 
 
-def run(url: str, work: Work, alias: str | None = None) -> None:
+def run(url: str, work: Work, alias: str | None = None, *, backend: str = "redis") -> None:
     """Do something with two caches of one alias: those of two workers."""
     name = alias or f"test-{secrets.token_hex(8)}"
 
     def worker() -> Cache:
-        place = Place(RedisBackend(url, name, app))
+        make = {"redis": RedisBackend, "late redis": LateRedis}.get(backend)
+        kept = LateMemory() if make is None else make(url, name, app)
+        place = Place(kept)
         return Cache(name, lambda alias, app: place)
 
     app = Application("shop")
@@ -115,6 +119,174 @@ def test_a_value_of_before_an_invalidation_elsewhere_is_not_found_after_it(redis
         assert await there.get("k") == "new"
 
     run(redis_url, work)
+
+
+class Stop:
+    """A computation of "old", sync or async, that waits until it may end."""
+
+    def __init__(self) -> None:
+        self.begun, self.finish = threading.Event(), threading.Event()
+
+    def make(self) -> str:
+        self.begun.set()
+        assert self.finish.wait(10)
+        return "old"
+
+    async def amake(self) -> str:
+        return await asyncio.to_thread(self.make)
+
+    async def compute(self, cache: Cache, half: str, key: str = "k") -> Any:
+        if half == "async":
+            return await cache.get_or_set(key, self.amake, ttl=60, tags=["t"])
+        return await asyncio.to_thread(cache.sync.get_or_set, key, self.make, ttl=60, tags=["t"])
+
+
+ENDS: dict[str, Callable[[Any], Any]] = {
+    "delete": lambda cache: cache.delete("k"),
+    "invalidate": lambda cache: cache.invalidate("t"),
+    "clear": lambda cache: cache.clear(),
+}
+halves = pytest.mark.parametrize("half", ["sync", "async"])
+ends = pytest.mark.parametrize("end", ENDS)
+ends_halves = pytest.mark.parametrize("end_half", ["sync", "async"])
+backends = pytest.mark.parametrize("backend", ["memory", "redis"])
+
+
+async def end_computation(cache: Cache, half: str, end: str) -> None:
+    if half == "async":
+        await ENDS[end](cache)
+    else:
+        await asyncio.to_thread(ENDS[end], cache.sync)
+
+
+@backends
+@halves
+@ends
+@ends_halves
+def test_a_value_of_before_its_end_is_not_kept_after_it(
+    redis_url: str, backend: str, half: str, end: str, end_half: str
+) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        stop = Stop()
+        computing = asyncio.ensure_future(stop.compute(here, half))
+        await asyncio.to_thread(stop.begun.wait, 10)
+        await end_computation(here, end_half, end)
+        stop.finish.set()
+        assert await computing == "old"
+        assert await here.get("k") is None
+        assert here.place.turns == here.place.flights == {}
+
+        async def new() -> str:
+            return "new"
+
+        assert await here.get_or_set("k", new, ttl=60, tags=["t"]) == "new"
+        assert await here.get("k") == "new"
+
+    run(redis_url, work, backend=backend)
+
+
+@backends
+@halves
+@ends_halves
+def test_a_deletion_stops_no_computation_of_another_key(
+    redis_url: str, backend: str, half: str, end_half: str
+) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        stop = Stop()
+        computing = asyncio.ensure_future(stop.compute(here, half, "other"))
+        await asyncio.to_thread(stop.begun.wait, 10)
+        await end_computation(here, end_half, "delete")
+        stop.finish.set()
+        await computing
+        assert await here.get("other") == "old"
+
+    run(redis_url, work, backend=backend)
+
+
+@backends
+@halves
+@ends_halves
+def test_a_value_that_is_set_after_a_deletion_stays(
+    redis_url: str, backend: str, half: str, end_half: str
+) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        stop = Stop()
+        computing = asyncio.ensure_future(stop.compute(here, half))
+        await asyncio.to_thread(stop.begun.wait, 10)
+        await end_computation(here, end_half, "delete")
+        await here.set("k", "new", ttl=60)
+        stop.finish.set()
+        assert await computing == "old"
+        assert await here.get("k") == "new"
+
+    run(redis_url, work, backend=backend)
+
+
+@backends
+@ends_halves
+def test_a_thread_that_waited_for_a_deleted_computation_keeps_its_own(
+    redis_url: str, backend: str, end_half: str
+) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        stop = Stop()
+        computing = asyncio.ensure_future(stop.compute(here, "sync"))
+        await asyncio.to_thread(stop.begun.wait, 10)
+        waiting = asyncio.ensure_future(
+            asyncio.to_thread(here.sync.get_or_set, "k", lambda: "new", ttl=60)
+        )
+        while here.place.turns["k"].users < 2:  # noqa: ASYNC110 - a thread counts
+            await asyncio.sleep(0.001)
+        await end_computation(here, end_half, "delete")
+        stop.finish.set()
+        assert [await computing, await waiting] == ["old", "new"]
+        assert await here.get("k") == "new"
+
+    run(redis_url, work, backend=backend)
+
+
+class Late:
+    """Calls a function before the next value is written, once the computation has looked."""
+
+    before_write: Callable[[], Any] | None = None
+
+    def call_before(self) -> None:
+        if (before := self.before_write) is not None:
+            self.before_write = None
+            before()
+
+    def write_entry(self, *args: Any, **kwargs: Any) -> None:
+        self.call_before()
+        cast("Any", super()).write_entry(*args, **kwargs)
+
+    async def awrite_entry(self, *args: Any, **kwargs: Any) -> None:
+        await asyncio.to_thread(self.call_before)
+        await cast("Any", super()).awrite_entry(*args, **kwargs)
+
+
+class LateMemory(Late, MemoryBackend):
+    pass
+
+
+class LateRedis(Late, RedisBackend):
+    pass
+
+
+@backends
+@halves
+@ends
+def test_an_end_just_before_the_value_is_written_removes_it(
+    redis_url: str, backend: str, half: str, end: str
+) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        stop = Stop()
+        late: Any = here.place.backend
+        late.before_write = lambda: ENDS[end](here.sync)
+        stop.finish.set()
+        assert await stop.compute(here, half) == "old"
+        assert late.before_write is None
+        assert await here.get("k") is None
+
+    run(redis_url, work, backend=f"late {backend}")
 
 
 def test_s55_two_hundred_misses_of_one_key_are_one_call(redis_url: str) -> None:

@@ -53,14 +53,16 @@ class Turn:
     Attributes:
         users: the threads, the computing one included.
         error: the exception of a computation that all of them waited for.
+        is_current: False once the key was deleted during the computation.
     """
 
-    __slots__ = ("error", "lock", "users")
+    __slots__ = ("error", "is_current", "lock", "users")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
         self.error: BaseException | None = None
+        self.is_current = True
 
 
 class Place:
@@ -80,6 +82,12 @@ class Place:
         self.answers: dict[str, asyncio.Future[Any]] = {}
         self.flights: dict[str, asyncio.Future[bytes]] = {}
         self.turns: dict[str, Turn] = {}
+
+    def forget_key(self, key: str) -> None:
+        """Forget the computation of a key in progress, which began before its deletion."""
+        self.flights.pop(key, None)
+        if (turn := self.turns.get(key)) is not None:
+            turn.is_current = False
 
     def forget_flights(self) -> None:
         """Forget the computations in progress, which began before an invalidation."""
@@ -147,7 +155,7 @@ class Cache:
         place = self.place
         # a computation in progress then stores nothing; Redis has tokens of tags only, and would
         # take its value
-        place.flights.pop(key, None)
+        place.forget_key(key)
         return await place.backend.adelete_entry(key)
 
     async def get_or_set(
@@ -222,13 +230,15 @@ async def _compute_entry(
     value = encode_value(key, await make())
     if place.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
         await place.backend.awrite_entry(key, value, ttl, tags, number)
+        if place.flights.get(key) is not flight:  # the deletion may have come before the value
+            await place.backend.adelete_entry(key)
     return value
 
 
 def _remove_flight(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
     # after an invalidation the entry may be the flight of a later caller
     if place.flights.get(key) is flight:
-        del place.flights[key]
+        place.flights.pop(key, None)  # a thread may have deleted the key meanwhile
     if not flight.cancelled():
         flight.exception()  # every caller may be gone: nothing is left to report it to
 
@@ -255,7 +265,7 @@ class SyncCache:
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         place = self._cache.place
-        place.forget_flights()
+        place.forget_key(key)
         return place.backend.delete_entry(key)
 
     def get_or_set(
@@ -277,11 +287,15 @@ class SyncCache:
                 # function once for each thread that waits, one after the other
                 if turn.error is not None:
                     raise turn.error
+                turn.is_current = True
                 # the thread that had the lock before has stored the value meanwhile
                 found, number = place.backend.read_entry(key, tags)
                 if (value := decode_value(found)) is MISS:
                     made = encode_value(key, self._compute_value(place, key, make))
-                    place.backend.write_entry(key, made, ttl, tags, number)
+                    if turn.is_current:
+                        place.backend.write_entry(key, made, ttl, tags, number)
+                        if not turn.is_current:  # the deletion may have come before the value
+                            place.backend.delete_entry(key)
                     value = decode_value(made)
             return value
         finally:
