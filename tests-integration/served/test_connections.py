@@ -103,6 +103,7 @@ TREE = {
             get_logger().info("stuck")
             await asyncio.Event().wait()
         """,
+    "Api/v1/Reset/[token]/Get.py": "async def handler(request): return {}",
     "treefold.toml": "limit_concurrency = 50\n",
 }
 
@@ -192,6 +193,8 @@ def test_d07_requests_above_the_limit_are_503_and_the_others_go_on(server: Proce
         assert (refused.status, refused.value("retry-after")) == (503, "1")
         assert refused.value("content-type") == "application/problem+json"
         assert server.line(refused).startswith("[ERROR] GET /v1/ok 503 ")
+        refused = server.get("/v1/reset/S3cret")
+        assert server.line(refused).startswith("[ERROR] GET /v1/reset/*** 503 ")
     assert eventually(lambda: server.get("/v1/ok").status == 200)
 
 

@@ -10,10 +10,11 @@ from time import perf_counter
 
 from treefold_http._failures.problems import PROBLEM_TYPE
 from treefold_http._responses.response import NOSNIFF, make_unchecked_response
+from treefold_http._runtime.server_lines import mask_target
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.json import dumps
 from treefold_http._wire.request_id import assign_request_id
-from treefold_logging import log_request, request_target
+from treefold_logging import log_request
 
 _RETRY_AFTER = b"1"
 
@@ -39,5 +40,5 @@ async def refuse_overload(scope: Scope, receive: Receive, send: Send) -> None:
     common = [NOSNIFF, (b"x-request-id", identity.encode())]
     for message in response.messages(common, scope["method"] == "HEAD"):
         await send(message)
-    target = request_target(raw_path, scope["query_string"])
+    target = mask_target(raw_path, scope["query_string"], scope.get("root_path", ""))
     log_request(scope["method"], target, 503, perf_counter() - started, request_id=identity)

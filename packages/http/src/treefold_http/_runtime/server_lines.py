@@ -1,7 +1,8 @@
-"""The lines that uvicorn writes for requests and sockets, with their secrets masked.
+"""The lines that servers write for requests and sockets, with their secrets masked.
 
 uvicorn logs the whole target of a request beside our line: a token in the query of a socket would
 be in the log in clear text. The lines stay; their targets are masked as in ours (S-76, S-80, S-81).
+A server does not know which application a line belongs to, so those of all in the process decide.
 """
 
 from __future__ import annotations
@@ -34,19 +35,10 @@ class _Mask(logging.Filter):
             return True
         place = 2 if form == _REQUEST else 1 if form.startswith(_SOCKET) else 0
         if place and len(given) > place and isinstance(given[place], str):
-            target = self._mask_target(str(given[place]))
+            path, _, query = str(given[place]).partition("?")
+            target = mask_target(path.encode("utf-8", "replace"), query.encode("utf-8", "replace"))
             record.args = (*given[:place], target, *given[place + 1 :])
         return True
-
-    def _mask_target(self, target: str) -> str:
-        path, _, query = target.partition("?")
-        raw_path = path.encode("utf-8", "replace")
-        masked = {
-            index
-            for app in list(self.apps)
-            for index in app.find_masked_segments(raw_path, app.settings.root_path)
-        }
-        return request_target(raw_path, query.encode("utf-8", "replace"), sorted(masked))
 
 
 _mask = _Mask()
@@ -57,3 +49,21 @@ def mask_server_lines(app: Runtime) -> None:
     _mask.apps.add(app)
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_mask)  # adding it again changes nothing
+
+
+def mask_target(raw_path: bytes, query: bytes, root_path: str = "") -> str:
+    """Return the target of a line, masked by every application that has booted.
+
+    Args:
+        raw_path: the path as sent.
+        query: the query as sent.
+        root_path: the prefix that the server is mounted at; the setting `root_path` may follow it.
+    """
+    root = root_path.rstrip("/")
+    masked = {
+        index
+        for app in list(_mask.apps)
+        for prefix in {root, root + app.settings.root_path}
+        for index in app.find_masked_segments(raw_path, prefix)
+    }
+    return request_target(raw_path, query, sorted(masked))
