@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -350,6 +352,30 @@ def test_a_mounted_application_that_cannot_start_stops_the_start(living: Applica
     with pytest.raises(BootError, match=message):
         asyncio.run(living.lifespan.run_startup())
     assert notes == ["up", "down"]
+
+
+@pytest.mark.parametrize("receives", [False, True])
+def test_a_mounted_application_without_a_lifespan_leaves_no_error(
+    living: Application, exchange: type[Exchange], caplog: pytest.LogCaptureFixture, receives: bool
+) -> None:
+    async def requests_only(scope: Any, receive: Any, send: Any) -> None:
+        if receives:
+            await receive()
+        assert scope["type"] == "http"
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def main() -> int:
+        living.mount("/plain", requests_only)
+        await living.lifespan.run_startup()
+        gc.collect()
+        one = exchange("GET", "/plain")
+        await one.run(living)
+        await living.lifespan.run_shutdown()
+        return one.answer.status
+
+    assert asyncio.run(asyncio.wait_for(main(), 20)) == 204
+    assert [one.getMessage() for one in caplog.records if one.levelno > logging.INFO] == []
 
 
 def test_a_parent_runs_the_hooks_by_the_lifespan_that_is_passed_on(living: Application) -> None:

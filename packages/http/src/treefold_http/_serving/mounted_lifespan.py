@@ -51,7 +51,7 @@ class MountedLifespan:
             await self._cancel_task()
             raise
         if said is None:
-            self._task = None
+            await self._cancel_task()
             get_logger().debug("mount %s has no lifespan", self._prefix)
         elif said["type"] == "lifespan.startup.failed":
             await self._cancel_task()
@@ -89,5 +89,6 @@ class MountedLifespan:
         if task is None:
             return
         task.cancel()
-        with suppress(asyncio.CancelledError, Exception):  # its failure was reported as a message
+        # Its failure was reported as a message, or says that the protocol is unknown to it.
+        with suppress(asyncio.CancelledError, Exception):
             await task
