@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from http_reloading import MakeLive, X, Y, handler
+from http_reloading import MakeLive, X, Y, handler, header
 
 from treefold_http.reload import Reloaded, RestartNeeded
 
@@ -107,6 +108,125 @@ def test_the_restart_waits_until_no_file_is_broken(live: MakeLive) -> None:
     assert isinstance(outcome, Reloaded)
     assert app.get() == [1]
     assert isinstance(app.edit({Y: handler("2")}), RestartNeeded)
+
+
+COUNT = """
+import sys
+counts = sys.__dict__.setdefault("treefold_reload_counts", [])
+counts.append(1)
+if len(counts) > 20:
+    raise SystemExit("imported again and again")
+"""
+BROKEN = "def handler(:\n"
+W = "Api/v1/W/Get.py"
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each import of a module that begins with `COUNT`."""
+    found: list[int] = []
+    monkeypatch.setattr(sys, "treefold_reload_counts", found, raising=False)
+    return found
+
+
+STARTING = ["thread", "atexit", "signal", "sqlite3", "log handler"]
+NEW = {
+    "handler": {Y: COUNT + "{}" + handler("1")},
+    "service of a handler": {
+        "Services/new.py": COUNT + "{}n = 1\n",
+        Y: handler("new.n", "from Services import new"),
+    },
+    "model": {"Models/New.py": COUNT + "{}"},
+    "middleware": {"Middleware/__init__.py": COUNT + "{}middlewares = []\n"},
+    "handler that fails": {Y: COUNT + "{}1 / 0\n"},
+}
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["before", "in the same save"])
+@pytest.mark.parametrize("new", NEW)
+@pytest.mark.parametrize("broken", [X, "Services/part.py", "hooks.py"])
+@pytest.mark.parametrize("pattern", STARTING)
+def test_a_new_file_that_starts_something_waits_for_a_broken_one(
+    live: MakeLive, counts: list[int], pattern: str, broken: str, new: str, together: bool
+) -> None:
+    files = COMMON | {X: USE, PART: "n = 1\n", W: handler("1"), "hooks.py": "", "Models/Old.py": ""}
+    del files[Y]
+    starts = PATTERNS[pattern][1]
+    added = {name: text.replace("{}", starts) for name, text in NEW[new].items()}
+    app = live(files)
+    if not together:
+        app.edit({broken: BROKEN})
+    outcome = app.edit({broken: BROKEN, **added} if together else added)
+    assert isinstance(outcome, Reloaded)
+    assert set(added) <= set(outcome.deferred)
+    assert (outcome.files, outcome.added) == ((), ())
+    assert broken in {one.cause for one in outcome.broken}
+    assert app.app.report.broken == outcome.broken
+    assert (app.get(), app.get("/v1/y"), app.get("/v1/w")) == ([1], 404, [1])
+    assert (header(app.answer(), "x-treefold-broken") or "").startswith(f"{broken}: ")
+    assert len(counts) <= 3
+
+    tried = len(counts)
+    outcome = app.edit({W: handler("2")})
+    assert isinstance(outcome, Reloaded)
+    assert (outcome.deferred, app.get("/v1/w")) == ((W,), [1])
+    assert len(counts) - tried <= 3
+
+    outcome = app.edit({broken: files[broken]})
+    assert isinstance(outcome, RestartNeeded)
+    file = next(name for name in added if COUNT in added[name])
+    assert outcome.reason.startswith(f"{file} ")
+
+
+def test_a_new_file_that_starts_something_waits_for_a_setting(
+    live: MakeLive, counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREEFOLD_DEFAULT_VERSION", "v2")
+    app = live({X: handler("1"), "Api/v2/X/Get.py": handler("2")})
+    (app.app.root / "Api/v2/X/Get.py").unlink()
+    (app.app.root / "Api/v2/X").rmdir()
+    (app.app.root / "Api/v2").rmdir()
+    added = {Y: COUNT + PATTERNS["thread"][1] + handler("1")}
+    outcome = app.edit(added)
+    assert isinstance(outcome, Reloaded)
+    assert ([one.file for one in outcome.broken], outcome.deferred) == (["settings"], (Y,))
+    assert len(counts) <= 3
+    assert isinstance(app.edit({"Api/v2/X/Get.py": handler("2")}), RestartNeeded)
+
+
+@pytest.mark.parametrize("text", [None, handler("2")], ids=["removed", "mended"])
+def test_a_new_file_that_starts_nothing_any_more_waits_no_longer(
+    live: MakeLive, counts: list[int], text: str | None
+) -> None:
+    app = live({X: handler("1"), W: handler("1")})
+    app.edit({X: BROKEN})
+    app.edit({Y: COUNT + PATTERNS["thread"][1] + handler("1"), W: handler("2")})
+    assert (app.get("/v1/y"), app.get("/v1/w")) == (404, [1])
+    outcome = app.edit({Y: text})
+    assert isinstance(outcome, Reloaded)
+    assert outcome.deferred == ()
+    assert (app.get("/v1/y"), app.get("/v1/w")) == ([2] if text else 404, [2])
+    assert app.get() == [1]
+    assert isinstance(app.edit({X: handler("3")}), Reloaded)
+    assert app.get() == [3]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_new_module_of_each_pattern_is_imported_a_few_times(
+    live: MakeLive, counts: list[int], pattern: str
+) -> None:
+    """While the module that it enters something into is broken, or another one that uses it."""
+    registry, part = PATTERNS[pattern]
+    use = handler("1", "from Services import registry")
+    app = live(COMMON | {X: use, Y: use, REGISTRY: registry})
+    app.edit({X: BROKEN})
+    outcome = app.edit({PART: f"{COUNT}{part}n = 1\n", W: USE, Y: f"{use}# changed\n"})
+    assert isinstance(outcome, Reloaded)
+    assert len(counts) <= 4
+    assert app.get() == [1]
+    tried = len(counts)
+    assert isinstance(app.edit({X: use}), RestartNeeded | Reloaded)
+    assert len(counts) - tried <= 3
 
 
 @pytest.mark.parametrize("act", ["signal.signal(signal.SIGUSR2, signal.SIG_IGN)", "int()"])

@@ -83,6 +83,32 @@ def load_project(
     return project
 
 
+def keep_project(
+    app: ProjectRuntime, former: LoadedProject, broken: Sequence[BrokenFile]
+) -> LoadedProject:
+    """Return the project that serves now with other failures to report; read no file."""
+    findings = Findings(str(app.root.resolve()), former, list(broken))
+    files = BootFiles(
+        former.listed,
+        former.extensions,
+        former.on_startup,
+        former.on_shutdown,
+        former.error_format,
+    )
+    sources = _Sources(
+        table=former.table,
+        handlers=former.handlers,
+        kept=former,
+        files=files,
+        routes=(),
+        modules=dict(former.modules),
+        middlewares=former.middlewares,
+        unserved=former.unserved,
+        is_wrapped_alike=True,
+    )
+    return _plan_project(app, sources, findings)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sources:
     """What the files of a project say, before it is planned.

@@ -88,7 +88,8 @@ class Findings:
             self.fatal = found
         elif text not in [one.error for one in self.former.report.broken]:
             get_logger().error("%s", text)
-        self.broken.append(found)
+        if found not in self.broken:
+            self.broken.append(found)
 
     @property
     def fatal_message(self) -> str:

@@ -88,7 +88,7 @@ class ModuleSwap:
             for name in self._space.find_loaded_modules():
                 # loaded by the failed attempt only: it holds objects of modules that are discarded
                 if name not in self._before:
-                    del sys.modules[name]
+                    _unload_module(name)
             self.restore_modules(self.former, anyway=True)
         # after the modules are back, as other threads see a hidden one through `__getattr__` alone;
         # in reverse, as several submodules of one package chain their `__getattr__`
@@ -116,7 +116,7 @@ class ModuleSwap:
 
 
 def _unload_module(name: str) -> None:
-    """Remove a module that former code has loaded during the swap: it uses former modules."""
+    """Remove a module from `sys.modules` and from its package, where `from` finds it as well."""
     module = sys.modules.pop(name, None)
     package, _, leaf = name.rpartition(".")
     names = vars(sys.modules[package]) if package in sys.modules else {}

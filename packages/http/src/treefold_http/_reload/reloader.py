@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
-from treefold_http._project.boot import load_project
+from treefold_http._project.boot import keep_project, load_project
 from treefold_http._project.findings import build_broken_file
 from treefold_http._project.installed import is_wanted
 from treefold_http._project.loaded_project import LoadedProject
@@ -170,6 +170,9 @@ class Reloader:
                     return RestartNeeded(str(needed))
                 except _LeaveOut as error:
                     apart = apart.merge_left_out(error)
+                    if not error.names:
+                        outcome = self._keep_project(changed, apart)
+                        break
                 except ImportTimeout as error:
                     timeouts += 1
                     if timeouts > _MOST_TIMEOUTS or not error.modules:
@@ -279,6 +282,21 @@ class Reloader:
             seconds=time.perf_counter() - started,
         )
 
+    def _keep_project(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
+        """Take up nothing of a save, and report what is broken and what waits."""
+        started = time.perf_counter()
+        former = self._app.project
+        project = keep_project(self._app, former, apart.broken)
+        self._app.replace_project(project)
+        return _compare_projects(
+            former,
+            project,
+            files=(),
+            deferred=tuple(sorted(apart.files & {*changed})),
+            replaced=(),
+            seconds=time.perf_counter() - started,
+        )
+
     def _find_staying_modules(self, stale: Collection[str]) -> dict[str, ModuleType]:
         """Return the modules that the stale ones import, and could enter something into."""
         reached = transitive_closure(stale, self._index.imports)
@@ -311,8 +329,11 @@ class Reloader:
             reason = f"{marked} has restart_on_change"
         broken = tuple(one for one in project.report.broken if one.kept)
         # a new process has no last good version of the broken file: the restart waits
-        if reason and broken and apart.names.isdisjoint(plan.stale):
-            raise _LeaveOut(plan.stale, broken, frozenset(self._pending))
+        if reason and broken:
+            more = plan.stale - apart.names
+            # Without one the reason is in a new file, which cannot be left out alone.
+            told = broken if more else project.report.broken
+            raise _LeaveOut(more, told, frozenset(self._pending))
         if reason:
             raise _Restart(reason)
 
@@ -335,7 +356,7 @@ class _LeaveOut(Exception):
     """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
 
     Attributes:
-        names: the modules that stay as they are.
+        names: the modules that stay as they are; without any, nothing of the save is taken up.
         broken: the files that keep their last good version.
         files: the changed files that wait for a restart of the process.
     """
