@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from http_reloading import CHAIN, Live, MakeLive, X, Y, handler
 
-from treefold_http.reload import Reloaded, Reloader
+from treefold_http.reload import Reloaded, Reloader, RestartNeeded
 
 if TYPE_CHECKING:
     from conftest import Lines
@@ -131,3 +132,64 @@ def test_requests_import_the_former_modules_while_an_import_takes_long(live: Mak
         (services / "go").touch()
         assert isinstance(reload.result(), Reloaded)
     assert [app.get(), app.get("/v1/y")] == [[2, 2, 2], [2]]
+
+
+GATE = """
+    from threading import Event
+    reloading, resume, begun, go = Event(), Event(), Event(), Event()
+"""
+LATE = """
+    from Services import gate
+    gate.begun.set()
+    gate.go.wait(10)
+    from Services.b import n
+    from Services import more
+    m = [n, more.n]
+"""
+WAITS = "from Services import gate\ngate.reloading.set()\ngate.resume.wait(10)\n"
+OUTCOMES = {
+    "swapped": ("n = 2\n", Reloaded, [2, 2]),
+    "broken": ("1 / 0\n", Reloaded, [1, 1]),
+    "restart": (
+        "import threading\nthreading.Thread(target=int).start()\nn = 2\n",
+        RestartNeeded,
+        [1, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("imports", ["from Services import late", "import Services.late as late"])
+@pytest.mark.parametrize("requests", [1, 3])
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_request_imports_a_module_for_the_first_time_while_a_reload_ends(
+    live: MakeLive, outcome: str, requests: int, imports: str
+) -> None:
+    text, kind, after = OUTCOMES[outcome]
+    app = live(
+        {
+            X: f"def handler():\n    {imports}\n    return late.m\n",
+            Y: handler("b.n", "from Services import b, gate"),
+            "Services/__init__.py": "",
+            "Services/gate.py": GATE,
+            "Services/b.py": "n = 1\n",
+            "Services/late.py": LATE,
+            "Services/more.py": "from Services.b import n\n",
+        }
+    )
+    gate: Any = sys.modules["Services.gate"]
+    with ThreadPoolExecutor(1 + requests) as threads:
+        reload = threads.submit(app.edit, {"Services/b.py": WAITS + text})
+        assert gate.reloading.wait(10)
+        asked = [threads.submit(app.get)]
+        assert gate.begun.wait(10)
+        gate.resume.set()
+        assert isinstance(reload.result(10), kind)
+        asked += [threads.submit(app.get) for _ in range(requests - 1)]
+        if requests > 1:
+            time.sleep(0.1)  # they wait for the same import
+        gate.go.set()
+        answers = [one.result(10) for one in asked]
+    assert answers[0] == [1, 1]
+    assert all(answer in ([1, 1], after) for answer in answers)
+    assert app.get() == after
+    assert app.get("/v1/y") == after[:1]

@@ -2,16 +2,19 @@
 
 While a thread imports modules again, `sys.modules` lacks the former ones, and module locks may be
 held for long. Requests go on in other threads, on the former modules: their imports are answered
-from here.
+from here. A module that is imported there for the first time may outlast the reload; what it
+imports further is still answered from here, so that it is of one generation.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+_thread = threading.local()
 
 
 class FormerModules:
@@ -19,16 +22,11 @@ class FormerModules:
 
     Args:
         modules: all modules of the project before the reload, by dotted name.
-
-    Attributes:
-        late: names of the modules that such imports have loaded meanwhile: they are to be
-            forgotten, because they hold objects of former modules.
     """
 
     def __init__(self, modules: Mapping[str, ModuleType]) -> None:
         self._modules = modules
         self._thread = threading.get_ident()
-        self.late: set[str] = set()
 
     def serves_this_thread(self) -> bool:
         """Return True in any thread but the importing one."""
@@ -51,3 +49,16 @@ class FormerModules:
     def find_module(self, name: str) -> ModuleType | None:
         """Return a module by its dotted name, as `importlib.import_module`."""
         return self._modules.get(name)
+
+    def import_other(self, function: Callable[..., ModuleType], *args: Any) -> ModuleType:
+        """Import what is not found here; `find_modules_of_thread` returns these meanwhile."""
+        outer, _thread.former = find_modules_of_thread(), self
+        try:
+            return function(*args)
+        finally:
+            _thread.former = outer
+
+
+def find_modules_of_thread() -> FormerModules | None:
+    """Return the modules of the generation that an import in this thread began with."""
+    return getattr(_thread, "former", None)

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, cast
 
-from treefold_http._project.former_modules import FormerModules
+from treefold_http._project.former_modules import FormerModules, find_modules_of_thread
 from treefold_http._project.source_loader import SourceLoader, run_module
 from treefold_http._wire.interpreter import find_caller_frame
 
@@ -60,6 +60,8 @@ class ModuleSpace:
         tops: those and the other folders of the root, which `sys.path` may make packages.
         loader: the loader class of its modules.
         former: during a reload, the modules that run meanwhile.
+        late: names of modules that code outside of a reload has imported beside it: they hold
+            objects of former modules, and are to be removed.
         computed: by the name of a module, those that it has imported by `importlib.import_module`.
     """
 
@@ -71,6 +73,7 @@ class ModuleSpace:
         self._read_names()
         self.loader = SourceLoader
         self.former: FormerModules | None = None
+        self.late: set[str] = set()
         self.computed: dict[str, set[str]] = {}
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
@@ -169,6 +172,18 @@ class ModuleSpace:
         """Remove a module from `sys.modules`, so that the next import runs it again."""
         with self.as_current_root():
             sys.modules.pop(module.__name__, None)
+
+    def remove_late_modules(self) -> None:
+        """Remove the modules that were imported beside a reload, once it has ended.
+
+        One whose import has not ended waits for the next call: Python looks for it at its end. The
+        root must be the current one.
+        """
+        for name in list(self.late) if self.former is None else ():
+            spec = getattr(sys.modules.get(name), "__spec__", None)
+            if not getattr(spec, "_initializing", False):
+                self.late.discard(name)
+                remove_module(name)
 
     def _import_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
         """Import the packages of a handler that have an `__init__.py`, outermost first.
@@ -280,6 +295,15 @@ class _FolderLoader(Loader):
         attach_submodules(module)
 
 
+def remove_module(name: str) -> None:
+    """Remove a module from `sys.modules` and from its package, where `from` finds it as well."""
+    module = sys.modules.pop(name, None)
+    package, _, leaf = name.rpartition(".")
+    names = vars(sys.modules[package]) if package in sys.modules else {}
+    if module is not None and names.get(leaf) is module:
+        names.pop(leaf, None)
+
+
 def attach_submodules(package: ModuleType) -> None:
     """Set the submodules that were loaded before a package as its attributes.
 
@@ -374,6 +398,8 @@ class _OtherNames(MetaPathFinder):
 
 
 def _find_former_modules() -> FormerModules | None:
+    if (begun := find_modules_of_thread()) is not None:
+        return begun
     former = None if _current is None else _current.former
     return former if former is not None and former.serves_this_thread() else None
 
@@ -392,11 +418,15 @@ def _import_in_own_space(
     """
     if (former := _find_former_modules()) is not None:
         found = former.find_import(name, globals, fromlist or (), level)
-        return found or _plain_import(name, globals, locals, fromlist or (), level)
+        return found or former.import_other(
+            _plain_import, name, globals, locals, fromlist or (), level
+        )
     loader = globals.get("__loader__") if globals else None
     if not isinstance(loader, SourceLoader):
         return _plain_import(name, globals, locals, fromlist or (), level)
     with loader.space.as_current_root():
+        if loader.space.late:
+            loader.space.remove_late_modules()
         return _plain_import(name, globals, locals, fromlist or (), level)
 
 
@@ -404,13 +434,15 @@ def _import_module_in_own_space(name: str, package: str | None = None) -> Module
     """Replace `importlib.import_module`, as `__import__`, and note who calls it."""
     if (former := _find_former_modules()) is not None:
         found = former.find_module(resolve_name(name, package))
-        return found or _plain_import_module(name, package)
+        return found or former.import_other(_plain_import_module, name, package)
     caller = find_caller_frame(1).f_globals
     loader = caller.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)
     loader.space.computed.setdefault(caller["__name__"], set()).add(resolve_name(name, package))
     with loader.space.as_current_root():
+        if loader.space.late:
+            loader.space.remove_late_modules()
         return _plain_import_module(name, package)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
-from treefold_http._project.former_modules import FormerModules
-from treefold_http._project.modules import ModuleSpace, attach_submodules
+from treefold_http._project.former_modules import FormerModules, find_modules_of_thread
+from treefold_http._project.modules import ModuleSpace, attach_submodules, remove_module
 from treefold_http._project.source_loader import SourceLoader
 from treefold_http._reload.search_path import remove_bytecode
 
@@ -43,10 +43,10 @@ class SourceOnlyLoader(SourceLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run a module; a package first gets its submodules that were not replaced."""
-        former = self.space.former
+        former = find_modules_of_thread() or self.space.former
         if former is not None and former.serves_this_thread():
             # loaded by a request during the swap: it binds former modules, so the swap unloads it
-            former.late.add(module.__name__)
+            self.space.late.add(module.__name__)
         if hasattr(module, "__path__"):
             attach_submodules(module)
         super().exec_module(module)
@@ -87,17 +87,15 @@ class ModuleSwap:
         if error is not None:
             for name in self._space.find_loaded_modules():
                 # loaded by the failed attempt only: it holds objects of modules that are discarded
-                if name not in self._before:
-                    _unload_module(name)
+                if name not in self._before and name not in self._space.late:
+                    remove_module(name)
             self.restore_modules(self.former, anyway=True)
         # after the modules are back, as other threads see a hidden one through `__getattr__` alone;
         # in reverse, as several submodules of one package chain their `__getattr__`
         for hidden in reversed(self._hidden):
             hidden.unhide_submodule()
-        # ends the additions to `late` before its modules are unloaded
-        running, self._space.former = self._space.former, None
-        for name in running.late if running is not None else ():
-            _unload_module(name)
+        self._space.former = None
+        self._space.remove_late_modules()
 
     def restore_modules(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
         """Restore former modules that have no new version; return the restored names.
@@ -113,15 +111,6 @@ class ModuleSwap:
             if package in sys.modules:
                 setattr(sys.modules[package], leaf, self.former[name])
         return back
-
-
-def _unload_module(name: str) -> None:
-    """Remove a module from `sys.modules` and from its package, where `from` finds it as well."""
-    module = sys.modules.pop(name, None)
-    package, _, leaf = name.rpartition(".")
-    names = vars(sys.modules[package]) if package in sys.modules else {}
-    if names.get(leaf) is module:
-        names.pop(leaf, None)
 
 
 class _HiddenSubmodule:

@@ -161,6 +161,7 @@ class Reloader:
             apart = apart.merge_left_out(blocking)
         timeouts = 0
         with self._space.as_current_root(), hide_running_loop():
+            self._space.remove_late_modules()
             while True:
                 try:
                     with limit_import_time(self._space, self._import_seconds):
