@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -152,3 +156,35 @@ def test_s142_a_local_proxy_that_is_not_trusted_does_not_read_them(
     assert "Metrics refused a request: the proxy 127.0.0.1" in warning
     assert "ProxyHeaders(['127.0.0.1'])" in warning
     assert ask(app, "GET", "/metrics").status == 200
+
+
+BEFORE = """
+import os, sys
+from treefold_http.middleware import Metrics
+metrics = Metrics()
+metrics._families.running.inc(3)
+metrics._families.sockets_open.inc(2)
+sys.stdout.write(metrics.render().body.decode())
+sys.stdout.flush()
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], "", ""])
+"""
+AFTER = """
+import sys
+from treefold_http.middleware import Metrics
+sys.stdout.write("after\\n" + Metrics().render().body.decode())
+"""
+
+
+def test_a_process_that_gets_the_number_of_a_former_one_begins_at_nothing(tmp_path: Path) -> None:
+    """The library would go on with what the file of that number says."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE, AFTER],
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    before, _, after = done.stdout.partition("after\n")
+    line = re.compile(r"^(?:http_requests_in_progress|websockets_open) (.*)$", re.MULTILINE)
+    assert sorted(line.findall(before)) == ["2.0", "3.0"]
+    assert sorted(line.findall(after)) == ["0.0", "0.0"]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +99,8 @@ class Metrics:
         """Return the metrics as Prometheus reads them."""
         library = self._library
         registry = library.REGISTRY
-        if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            _remove_gauges_of_ended_processes(Path(folder))
             registry = library.CollectorRegistry()
             importlib.import_module("prometheus_client.multiprocess").MultiProcessCollector(
                 registry
@@ -174,6 +177,24 @@ class _Families:
             "websockets", "Handshakes that were answered.", ["route", "outcome"]
         )
         self.sockets_open = library.Gauge("websockets_open", "Sockets that are served.", **alive)
+        for gauge in (self.running, self.sockets_open):
+            gauge.set(0)  # the file may be that of a former process with the same number
+
+
+def _remove_gauges_of_ended_processes(folder: Path) -> None:
+    """Remove what the library keeps of live processes for those that have ended.
+
+    A process that is killed cannot take back its open sockets and requests in progress.
+    """
+    if sys.platform == "win32":  # signal 0 is Ctrl-C there
+        return
+    for file in folder.glob("gauge_live*_*.db"):
+        try:
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except ProcessLookupError:
+            file.unlink(missing_ok=True)  # other workers remove it too
+        except (OSError, ValueError):  # a process of another user, or no file of the library
+            continue
 
 
 _made: dict[str, _Families] = {}
