@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
@@ -363,6 +364,9 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
                 f"{op.upper()} needs the same columns on both sides: use values(), only(), "
                 "select_related() and annotate() on both alike"
             )
+        # columns meet by place, and select_related("writer", "editor") has another order of them
+        # than select_related("editor", "writer")
+        other.related = state.related
         if nested or other.rows != "instances":
             parts = _build_nested_columns(inner, other)
         else:
@@ -387,8 +391,12 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
 def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
     if state.rows != "instances":
         return None
+    # "boss__country" loads the boss along, so that it is the same as "boss" and "boss__country"
+    related = {
+        step for path in state.related for step in accumulate(path.split("__"), "{}__{}".format)
+    }
     # columns meet by place, so that annotations must have the same order on both sides
-    return state.loaded, set(state.related), list(state.annotations)
+    return state.loaded, related, list(state.annotations)
 
 
 def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
