@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from orm_models import Author, Country, Keyed, Post, Tag
 
-from treefold_orm import FieldError, FieldValueError, TooManyRows, UniqueViolation
+from treefold_orm import (
+    Exists,
+    FieldError,
+    FieldValueError,
+    OuterRef,
+    Subquery,
+    TooManyRows,
+    UniqueViolation,
+)
 
 
 async def people(half: Any) -> list[Author]:
@@ -254,6 +262,20 @@ async def test_distinct_values_are_ordered_by_what_they_hold(db: Any, half: Any)
     assert await half.rows(query.order_by("-age")) == [("Peru", 2), ("Peru", 1)]
     with pytest.raises(FieldError, match=r"add the others to values\(\)"):
         await half.rows(query.order_by("name"))
+
+
+async def test_distinct_values_are_ordered_by_a_subquery_that_they_hold(db: Any, half: Any) -> None:
+    await half(Author.objects).bulk_create(
+        [Author(name=name, age=age) for name, age in (("a", 2), ("b", 1), ("c", 2), ("d", None))]
+    )
+    same_age = Author.objects.filter(age=OuterRef("age"))
+    first = Subquery(same_age.order_by("name").values("name")[:1])
+    query = Author.objects.annotate(x=first).values_list("x").distinct()
+    assert await half.rows(query.order_by("x")) == [("a",), ("b",), (None,)]
+    assert await half.rows(query.order_by("-x")[1:]) == [("b",), ("a",)]
+    twins = same_age.exclude(name=OuterRef("name"))
+    query = Author.objects.annotate(x=Exists(twins)).values_list("x", flat=True).distinct()
+    assert await half.rows(query.order_by("-x")) == [True, False]
 
 
 async def test_only_loads_the_named_columns_and_saves_only_those(db: Any, half: Any) -> None:

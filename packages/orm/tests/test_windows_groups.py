@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from orm_library import library
-from orm_models import Author, Everything, Post
+from orm_models import Author, Comment, Everything, Post
 
 from treefold_orm import (
+    CTE,
     Avg,
     Count,
     CumeDist,
@@ -27,6 +29,7 @@ from treefold_orm import (
     Q,
     Rank,
     RowNumber,
+    Subquery,
     Sum,
     Window,
     acreate_all,
@@ -35,6 +38,10 @@ from treefold_orm import (
 )
 
 BY_VIEWS: dict[str, Any] = {"partition_by": ["author"], "order_by": ["-views"]}
+
+FIRST_LIKES = Subquery(
+    Comment.objects.filter(post=OuterRef("pk")).order_by("likes").values("likes")[:1]
+)
 
 
 def ranked() -> Any:
@@ -95,6 +102,56 @@ async def test_the_window_keeps_the_value_it_had_before_the_filter(db: Any, half
     numbered = Post.objects.annotate(n=Window(RowNumber(), order_by=["title"]))
     found = await half.rows(numbered.filter(n__gte=3).select_related("author").order_by("n"))
     assert [(p.n, p.title, p.author.name) for p in found] == [(3, "a3", "Ann"), (4, "b1", "Bob")]
+
+
+DISTINCT_OVER_WINDOWS: list[tuple[Callable[[Any], Any], list[Any]]] = [
+    (lambda q: q.values_list("views", "body").order_by("-views"), [(10, ""), (5, "")]),
+    (lambda q: q.values_list("views", flat=True).order_by("views"), [5, 10]),
+    (lambda q: q.values_list("views", flat=True).order_by("-views")[:1], [10]),
+    (
+        lambda q: q.values_list("place", "title").order_by("place", "-title")[1:],
+        [(1, "a3"), (1, "a2")],
+    ),
+    (lambda q: q.annotate(x=F("views") * 2).values_list("x").order_by("-x"), [(20,), (10,)]),
+    (lambda q: q.annotate(x=FIRST_LIKES).values_list("x").order_by("x"), [(3,), (10,), (None,)]),
+    (lambda q: q.values_list("author__name").order_by("-author__name"), [("Bob",), ("Ann",)]),
+    (lambda q: q.values_list("tags__name").order_by("tags__name"), [("red",), (None,)]),
+]
+
+
+@pytest.mark.parametrize(("build", "wanted"), DISTINCT_OVER_WINDOWS)
+async def test_distinct_values_behind_a_filter_on_a_window_are_ordered(
+    db: Any, half: Any, build: Any, wanted: list[Any]
+) -> None:
+    await library(half)
+    query = build(ranked().filter(place=1).distinct())
+    assert await half.rows(query) == wanted
+    assert await half(query).count() == len(wanted)
+    assert await half(query).exists()
+
+
+async def test_distinct_values_behind_a_window_are_ordered_by_what_they_hold(
+    db: Any, half: Any
+) -> None:
+    await library(half)
+    with pytest.raises(FieldError, match=r"add the others to values\(\)"):
+        await half.rows(ranked().filter(place=1).values("views").order_by("title").distinct())
+
+
+async def test_distinct_instances_behind_a_filter_on_a_window_are_ordered(
+    db: Any, half: Any
+) -> None:
+    await library(half)
+    comments = CTE(Comment.objects.values("post", seen=F("likes")))
+    joined = Post.objects.join(comments, post="pk").select_related("author")
+    query = joined.annotate(n=Window(RowNumber(), order_by=["title", "seen"])).filter(n__gt=1)
+    for terms, wanted in (
+        (("-views", "seen"), ["a2", "b1", "a1"]),
+        (("-n",), ["b1", "a2", "a1"]),
+        (("author__name", "-title"), ["a2", "a1", "b1"]),
+    ):
+        rows = await half.rows(query.distinct().order_by(*terms))
+        assert [post.title for post in rows] == wanted
 
 
 async def test_update_delete_and_aggregate_follow_a_filter_on_a_window(db: Any, half: Any) -> None:

@@ -141,7 +141,10 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join_sql(", ", columns))
     where = clauses.build_where_clause(frame, state)
     group = clauses.build_group_by_clause(frame, state)
-    order = build_order_by_clause(frame, _choose_ordering(state))
+    if distinct and state.columns:
+        order = _build_position_order(frame, state, len(columns))
+    else:
+        order = build_order_by_clause(frame, _choose_ordering(state))
     limit = _build_limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
@@ -195,7 +198,9 @@ def needs_distinct(state: State) -> bool:
 def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
     tests = [build_condition(frame, node, right=frame)[0] for node in state.window_conditions]
-    ordering = _choose_ordering(state)
+    distinct = needs_distinct(state)
+    by_position = distinct and bool(state.columns)
+    ordering = () if by_position else _choose_ordering(state)
     # a table in FROM has no order to rely on, so that what orders the rows is selected along
     order = [build_expression(frame, term.expr) for term in ordering]
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
@@ -209,12 +214,23 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
     outer = frame.builder.generate_table_alias()
     picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
     kept = join_sql(" AND ", [SQL("{}.k{}", outer, render_integer(i)) for i in range(len(tests))])
+    # PostgreSQL orders DISTINCT rows by selected columns alone, and not by others that are equal
+    selected = [column.text for column in columns] if distinct else []
     terms = [
-        build_order_by_term(frame, term, SQL("{}.o{}", outer, render_integer(i)))
-        for i, term in enumerate(ordering)
+        build_order_by_term(
+            frame,
+            term,
+            SQL("{}.c{}", outer, render_integer(selected.index(value.text)))
+            if value.text in selected
+            else SQL("{}.o{}", outer, render_integer(i)),
+        )
+        for i, (term, value) in enumerate(zip(ordering, order, strict=True))
     ]
-    by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
-    head = SQL("SELECT DISTINCT {}" if needs_distinct(state) else "SELECT {}", picked)
+    if by_position:
+        by = _build_position_order(frame, state, len(columns))
+    else:
+        by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
+    head = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", picked)
     return SQL(
         "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _build_limit(frame, state)
     )
@@ -407,7 +423,8 @@ def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
     for term in state.order:
         if term.expr not in places:
             raise FieldError("A combined query is ordered by its own columns only")
-        # by number: both databases take output columns alone here, whose names may repeat
+        # By number: of combined queries, both databases take output columns alone, whose names may
+        # repeat; of distinct ones, PostgreSQL takes a sub-select that is written twice for two.
         terms.append(build_order_by_term(frame, term, render_integer(places[term.expr] + 1)))
     return SQL(" ORDER BY {}", join_sql(", ", terms))
 
