@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from orm_library import library
-from orm_models import Author, Comment, Everything, Post
+from orm_models import Author, Comment, Country, Everything, Post
 
 from treefold_orm import (
     CTE,
     Avg,
+    Case,
     Count,
     CumeDist,
     DenseRank,
@@ -22,6 +23,7 @@ from treefold_orm import (
     FieldError,
     Lag,
     LastValue,
+    Lower,
     Max,
     Model,
     OuterRef,
@@ -31,6 +33,8 @@ from treefold_orm import (
     RowNumber,
     Subquery,
     Sum,
+    Value,
+    When,
     Window,
     acreate_all,
     create_all,
@@ -289,6 +293,35 @@ async def test_distinct_values_of_related_rows_are_aggregated_over_groups(
     assert [(r["rows"], r["posts_n"]) for r in found] == [(2, 4), (1, 0)]  # nothing is multiplied
     total = await half(Author.objects).aggregate(n=aggregate, all=Sum("posts__views"))
     assert total == {"n": pytest.approx(whole) if isinstance(whole, float) else whole, "all": 26}
+
+
+GROUPS: dict[str, Any] = {
+    "a column": F("age"),
+    "a condition": Q(age__gt=40),
+    "a condition on NULL": Q(age=None),
+    "two conditions": Q(age__gt=40) | Q(age=None),
+    "a sum": F("age") + 1,
+    "a function": Lower("country__name"),
+    "a choice": Case(When(age=30, then=Value(1))),
+    "a subquery": Subquery(Country.objects.filter(id=OuterRef("country")).values("name")),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+async def test_distinct_values_are_joined_to_groups_in_words_of_any_sqlite(
+    db: Any, half: Any, engine: str, group: str
+) -> None:
+    await library(half)
+    query = (
+        Author.objects.annotate(x=GROUPS[group])
+        .values("x")
+        .annotate(n=Count("posts__views", distinct=True), rows=Count("*"))
+    )
+    found = await half.rows(query)
+    assert sum(row["n"] for row in found) == 3
+    assert sum(row["rows"] for row in found) == 3
+    if engine == "sqlite":  # which has IS DISTINCT FROM from 3.39 on
+        assert "DISTINCT FROM" not in query.explain_sql()
 
 
 async def test_groups_of_nulls_and_conditions_on_distinct_aggregates(db: Any, half: Any) -> None:

@@ -132,12 +132,9 @@ def _build_distinct_per_group(frame: Frame, state: State, node: nodes.AggregateN
     )
     alias = frame.builder.generate_table_alias()
     same = [
-        SQL(
-            # the group of NULL finds its values, too: `=` would lose them
-            "{}.g{} IS NOT DISTINCT FROM {}",
-            alias,
-            render_integer(i),
-            build_output_column(frame, expr),
+        # the group of NULL finds its values, too: `=` would lose them
+        frame.dialect.build_null_safe_equality(
+            SQL("{}.g{}", alias, render_integer(i)), build_output_column(frame, expr)
         )
         for i, expr in enumerate(wanted)
     ] or [SQL("1 = 1")]

@@ -157,6 +157,10 @@ class Dialect(ABC):
         """A date or time cut down to a unit, in a time zone where one is given."""
 
     @abstractmethod
+    def build_null_safe_equality(self, left: SQL, right: SQL) -> SQL:
+        """Compare two values for equality, NULL being equal to NULL."""
+
+    @abstractmethod
     def build_json_equality(self, left: SQL, right: SQL) -> SQL:
         """Compare two JSON values for equality."""
 

@@ -175,6 +175,9 @@ class Postgres(Dialect):
             return SQL("DATE_TRUNC({}, {} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'", unit, value)
         return SQL("DATE_TRUNC({}, {})::date", unit, value)
 
+    def build_null_safe_equality(self, left: SQL, right: SQL) -> SQL:
+        return SQL("{} IS NOT DISTINCT FROM {}", left, right)
+
     # -- JSON -------------------------------------------------------------------------------------
 
     def build_json_equality(self, left: SQL, right: SQL) -> SQL:

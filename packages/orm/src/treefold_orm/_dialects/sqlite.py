@@ -116,6 +116,10 @@ class SQLite(Dialect):
     def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
         return sqlite_dates.truncate_to_unit(kind, value, field.internal, zone)
 
+    def build_null_safe_equality(self, left: SQL, right: SQL) -> SQL:
+        # the same as IS NOT DISTINCT FROM, which SQLite knows from 3.39 on only
+        return SQL("{} IS {}", left, right)
+
     # -- JSON -------------------------------------------------------------------------------------
 
     def build_json_equality(self, left: SQL, right: SQL) -> SQL:
