@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import sqlite3
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from treefold_orm import (
     none_of,
     record_queries,
 )
+from treefold_orm._drivers.sqlite_errors import translate_error
 
 
 async def library(half: Any) -> dict[str, Any]:
@@ -370,6 +372,13 @@ async def test_a_missing_target_is_refused(db: Any, half: Any) -> None:
         ForeignKeyViolation, match="A referenced row is missing, or this one is still referenced"
     ):
         await half(Post.objects).create(title="x", author_id=999)
+
+
+def test_a_missing_target_is_told_by_the_text_of_older_sqlite() -> None:
+    # the error of 3.38 for INSERT ... RETURNING, with the code SQLITE_ERROR
+    error = translate_error(sqlite3.OperationalError("FOREIGN KEY constraint failed"))
+    assert isinstance(error, ForeignKeyViolation)
+    assert error.code == "SQLITE_CONSTRAINT_FOREIGNKEY"
 
 
 async def test_an_unsaved_target_is_refused_and_a_saved_one_is_taken_over(

@@ -17,6 +17,7 @@ from treefold_orm._fields.meta import registry
 from treefold_orm._fields.text import TextField
 from treefold_orm._sqlite.refusals import take_refusal
 
+_FOREIGN_KEY = "FOREIGN KEY constraint failed"
 _COLUMNS = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.+)", re.DOTALL)
 _NAME = re.compile(
     r"UNIQUE constraint failed: index '(.+)'|CHECK constraint failed: (.+)", re.DOTALL
@@ -41,7 +42,8 @@ def translate_error(error: BaseException, file: str = "") -> errors.ORMError:
     code: str | None = getattr(error, "sqlite_errorname", None)
     if isinstance(error, OverflowError):
         return errors.DataError("An integer does not fit into 64 bits", code=code)
-    if isinstance(error, sqlite3.IntegrityError):
+    # SQLite before 3.39 reports it as SQLITE_ERROR where the statement has RETURNING
+    if isinstance(error, sqlite3.IntegrityError) or text == _FOREIGN_KEY:
         return _translate_length_violation(text, code) or _translate_integrity_error(text, code)
     if code is not None and code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return errors.DatabaseLocked("The database stayed locked by another connection", code=code)
@@ -86,9 +88,7 @@ def _translate_integrity_error(text: str, code: str | None) -> errors.IntegrityE
     model, fields, constraint = _find_violated_fields(text)
     where = f"{model}.{', '.join(fields)}" if model else "a constraint"
     facts: dict[str, Any] = {"model": model, "fields": fields, "constraint": constraint}
-    if (
-        text == "FOREIGN KEY constraint failed"
-    ):  # RESTRICT reports itself under the code of triggers
+    if text == _FOREIGN_KEY:  # RESTRICT reports itself under the code of triggers
         code = "SQLITE_CONSTRAINT_FOREIGNKEY"
     match code:
         case (
