@@ -49,7 +49,11 @@ from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
 from treefold_orm._search.search_index import build_search_index_name, list_search_indexes
-from treefold_orm._search.search_text import make_fts5_encoder, split_words
+from treefold_orm._search.search_text import (
+    make_fts5_encoder,
+    make_fts5_exclusion_encoder,
+    split_words,
+)
 
 WHOLE = SearchVector("title", "body")
 
@@ -155,6 +159,64 @@ async def test_phrases_and_the_language_of_search_engines(empty: Any, half: Any)
         "Nothing",
         "Old trees",
     ]
+
+
+CAFE, GARDEN, HOUSE, NOTHING, OAK = (
+    "Café Über",
+    "Gardening",
+    "A tree house",
+    "Nothing",
+    "Old trees",
+)
+EXCLUDING = {
+    "-fish": [HOUSE, CAFE, GARDEN, NOTHING, OAK],
+    "-tree": [CAFE, NOTHING],
+    "-tree -café": [NOTHING],
+    "-house tree": [OAK],
+    "-tree paris": [CAFE],
+    "-tree fish": [],
+    '-"tree house"': [CAFE, GARDEN, NOTHING, OAK],
+    '-"tree house" -oak': [CAFE, GARDEN, NOTHING],
+    '"-tree"': [HOUSE, GARDEN, OAK],
+    "-tree or oak": [CAFE, NOTHING, OAK],
+    "oak or -tree": [CAFE, NOTHING, OAK],
+    "-tree or -oak": [HOUSE, CAFE, GARDEN, NOTHING],
+    "-house -oak or -tree -hedge": [CAFE, NOTHING],
+    "paris or -tree -nothing": [CAFE],
+    "-tree or house -hedge": [HOUSE, CAFE, NOTHING],
+    "-": [],
+    '-""': [],
+    "-tree or -": [CAFE, NOTHING],
+}
+
+
+@pytest.mark.parametrize("text", EXCLUDING)
+async def test_a_search_that_only_excludes_finds_the_rows_without_the_words(
+    empty: Any, half: Any, text: str
+) -> None:
+    await articles(half)
+    wanted = EXCLUDING[text]
+    match = WHOLE.matches(SearchQuery(text, kind="websearch"))
+    assert await titles(half, Article.objects.filter(match)) == wanted
+    rest = {CAFE, GARDEN, HOUSE, NOTHING, OAK} - {*wanted}
+    assert await titles(half, Article.objects.exclude(match)) == sorted(rest)
+    assert await half(Article.objects.filter(match, views=0)).update(views=1) == len(wanted)
+    assert await half(Article.objects.filter(match)).delete() == len(wanted)
+
+
+async def test_words_are_excluded_from_the_searched_fields_alone(empty: Any, half: Any) -> None:
+    await articles(half)
+    without = SearchQuery("-tree", kind="websearch")
+    found = Article.objects.filter(title__search=without)
+    assert await titles(half, found) == [CAFE, GARDEN, NOTHING]
+    found = Article.objects.filter(body__search=without)
+    assert await titles(half, found) == [HOUSE, CAFE, NOTHING, OAK]
+    without = SearchQuery("-fox", kind="websearch")
+    assert await titles(half, Article.objects.filter(notes__text__search=without)) == [GARDEN]
+    notes = Note.objects.filter(text__search=without, article__title__search=without)
+    assert await half(notes).count() == 1
+    ranked = Article.objects.annotate(r=SearchRank(WHOLE, SearchQuery("-tree", kind="websearch")))
+    assert await half(ranked.filter(r__gt=0)).count() == 0
 
 
 async def test_rows_are_ranked(empty: Any, half: Any) -> None:
@@ -541,6 +603,26 @@ def test_fts5_gets_words_in_quotes_only(
     kind: str, text: str, columns: tuple[str, ...], wanted: str
 ) -> None:
     assert make_fts5_encoder(kind, columns)(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "found"),
+    [
+        ("a", (), None),
+        ("a -b", (), None),
+        ("-", (), None),
+        ('-""', (), None),
+        ("-a", (), '("a")'),
+        ('-a -"b c"', (), '("a" OR "b c")'),
+        ("-a b or -c", (), '("c")'),
+        ("-a -b or -c", (), '("a" OR "b") AND ("c")'),
+        ("-a or -c", ("x", "y z"), '{"x" "y z"} : (("a") AND ("c"))'),
+    ],
+)
+def test_fts5_is_asked_for_the_words_that_rows_lack(
+    text: str, columns: tuple[str, ...], found: str | None
+) -> None:
+    assert make_fts5_exclusion_encoder(columns)(text) == found
 
 
 def test_words_keep_their_marks() -> None:

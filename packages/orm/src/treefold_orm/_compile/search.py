@@ -22,14 +22,16 @@ from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
 from treefold_orm._dialects.sql import (
     SQL,
     join_sql,
+    quote_column,
     quote_identifier,
+    quote_table,
     render_integer,
     require_plain_word,
 )
 from treefold_orm._expressions.nodes import RankNode, SearchNode
-from treefold_orm._fields.meta import find_owner_meta
+from treefold_orm._fields.meta import Meta, find_owner_meta
 from treefold_orm._search.search_index import build_search_index_name, list_indexed_fields
-from treefold_orm._search.search_text import make_fts5_encoder
+from treefold_orm._search.search_text import make_fts5_encoder, make_fts5_exclusion_encoder
 
 _QUERIES: dict[str, LiteralString] = {
     # to_tsquery() is missing on purpose: it raises a syntax error for texts such as `fox &`
@@ -50,10 +52,29 @@ def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
         found = SQL(
             "SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _build_fts5_query(frame, node)
         )
+        if node.kind == "websearch":
+            found = SQL("{} UNION ALL {}", found, _build_excluding_search(frame, node, meta))
         return SQL("{} IN ({})", key, found)
     text = _build_tsvector_match(frame, node, hops)
     # a row that is missing has no text, not an empty one
     return SQL("({} IS NOT NULL AND {})", key, text) if frame.is_optional(hops) else text
+
+
+def _build_excluding_search(frame: Frame, node: SearchNode, meta: Meta) -> SQL:
+    """The rows that a websearch such as `-fish` finds: FTS5 has no query for the rows without."""
+    table = quote_identifier(build_search_index_name(node.index, meta))
+    encode = make_fts5_exclusion_encoder(_list_searched_columns(node))
+    mark = frame.builder.bind_param(node.text.index + frame.offset, encode)
+    # of a text without such a branch, the mark is NULL: no row is read
+    parts = quote_column(meta.pk), quote_table(meta), mark, quote_column(meta.pk)
+    return SQL(
+        "SELECT {} FROM {} WHERE {} IS NOT NULL AND {} NOT IN (SELECT rowid FROM {} WHERE {} "
+        "MATCH {})",
+        *parts,
+        table,
+        table,
+        mark,
+    )
 
 
 def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
@@ -113,10 +134,13 @@ def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
 
 
 def _build_fts5_query(frame: Frame, node: SearchNode) -> SQL:
-    whole = len(node.columns) == len(node.index.fields)
-    columns = [] if whole else [field.column_name for field in node.columns]
-    encode = make_fts5_encoder(node.kind, columns)
+    encode = make_fts5_encoder(node.kind, _list_searched_columns(node))
     return frame.builder.bind_param(node.text.index + frame.offset, encode)
+
+
+def _list_searched_columns(node: SearchNode) -> list[str]:
+    whole = len(node.columns) == len(node.index.fields)
+    return [] if whole else [field.column_name for field in node.columns]
 
 
 def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:

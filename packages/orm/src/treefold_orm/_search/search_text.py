@@ -68,14 +68,27 @@ def make_fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]
         "phrase": _build_fts5_phrase,
         "websearch": _build_fts5_websearch,
     }[kind]
-    inside = " ".join(_quote_text(column) for column in columns)
+    return lambda text: _limit_to_columns(write(text) or _NOTHING, columns)
 
-    def encode_text(text: str) -> str:
-        found = write(text) or _NOTHING
-        # in parentheses: the columns would hold for the first word alone otherwise
-        return f"{{{inside}}} : ({found})" if inside else found
+
+def make_fts5_exclusion_encoder(columns: Sequence[str]) -> Callable[[str], str | None]:
+    """The encoder from the text of a websearch to what its rows lack, in FTS5's language: the rows
+    that it does not match are found, too. None where there are no such rows.
+    """
+
+    def encode_text(text: str) -> str | None:
+        found = _build_fts5_exclusion(text)
+        return _limit_to_columns(found, columns) if found else None
 
     return encode_text
+
+
+def _limit_to_columns(found: str, columns: Sequence[str]) -> str:
+    if not columns:
+        return found
+    inside = " ".join(_quote_text(column) for column in columns)
+    # in parentheses: the columns would hold for the first word alone otherwise
+    return f"{{{inside}}} : ({found})"
 
 
 def split_words(text: str) -> list[str]:
@@ -106,6 +119,19 @@ def _build_fts5_phrase(text: str) -> str:
 
 
 def _build_fts5_websearch(text: str) -> str:
+    # NOT of FTS5 stands between two sides: a branch that only excludes has no left one
+    branches = _parse_websearch(text)
+    return " OR ".join(_build_fts5_branch(*branch) for branch in branches if branch[0])
+
+
+def _build_fts5_exclusion(text: str) -> str:
+    # `-a -b or -c` is NOT (a OR b) OR NOT c, and so NOT ((a OR b) AND c)
+    excluding = [unwanted for wanted, unwanted in _parse_websearch(text) if not wanted and unwanted]
+    return " AND ".join(f"({' OR '.join(unwanted)})" for unwanted in excluding)
+
+
+def _parse_websearch(text: str) -> list[tuple[list[str], list[str]]]:
+    """The branches that `or` separates: the phrases that each one wants, and those it excludes."""
     branches: list[tuple[list[str], list[str]]] = [([], [])]
     for match in _PARTS.finditer(text):
         minus, quoted, bare = match[1], match[2], match[3]
@@ -116,9 +142,7 @@ def _build_fts5_websearch(text: str) -> str:
         phrase = _build_fts5_phrase(quoted if bare is None else bare)
         if phrase:
             branches[-1][without].append(phrase)
-    # NOT of FTS5 stands between two sides: a branch that only excludes has no left one
-    made = [_build_fts5_branch(wanted, unwanted) for wanted, unwanted in branches if wanted]
-    return " OR ".join(made)
+    return branches
 
 
 def _build_fts5_branch(wanted: list[str], unwanted: list[str]) -> str:
