@@ -7,19 +7,22 @@ import enum
 import json
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from treefold_orm import (
     FieldValueError,
+    FilterSet,
     IntegerChoices,
+    InvalidParameter,
     Model,
     ModelError,
     TextChoices,
     acreate_all,
     create_all,
     fields,
+    taint,
 )
 from treefold_orm.testing import sandbox
 
@@ -216,3 +219,80 @@ async def test_the_label_of_a_row_that_was_read(papers: None, half: Any) -> None
     await half(Paper.objects).create(status=Status.PUBLISHED)
     paper: Any = await half(Paper.objects.only("status")).get()
     assert paper.get_status_display() == "Published"
+
+
+class Balance(enum.Enum):
+    """Integers, one of them below zero."""
+
+    OWED = -1
+    EVEN = 0
+    OWN = 1
+    MUCH = 10**18
+
+
+class Access(enum.IntFlag):
+    """Integers that may be added up."""
+
+    READ = 1
+    WRITE = 2
+
+
+class Digits(enum.Enum):
+    """Text that looks like numbers."""
+
+    ONE = "1"
+    PADDED = "01"
+    MINUS = "-1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "member"),
+    [
+        *((Balance, str(member.value), member) for member in Balance),
+        (Access, "3", Access.READ | Access.WRITE),
+        (Level, "9", Level.VERY_HIGH),
+        (Digits, "1", Digits.ONE),
+        (Digits, "01", Digits.PADDED),
+        (Digits, "-1", Digits.MINUS),
+        (Status, "d", Status.DRAFT),
+    ],
+)
+def test_a_member_is_read_from_the_text_of_its_value(kind: Any, text: str, member: Any) -> None:
+    assert fields.EnumField(kind).parse(text) == member
+
+
+@pytest.mark.parametrize("kind", [Balance, Access, Level, Digits, Status])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "-", "+1", "001", " 1", "1 ", "1\n", "1_0", "1.0", "-0", "--1", "\u00b2", "\u0661",
+        "0x1", "OWED", "9" * 30, "9" * 5000,
+    ],
+)  # fmt: skip
+def test_no_other_text_is_read_as_a_member(kind: Any, text: str) -> None:
+    field = fields.EnumField(kind)
+    with pytest.raises(FieldValueError, match=f"not a {kind.__name__}"):
+        field.parse(text)
+
+
+async def test_a_filter_set_takes_each_value_of_an_enum(papers: None, half: Any) -> None:
+    class Account(Model):
+        balance = fields.EnumField(Balance)
+        digits = fields.EnumField(Digits)
+
+    class AccountFilter(FilterSet):
+        model = Account
+        fields: ClassVar = {"balance": ["exact", "in"], "digits": ["exact"]}
+
+    async def count(**data: str) -> int:
+        return await half(AccountFilter(taint(data)).apply()).count()
+
+    await half.call(lambda: create_all(Account), lambda: acreate_all(Account))
+    for balance, digits in zip(Balance, [*Digits, Digits.ONE], strict=True):
+        await half(Account.objects).create(balance=balance, digits=digits)
+    assert [await count(balance=str(member.value)) for member in Balance] == [1, 1, 1, 1]
+    assert await count(balance__in="-1,1,0") == 3
+    assert [await count(digits=text) for text in ("1", "01", "-1")] == [2, 1, 1]
+    for data in ({"balance": "+1"}, {"balance": "01"}, {"balance__in": "-1, 1"}, {"digits": "+1"}):
+        with pytest.raises(InvalidParameter, match="not a "):
+            await count(**data)

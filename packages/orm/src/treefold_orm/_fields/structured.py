@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import json
+import re
 import uuid
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
 
@@ -19,6 +20,9 @@ from treefold_orm._fields.text import TextField
 
 E = TypeVar("E", bound=enum.Enum)
 I = TypeVar("I")  # noqa: E741 - the item type of an array, named as such in the docs
+
+# 64 bits have 19 digits at most; of a longer text, int() takes quadratic time
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 class UUIDField(Field[T]):
@@ -159,7 +163,9 @@ class EnumField(Field[T], Generic[T]):
             raise self.build_value_error(f"not a {self.enum_class.__name__}") from None
 
     def parse(self, text: str) -> Any:
-        return self.coerce(int(text) if self.base.internal == "bigint" and text.isdigit() else text)
+        # an integer in the one form that str() gives it: int() takes "+1", "01" and " 1" as well
+        plain = self.base.internal == "bigint" and _INTEGER.fullmatch(text) is not None
+        return self.coerce(int(text) if plain else text)
 
     def encoder(self, dialect: str) -> Codec | None:
         return _unwrap_enum_member
