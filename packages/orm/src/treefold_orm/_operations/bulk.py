@@ -37,6 +37,7 @@ from treefold_orm._operations.row_state import (
     is_expression,
     read_loaded_value,
     record_stored_values,
+    set_stored_row,
     set_stored_version,
 )
 from treefold_orm._runtime.connections import database_for, has_several_databases
@@ -269,10 +270,9 @@ def _set_stored_rows(
     for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
         if journal is not None:
             journal.record_state(row)
-        row._row = loaded
+        set_stored_row(row, loaded, database.alias)
         if skipping:  # the row may have been there, with other values
             row._read_in = UNKNOWN
-    _assign_database_alias(database, rows)
 
 
 def _set_generated_keys(
@@ -285,14 +285,7 @@ def _set_generated_keys(
     stored = zip(*raw[:place], keys, *raw[place:], strict=True)
     for row, key, loaded in zip(rows, keys, stored, strict=True):
         setattr(row, attname, key)
-        row._row = loaded
-    _assign_database_alias(database, rows)
-
-
-def _assign_database_alias(database: Database, rows: list[Any]) -> None:
-    if rows and database.alias != rows[0]._meta.database:
-        for row in rows:
-            row._alias = database.alias
+        set_stored_row(row, loaded, database.alias)
 
 
 def _apply_returned_columns(
@@ -333,8 +326,7 @@ def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], stored
                 row, attname, loaded[place] if decode is None else decode(loaded[place])
             )
         record_state_for_undo(row)
-        row._row = tuple(loaded)
-    _assign_database_alias(database, rows)
+        set_stored_row(row, tuple(loaded), database.alias)
 
 
 def update_instances(

@@ -16,7 +16,12 @@ from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations.own_database import check_related_databases
-from treefold_orm._operations.row_state import I, clean_value, refuse_expression
+from treefold_orm._operations.row_state import (
+    I,
+    clean_value,
+    refuse_expression,
+    set_stored_row,
+)
 from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
         left = find_database_filled_fields(instance)
         if left:
             yield from _insert_with_database_values(instance, database, left)
-            return _mark_stored(instance, alias)
+            return instance
     fields = meta.columns if given else meta.columns_without_key
     plan = database.plans.get(("insert", meta, given))
     if plan is None:
@@ -52,7 +57,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
             # the driver knows the number of the argument only
             raise error.with_field_name(format_field_names(fields)) from None
         record_state_for_undo(instance)
-        instance._row = tuple(args)
+        set_stored_row(instance, tuple(args), alias)
     else:
         try:
             rows = yield Statement("rows", plan.sql, args)
@@ -61,8 +66,8 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
         place = meta.key_place
         made = rows[0][0]
         set_attribute_with_undo(instance, key.attname, made)
-        instance._row = (*args[:place], made, *args[place:])
-    return _mark_stored(instance, alias)
+        set_stored_row(instance, (*args[:place], made, *args[place:]), alias)
+    return instance
 
 
 def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
@@ -75,16 +80,6 @@ def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
 def format_field_names(fields: Iterable[AnyField]) -> list[str]:
     """The names of columns with their models, for messages."""
     return [f"{field.meta.name}.{field.name}" for field in fields]
-
-
-def _mark_stored(instance: I, alias: str) -> I:
-    if instance._read_in is not None:
-        instance._read_in = None
-    if instance._shape is not None:
-        instance._shape = None
-    if instance._alias != alias:
-        instance._alias = alias
-    return instance
 
 
 def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
@@ -169,8 +164,4 @@ def set_returned_values(
             set_attribute_with_undo(row, field.attname, value)
         raws = dict(zip((*fields, *left), (*given, *made), strict=True))
         record_state_for_undo(row)
-        if row._read_in is not None:
-            row._read_in = None
-        row._row = tuple(raws[field] for field in row._meta.columns)
-        if database.alias != row._meta.database:
-            row._alias = database.alias
+        set_stored_row(row, tuple(raws[field] for field in row._meta.columns), database.alias)

@@ -122,6 +122,20 @@ def read_loaded_value(instance: Instance, field: AnyField) -> Any:
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 
+def set_stored_row(instance: Instance, row: tuple[Any, ...], alias: str) -> None:
+    """Note `row`, which holds every column of the model in its order, as the stored one in a
+    database. The state for a rollback is recorded before.
+    """
+    instance._row = row
+    # most instances have the defaults of the class, and an assignment would give each its own
+    if instance._shape is not None:  # it may have the columns in the order of their loading
+        instance._shape = None
+    if instance._read_in is not None:
+        instance._read_in = None
+    if instance._alias != alias:
+        instance._alias = alias
+
+
 def record_stored_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
     """Note the current values of the columns, so that `save` writes later changes."""
     record_state_for_undo(instance)
