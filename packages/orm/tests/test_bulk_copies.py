@@ -1,4 +1,6 @@
-"""Instances that were read are given to `bulk_create`: `save` writes each later change."""
+"""Instances that were read, given to `bulk_create` and `bulk_update`: none of their columns is lost
+then, and `save` writes each later change.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from orm_models import Tag
+from orm_models import Author, Tag
 
 from treefold_orm import (
     Model,
@@ -170,3 +172,77 @@ async def test_a_copy_made_by_bulk_create_is_saved_in_its_own_database(
         assert (await half(Tag.objects).get(pk=tag.pk)).name == f"blue {key}"
         assert (await half(Tag.objects.using("other")).get(pk=first)).name == "red"
         await half(Tag.objects.using("other")).delete()
+
+
+# -- columns that were not loaded -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["given", "generated"])
+async def test_bulk_create_copies_columns_that_were_not_loaded(
+    db: Any, half: Any, key: str
+) -> None:
+    await half(Author.objects).create(name="Ann", age=30, password="secret")
+    lean = await half(Author.objects.only("name")).get()
+    lean.pk = lean.pk + 1 if key == "given" else None
+    lean.name = "Copy"
+    await half(Author.objects).bulk_create([lean])
+    made = await half(Author.objects).get(name="Copy")
+    assert (made.age, made.password) == (30, "secret")
+
+
+async def test_bulk_create_copies_a_column_with_a_default_that_was_not_loaded(
+    spots: None, half: Any
+) -> None:
+    await half.call(lambda: create_all(RankedSpot), lambda: acreate_all(RankedSpot))
+    await half(RankedSpot.objects).create(x=1, y=2, rank=3)
+    lean = await half(RankedSpot.objects.only("x")).get()
+    lean.pk = None
+    await half(RankedSpot.objects).bulk_create([lean])
+    assert (await half(RankedSpot.objects).get(pk=lean.pk)).rank == 3
+
+
+async def test_bulk_update_keeps_a_column_that_was_not_loaded(db: Any, half: Any) -> None:
+    await half(Author.objects).create(name="Ann", age=30)
+    lean = await half(Author.objects.only("name")).get()
+    await half(Author.objects).bulk_update([lean], ["age"])
+    assert (await half(Author.objects).get()).age == 30
+
+
+async def test_columns_that_were_not_loaded_are_read_by_one_query(db: Any, half: Any) -> None:
+    await half(Author.objects).bulk_create([Author(name=f"a{n}", age=n) for n in range(50)])
+    lean = await half.rows(Author.objects.only("name"))
+    with record_queries() as seen:
+        await half(Author.objects).bulk_update(lean, ["age"])
+    assert sum(event.sql.startswith("SELECT") for event in seen.events) == 1
+    assert sorted(await half.rows(Author.objects.values_list("age", flat=True))) == [*range(50)]
+
+
+async def test_an_upsert_of_partly_loaded_rows_keeps_their_other_columns(
+    db: Any, half: Any
+) -> None:
+    await half(Author.objects).bulk_create(
+        [Author(name="Ann", age=1, password="a"), Author(name="Bob", age=2, password="b")]
+    )
+    first, second = await half.rows(Author.objects.only("name").order_by("name"))
+    first.name, second.age = "Anna", 3
+    await half(Author.objects).bulk_create(
+        [first, second],
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["name", "age", "password"],
+    )
+    rows = await half.rows(
+        Author.objects.order_by("id").values_list("name", "age", Author.password)
+    )
+    assert rows == [("Anna", 1, "a"), ("Bob", 3, "b")]
+
+
+async def test_bulk_create_of_a_partly_loaded_row_that_is_gone_is_refused(
+    db: Any, half: Any
+) -> None:
+    await half(Author.objects).create(name="Ann", age=30)
+    lean = await half(Author.objects.only("name")).get()
+    await half(Author.objects).delete()
+    lean.pk = None
+    with pytest.raises(Author.DoesNotExist, match=r"Author was deleted, and age, .* cannot be"):
+        await half(Author.objects).bulk_create([lean])

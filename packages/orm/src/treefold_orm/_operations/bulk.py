@@ -40,6 +40,7 @@ from treefold_orm._operations.row_state import (
     set_stored_row,
     set_stored_version,
 )
+from treefold_orm._operations.saving import load_missing_columns
 from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def insert_instances(
     if has_several_databases():
         for row in rows:
             check_related_databases(row, alias)
+    yield from _load_partly_read_rows(rows, alias, meta.columns)
     database = database_for(alias)
     parts = _split_into_parts(meta, rows, rule)
     for part in parts:
@@ -120,6 +122,21 @@ def insert_instances(
     for part in parts:
         yield from _insert_part(database, meta, part, rule=rule)
     return rows
+
+
+def _load_partly_read_rows(rows: Sequence[Instance], alias: str, fields: Fields) -> Operation[None]:
+    # such a column has no value to write, which is not the same as NULL or a default
+    lacking: dict[Fields, list[Instance]] = {}
+    for row in rows:
+        if (shape := row._shape) is not None:
+            values = row.__dict__
+            missing = tuple(f for f in fields if f not in shape and f.attname not in values)
+            if missing:
+                lacking.setdefault(missing, []).append(row)
+    if lacking:
+        yield ATOMIC  # it must come before the first statement
+    for missing, group in lacking.items():
+        yield from load_missing_columns(group, alias, missing)
 
 
 def _split_into_parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None) -> list[_Part]:
@@ -342,6 +359,8 @@ def update_instances(
         for row in rows:
             check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
             check_related_databases(row, alias)
+    stored = [row for row in rows if row._row]
+    yield from _load_partly_read_rows(stored, alias, columns)
     database = database_for(alias)
     total = 0
     if computed := [row for row in rows if _has_expression(row, columns)]:

@@ -19,7 +19,12 @@ from treefold_orm._base.journal import (
     set_attribute_with_undo,
 )
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import filter_by_key, filter_by_value, restrict_to_fields
+from treefold_orm._building.own_rows import (
+    filter_by_key,
+    filter_by_keys,
+    filter_by_value,
+    restrict_to_fields,
+)
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
 from treefold_orm._fields.meta import Instance, Meta
@@ -197,7 +202,7 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
     meta, values = instance._meta, instance.__dict__
     missing = [field for field in meta.columns if field.attname not in values]
     if missing:
-        yield from _load_missing_columns(instance, alias, missing)
+        yield from load_missing_columns([instance], alias, missing)
     fresh = [field for field in meta.columns if _is_reset_on_copy(meta, field)]
     empty = [key for key in meta.keys if values[key.attname] is None]
     former = {field.attname: values[field.attname] for field in (*empty, *fresh)}
@@ -226,27 +231,33 @@ def _is_reset_on_copy(meta: Meta, field: Field[Any]) -> bool:
     return field in meta.auto_now or getattr(field, "auto_now_add", False)
 
 
-def _load_missing_columns(
-    instance: Instance, alias: str, missing: list[Field[Any]]
+def load_missing_columns(
+    instances: Sequence[Instance], alias: str, missing: Sequence[Field[Any]]
 ) -> Operation[None]:
-    meta, names = instance._meta, ", ".join(field.name for field in missing)
-    if not instance._row or alias != instance._alias:
+    """Set columns that stored instances of one model were read without, by one query."""
+    meta, names = instances[0]._meta, ", ".join(field.name for field in missing)
+    if any(not instance._row or alias != instance._alias for instance in instances):
         raise FieldError(
             f"A copy of a {meta.name} needs all its columns, got one without {names}; load them "
             "first"
         )
-    # the key as it was read: for a copy, the attribute may be None or another one already
-    key: list[Any] = []
-    for part, _, decode in row_state.list_field_codecs(database_for(alias), meta.keys):
-        raw = row_state.read_loaded_value(instance, part)
-        key.append(raw if decode is None else decode(raw))
-    query = filter_by_key(
-        build_unfiltered_query(meta, alias), key[0] if len(key) == 1 else tuple(key)
-    )
-    found = yield from fetch_rows(restrict_to_fields(query, missing), batch_lazy=False)
-    if not found:
-        raise meta.model.DoesNotExist(
-            f"{meta.name} was deleted, and {names} cannot be loaded for a copy; set them first"
-        )
-    for field in missing:
-        setattr(instance, field.attname, getattr(found[0], field.attname))
+    # the keys as they were read: for a copy, the attribute may be None or another one already
+    codecs = row_state.list_field_codecs(database_for(alias), meta.keys)
+    keys: list[Any] = []
+    for instance in instances:
+        key: list[Any] = []
+        for part, _, decode in codecs:
+            raw = row_state.read_loaded_value(instance, part)
+            key.append(raw if decode is None else decode(raw))
+        keys.append(key[0] if len(key) == 1 else tuple(key))
+    query = restrict_to_fields(build_unfiltered_query(meta, alias), missing)
+    query = filter_by_key(query, keys[0]) if len(keys) == 1 else filter_by_keys(query, keys)
+    found = yield from fetch_rows(query, batch_lazy=False)
+    by_key = {row.pk: row for row in found}
+    for instance, key in zip(instances, keys, strict=True):
+        if key not in by_key:
+            raise meta.model.DoesNotExist(
+                f"{meta.name} was deleted, and {names} cannot be loaded for a copy; set them first"
+            )
+        for field in missing:
+            setattr(instance, field.attname, getattr(by_key[key], field.attname))
