@@ -269,6 +269,27 @@ async def test_a_lookup_on_json_takes_the_document(
         assert await half(query).count() == 1
 
 
+@pytest.mark.parametrize("name", ["data__k__longer_than", "data__k__0__longer_than"])
+def test_a_lookup_on_json_takes_no_path(name: str, lookups: None) -> None:
+    register_lookup(
+        "longer_than",
+        postgres="length({}::text) > {}",
+        sqlite="length({}) > {}",
+        on=fields.JSONField,
+        takes=fields.IntegerField(),
+    )
+    message = (
+        rf"Everything: '{name}' must not have a path before 'longer_than', a registered lookup "
+        "takes the whole document"
+    )
+    with pytest.raises(FieldError, match=message):
+        Everything.objects.filter(**{name: 3})
+    with pytest.raises(FieldError, match=message):
+        Everything.objects.exclude(Q(**{name: 3}))
+    # as a key it can be asked for all the same
+    assert Everything.objects.filter(**{f"{name}__exact": 3}) is not None
+
+
 def test_lookups_that_cannot_be_registered_say_why(lookups: None) -> None:
     for name in ("exact", "year", "length", "pk", "A", "a__b", "_a", "a b", "", "a;"):
         with pytest.raises(ModelError, match="cannot name a lookup"):

@@ -335,6 +335,11 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
     if custom is not None and len(rest) == 1:
         op = rest[0]
     elif isinstance(column, JSONField):
+        if custom is not None:  # its SQL is about the column
+            raise FieldError(
+                f"{meta.name}: {name!r} must not have a path before {rest[-1]!r}, a registered "
+                "lookup takes the whole document"
+            )
         if rest and rest[-1] in OPERATORS:
             op = rest.pop()
         keys = tuple(rest) if rest else None
