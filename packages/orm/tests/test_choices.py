@@ -19,6 +19,7 @@ from treefold_orm import (
     Model,
     ModelError,
     TextChoices,
+    ValidationError,
     acreate_all,
     create_all,
     fields,
@@ -122,11 +123,31 @@ def test_a_wrong_choices_class_says_what_is_wrong(make: Any, error: Any, message
         (enum.Enum("Color", {"RED": "r"}), "choices cannot be Color; derive it from TextChoices"),
         ("ab", "choices must be values, pairs of value and label, or a mapping, got 'ab'"),
         (5, "choices must be values, pairs"),
+        ([{"a": 1}], r"choices must be hashable values, got \{'a': 1\}"),
+        ([([1], "one")], r"choices must be hashable values, got \[1\]"),
     ],
 )
 def test_wrong_choices_of_a_field_say_what_is_wrong(choices: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         fields.TextField(choices=choices)
+
+
+class Setting(Model):
+    """Choices of a field whose values may be lists and objects."""
+
+    data = fields.JSONField(choices=[1, "x"])
+
+
+@pytest.mark.parametrize("value", [[1], {"x": 1}, [], {}, 2])
+async def test_json_that_is_no_choice_is_refused(db: Any, half: Any, value: Any) -> None:
+    setting: Any = Setting(data=value)
+    with pytest.raises(FieldValueError, match=r"Setting\.data: not one of the choices"):
+        await half(setting).save()
+    with pytest.raises(FieldValueError, match=r"Setting\.data: not one of the choices"):
+        await half(Setting.objects).bulk_create([setting])
+    with pytest.raises(ValidationError, match="not one of the choices"):
+        setting.full_clean()
+    assert setting.get_data_display() == str(value)
 
 
 async def test_columns_hold_plain_values(papers: None, half: Any) -> None:

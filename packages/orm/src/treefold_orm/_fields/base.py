@@ -328,7 +328,7 @@ class Field(Generic[T]):
 
     def iter_value_errors(self, value: Any) -> Iterator[FieldValueError]:
         """Yield an error for every reason against a coerced value: choices and validators."""
-        if self.choices is not None and value not in self.choices:
+        if self.choices is not None and not self._is_choice(value, self.choices):
             yield self.build_value_error(
                 "not one of the choices", expected=", ".join(map(repr, self.choices))
             )
@@ -344,6 +344,12 @@ class Field(Generic[T]):
                     "refused by a validator" if self.sensitive else str(error)
                 )
 
+    def _is_choice(self, value: Any, choices: dict[Any, str]) -> bool:
+        try:
+            return value in choices
+        except TypeError:  # a list or an object of JSON has no hash
+            return False
+
     @property
     def has_labels(self) -> bool:
         """True where values have labels for people."""
@@ -351,8 +357,9 @@ class Field(Generic[T]):
 
     def find_label(self, value: Any) -> str | None:
         """Return the label of a value; a value without one is its own text, None stays None."""
-        labels = self.choices or {}
-        return labels.get(value, value if value is None else str(value))
+        if self.choices is not None and self._is_choice(value, self.choices):
+            return self.choices[value]
+        return value if value is None else str(value)
 
     def fits_all(self, values: list[Any]) -> bool:
         """Tell cheaply whether every value is certainly fine as it is. False only means: look at

@@ -31,12 +31,15 @@ def collect_choice_labels(choices: Choices) -> dict[Any, str]:
     labels: dict[Any, str] = {}
     items: list[Any] = list(pairs.items() if hasattr(pairs, "items") else pairs)
     for item in items:
-        if not isinstance(item, (tuple, list)):
-            labels[item] = getattr(item, "label", str(item))
-            continue
-        value, label = cast("Sequence[Any]", item)
+        if isinstance(item, (tuple, list)):
+            value, label = cast("Sequence[Any]", item)
+        else:
+            value, label = item, getattr(item, "label", str(item))
         if isinstance(label, (tuple, list, Mapping)):  # a named group of choices
             labels.update(collect_choice_labels(cast("Choices", label)))
-        else:
+            continue
+        try:
             labels[value] = str(label)
+        except TypeError:
+            raise ModelError(f"choices must be hashable values, got {value!r}") from None
     return labels
