@@ -384,6 +384,12 @@ def test_methods_that_take_no_part_in_sql_check_their_arguments() -> None:
         Author.objects.all()[::2]
     with pytest.raises(FieldError, match="slice last"):
         Author.objects.all()[:3].filter(name="x")
+    end = r"An index cannot count from the end, got -1; use last\(\)"
+    with pytest.raises(ValueError, match=end):
+        Author.objects.all()[-1]
+    both = r"values_list\(\) cannot be both flat=True and named=True; drop one"
+    with pytest.raises(TypeError, match=both):
+        Author.objects.values_list("name", flat=True, named=True)
     with pytest.raises(TypeError, match=r"values_list\(flat=True\) takes one name, not 2"):
         Author.objects.values_list("name", "age", flat=True)
 

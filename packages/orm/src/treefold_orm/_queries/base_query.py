@@ -132,7 +132,9 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
             return self._slice_rows(part.start, part.stop)
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"A query takes an int or a slice, not {type(index).__name__}")
-        if self._cache is not None and index >= 0:
+        if index < 0:
+            raise ValueError(f"An index cannot count from the end, got {index!r}; use last()")
+        if self._cache is not None:
             rows = self._cache[index : index + 1]
         else:
             rows = list(self._slice_rows(index, index + 1))
@@ -312,6 +314,8 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         if flat and len(names) != 1:
             raise TypeError(f"values_list(flat=True) takes one name, not {len(names)}")
+        if flat and named:
+            raise TypeError("values_list() cannot be both flat=True and named=True; drop one")
         kind = "flat" if flat else "named" if named else "tuples"
         query, names = annotate_unnamed_expressions(self, names)
         return as_base_query(query._select_values(kind, names, {}))
