@@ -1,7 +1,8 @@
-"""From rows to results: one function is generated for each shape, and nothing else runs per row.
+"""From rows to results: one function is generated for each shape, and it does all work per row,
+except for named tuples, which are made of the tuples that it returns.
 
-Generated code holds only identifiers that were checked when the model was defined; values, classes
-and converters enter through its namespace.
+Generated code holds only identifiers, checked when the model was defined or by `annotate()`, and
+the labels of dictionaries as literals; classes and converters enter through its namespace.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ class _Code:
         self.batch_lazy = batch_lazy
         # rows pass the model's `__init__` by, which would fill in a default for each column
         self.names: dict[str, Any] = {"new": object.__new__, "utc": dt.UTC}
-        self.lines: list[str] = []
         self.readings: list[tuple[int, AnyField]] = []
         self.cells = 0
         self.targets: dict[int, str] = {}  # cells that go nowhere but into an attribute

@@ -1,13 +1,13 @@
 """Lookups: `author__name__icontains` resolved against a model.
 
-`parse_lookup` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
-against the field it is compared with. Sensitive fields are refused here, so no keyword can feel
-its way to a secret. Nothing here builds SQL.
+`parse_lookup` resolves a keyword once per model and caches it, except for keys of JSON and keys of
+several columns; `Lookup.prepare_value` checks a value against the field it is compared with.
+Sensitive fields are refused here, so no keyword can feel its way to a secret. Nothing here builds
+SQL.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError
@@ -79,9 +79,6 @@ def find_custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
 def _compute_mro_distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
     line = type(field).__mro__
     return min(line.index(kind) for kind in classes if kind in line)
-
-
-_IDENTITY = attrgetter("hops", "column", "transforms", "keys", "op", "takes", "search")
 
 
 class Lookup:
@@ -212,10 +209,6 @@ def _prepare_range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     return lookup, [lookup.field.coerce(item) for item in items]
 
 
-def _prepare_array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    return lookup, lookup.field.coerce(value)
-
-
 def _prepare_search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     query = as_query(value)
     return lookup.with_operator("search", takes=True, search=query.kind), query.text
@@ -227,8 +220,6 @@ _PREPARE: dict[str, Any] = {
     "range": _prepare_range,
     "isnull": _prepare_isnull,
     **dict.fromkeys(TEXTUAL - {"contains"}, _prepare_text),
-    "contained_by": _prepare_array,
-    "overlap": _prepare_array,
 }
 
 

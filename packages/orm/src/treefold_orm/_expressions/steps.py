@@ -1,7 +1,7 @@
 """The steps of a query: the record that each call adds to its key, without values.
 
 Like all nodes they are hashable and compare by their parts: queries with equal keys share one
-compiled plan. `replay` in `_compile/state.py` adds them up.
+compiled plan. `replay_steps` in `_compile/state.py` adds them up.
 """
 
 from __future__ import annotations

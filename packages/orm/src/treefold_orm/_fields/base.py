@@ -1,9 +1,9 @@
 """Field: one column of a model, as seen from Python and from each database.
 
 A field knows how to check a value (`coerce` for conditions, `clean` for writes) and how to carry
-it over (`encoder`, `decoder` per dialect). It never builds SQL text beyond its column type and
-never does I/O. Fields are non-data descriptors: instance attributes live in the instance
-dictionary at full speed, and access on the class gives an expression.
+it over (`encoder`, `decoder` per dialect). Its only SQL text is that of its column: the type and
+the conditions of a CHECK. It never does I/O. Fields are non-data descriptors: instance attributes
+live in the instance dictionary at full speed, and access on the class gives an expression.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Field(Generic[T]):
         return self.name
 
     def copy(self) -> Self:
-        """An unbound twin for a model that inherits from an abstract one."""
+        """Return a shallow copy; `bind` gives it to the model that inherits the field."""
         import copy
 
         return copy.copy(self)

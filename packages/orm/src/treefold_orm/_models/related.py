@@ -1,7 +1,8 @@
-"""The many side of relations on an instance: `author.posts`, `post.tags`.
+"""Relations on an instance without a column of its own: `author.posts`, `post.tags`, and the way
+back of a one-to-one, `author.profile`.
 
 A related manager makes queries that are narrowed to the instance, a new one for each call; rows
-that were prefetched come without a query.
+that were prefetched come without a query. The way back of a one-to-one gives the one row itself.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class RelatedManager(Manager[M], Generic[M]):
         return cast("M", self._relation.target.model(**{owner: self._instance, **values}))
 
     def _connect_related(self, made: M) -> Operation[None]:
-        """Connect a row that was inserted."""
+        """Forget the prefetched rows, which lack an inserted one; many-to-many adds its link."""
         drop_cache(self._instance, self._cache_name)
         yield from ()
 

@@ -2,8 +2,8 @@
 their own.
 
 Columns are checked as columns, which is much cheaper than value by value. PostgreSQL takes one
-array for each column; SQLite takes VALUES lists of a few fixed lengths, so that the texts stay
-few.
+array for each column, unless a column holds arrays itself. All other statements take VALUES lists
+of a few fixed lengths, so that the texts stay few.
 """
 
 from __future__ import annotations
