@@ -39,6 +39,7 @@ from treefold_orm import (
     Now,
     Q,
     Range,
+    SchemaSQL,
     UniqueConstraint,
     fields,
 )
@@ -197,6 +198,21 @@ TABLE: Rows = [
         "volatile-default",
         [sql("ALTER TABLE a ADD b uuid DEFAULT gen_random_uuid()")],
         [sql("ALTER TABLE a ADD b timestamptz DEFAULT now()")],
+    ),
+    (
+        "volatile-default",
+        [AddField("user", "key", fields.UUIDField(db_default=SchemaSQL("gen_random_uuid()")))],
+        [AddField("user", "key", fields.TextField(db_default="gen_random_uuid()"))],
+    ),
+    (
+        "volatile-default",
+        [sql("ALTER TABLE a ADD b uuid DEFAULT ((gen_random_uuid ()))")],
+        [sql("ALTER TABLE a ADD b text DEFAULT (('random()'))")],
+    ),
+    (
+        "volatile-default",
+        [sql("ALTER TABLE a ADD b timestamptz DEFAULT (now() + random() * interval '1 day')")],
+        [sql("ALTER TABLE a ADD b timestamptz DEFAULT (now() + interval '1 day')")],
     ),
     (
         "stored-generated-column",

@@ -15,12 +15,14 @@ from treefold_migrations import RunError
 from treefold_migrations._plan.between import Answers
 from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.postgres_names import derive_object_name
+from treefold_migrations._plan.postgres_rewrites import STABLE_FUNCTIONS, is_volatile
 from treefold_migrations._plan.step import Step
-from treefold_orm import CheckConstraint, Index, Q, UniqueConstraint, fields
+from treefold_orm import CheckConstraint, Index, Q, SchemaSQL, UniqueConstraint, fields
 from treefold_orm.schema import Dialect, Postgres, SQLite
 
 TEXT = {"name": fields.CharField(max_length=20)}
 USER = shape("user", TEXT)
+MADE = "gen_random_uuid()"
 
 
 @pytest.fixture
@@ -129,6 +131,68 @@ def test_a_wider_type_rewrites_no_row(postgres: PostgresBench, before: Any, afte
     old = postgres.ask(node)
     case.apply(postgres)
     assert postgres.ask(node) == old
+
+
+@pytest.mark.parametrize(
+    ("type_name", "default", "rewrites"),
+    [
+        ("uuid", "gen_random_uuid()", True),
+        ("uuid", "(gen_random_uuid())", True),
+        ("uuid", "((Gen_Random_Uuid ( )))", True),
+        ("uuid", "pg_catalog.gen_random_uuid()", True),
+        ("uuid", '("gen_random_uuid"())', True),
+        ("timestamptz", "(clock_timestamp())", True),
+        ("timestamptz", "(now() + random() * interval '1 day')", True),
+        ("float", "random()", True),
+        ("float", "((random())::double precision)", True),
+        ("varchar(40)", "CAST(random() AS varchar(40))", True),
+        ("varchar(40)", "'n(' || random()", True),
+        ("float[]", "ARRAY[random()]", True),
+        ("bigint", "nextval('counted')", True),
+        ("integer", "made_by_hand()", True),
+        ("timestamptz", "(now())", False),
+        ("timestamptz", "pg_catalog.now()", False),
+        ("timestamptz", "(STATEMENT_TIMESTAMP())", False),
+        ("timestamptz", "(CURRENT_TIMESTAMP(3))", False),
+        ("date", "(((now()) AT TIME ZONE ('UTC'))::date)", False),
+        ("timestamptz", "(DATE_TRUNC('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC')", False),
+        ("integer", "((((1)::bigint)::bigint + (2)::bigint))", False),
+        ("numeric(8, 2)", "CAST(1.5 AS numeric(8, 2))", False),
+        ("varchar(20)[]", "ARRAY['a', 'b(c)']::varchar(20)[]", False),
+        ("text", "'gen_random_uuid()'", False),
+        ("text", "('it''s random()' || 'now()')", False),
+        ("text", "($$random()$$ || '')", False),
+        ("text", "coalesce(NULL, upper('a'))", False),
+    ],
+)
+def test_a_default_that_differs_by_row_is_known_to_rewrite(
+    postgres: PostgresBench, type_name: str, default: str, rewrites: bool
+) -> None:
+    postgres.do("CREATE TABLE item (id integer); INSERT INTO item VALUES (1), (2)")
+    postgres.do("CREATE SEQUENCE counted")
+    postgres.do(
+        "CREATE FUNCTION made_by_hand() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'"
+    )
+    node = "SELECT pg_relation_filenode('item')"
+    before = postgres.ask(node)
+    postgres.do(f"ALTER TABLE item ADD COLUMN v {type_name} DEFAULT {default}")
+    assert (postgres.ask(node) != before) == rewrites
+    assert is_volatile(default) == rewrites
+
+
+def test_no_function_that_is_taken_for_stable_is_volatile(postgres: PostgresBench) -> None:
+    listed = ", ".join(f"'{name}'" for name in sorted(STABLE_FUNCTIONS))
+    found = postgres.ask(
+        "SELECT DISTINCT proname FROM pg_proc WHERE provolatile = 'v' AND prokind = 'f' "
+        f"AND pronamespace = 'pg_catalog'::regnamespace AND proname IN ({listed})"
+    )
+    assert found == []
+
+
+def test_the_step_of_a_volatile_default_is_announced() -> None:
+    after = shape("user", {**TEXT, "key": fields.UUIDField(db_default=SchemaSQL(MADE))})
+    assert [step.blocks for step in steps_of(Case([USER], [after]))] == ["writes every row again"]
+    assert not any(step.blocks for step in steps_of(Case([], [after])))
 
 
 def test_a_fresh_table_needs_no_safe_steps() -> None:

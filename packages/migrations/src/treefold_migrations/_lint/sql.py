@@ -35,8 +35,8 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
     ("type-rewrites", r"^ALTER TABLE\b.*\bALTER (COLUMN )?\S+ (SET DATA )?TYPE\b", ""),
     (
         "volatile-default",
-        r"\bADD (COLUMN )?.*\bDEFAULT (\()?(random|gen_random_uuid|uuid_generate_v\w+|"
-        r"clock_timestamp|nextval)\b",
+        r"\bADD (COLUMN )?.*\bDEFAULT\b.*\b(random|gen_random_uuid|uuid_generate_v\w+|"
+        r"clock_timestamp|nextval) ?\(",
         "",
     ),
     ("stored-generated-column", r"\bADD (COLUMN )?.*\bGENERATED ALWAYS AS \(.*\) STORED\b", ""),

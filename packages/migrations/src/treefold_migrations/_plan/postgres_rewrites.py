@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import re
 
-from treefold_migrations._plan.changes import is_constant
+from treefold_migrations._base.sql_words import split_statements
 
 WRITES = "writes every row again"
 NUMBERS = "numbers every row"
 INDEXES = "builds an index over every row"
 
 _SIZED = re.compile(r"(varchar|numeric)\((\d+)(, \d+)?\)")
-# the same within one statement: the server computes them once, and keeps the value in the catalog
+_CALL = re.compile(r"([a-z_][\w$.]*) ?\(")
 _STABLE = (
-    "now()",
-    "current_timestamp",
-    "strftime(",
-    "statement_timestamp",
-    "transaction_timestamp",
+    "abs ceil concat convert_to current_setting date_trunc daterange decode encode exp floor "
+    "int4range int8range json_build_object jsonb_build_array jsonb_build_object left length ln log "
+    "lower lpad ltrim make_date make_interval make_timestamptz md5 mod now numrange power "
+    "regexp_replace repeat replace reverse right round rpad rtrim sha256 sqrt statement_timestamp "
+    "strpos substr substring timezone to_char to_date to_jsonb to_timestamp to_tsvector "
+    "transaction_timestamp trunc tsrange tstzrange upper"
 )
+# words and types that stand before a parenthesis, and keywords that the server has for functions
+_WORDS = (
+    "and any array as between bit case cast char character coalesce current_time current_timestamp "
+    "decimal else extract from greatest in interval is least like localtime localtimestamp not "
+    "nullif numeric or row then time timestamp timestamptz timetz trim varbit varchar varying when "
+    "zone"
+)
+# a function that is not listed may be volatile, as each is by default that a user creates
+STABLE_FUNCTIONS = frozenset(_STABLE.split())
+_NO_FUNCTIONS = frozenset(_WORDS.split())
 
 
 def rewrites_rows(old: str, new: str) -> bool:
@@ -39,8 +50,6 @@ def rewrites_rows(old: str, new: str) -> bool:
 
 def is_volatile(sql: str) -> bool:
     """True for a default that may differ from row to row."""
-    if is_constant(sql) or sql.startswith(("ARRAY[", "'")):
-        return False
-    lowered = sql.lower()
-    # parentheses around the whole are no call
-    return "(" in lowered.strip("()") and not any(word in lowered for word in _STABLE)
+    words = " ".join(words for _, words in split_statements(sql.lower()))
+    called = {name.removeprefix("pg_catalog.") for name in _CALL.findall(words)}
+    return bool(called - STABLE_FUNCTIONS - _NO_FUNCTIONS)
