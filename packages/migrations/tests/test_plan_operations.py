@@ -162,6 +162,37 @@ def test_a_column_dropped_and_added_again_begins_empty(bench: Bench) -> None:
         assert bench.ask('SELECT age FROM "user"') == [(None,)]
 
 
+@pytest.mark.parametrize(
+    "operations",
+    [
+        pytest.param((DropTable("post"),), id="dropped"),
+        pytest.param((RenameTable("post", "entry"), DropTable("entry")), id="renamed_and_dropped"),
+        pytest.param(
+            (RenameField("post", "n", "m"), RenameTable("post", "entry"), DropTable("entry")),
+            id="all_renamed_and_dropped",
+        ),
+        pytest.param((DropField("post", "n"), DropTable("post")), id="field_and_table_dropped"),
+        pytest.param((DropField("post", "n"), RenameTable("post", "entry")), id="field_dropped"),
+    ],
+)
+@pytest.mark.parametrize("value", [{"fill": 7}, {"using": "n + 1"}])
+def test_a_changed_field_goes_with_its_table(
+    bench: Bench, value: dict[str, Any], operations: tuple[Operation, ...]
+) -> None:
+    number = AddField("post", "n", fields.IntegerField(null=True))
+    before = states_of(number)[-1]
+    changed = AlterField("post", "n", fields.BigIntegerField(), **value, when="contract")
+    done = (changed, *operations)
+    states = states_of(*done, before=before)
+    with bench.place():
+        bench.create([build_table_shape(table) for table in before.tables.values()])
+        bench.insert("user", {"name": "'Ann'"})
+        bench.insert("post", {"user_id": "1", "n": "1"})
+        bench.apply([s for _, steps in plan_operations(done, states, bench.dialect) for s in steps])
+        wanted = [build_table_shape(table) for table in states[-1].tables.values()]
+        assert bench.catalog() == bench.expected(wanted)
+
+
 def test_names_that_come_free_can_be_taken_in_one_file(bench: Bench) -> None:
     with bench.place():
         begin(bench)

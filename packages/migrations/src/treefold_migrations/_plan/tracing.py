@@ -70,6 +70,7 @@ class Trace:
                 self._tables[name] = None
                 self._fields[name] = dict.fromkeys(fields)
             case DropTable(name=name):
+                self._forget_places({(name, field) for field in self._fields[name]})
                 del self._tables[name], self._fields[name]
             case RenameTable(old=old, new=new):
                 self._tables[new] = self._tables.pop(old)
@@ -79,6 +80,7 @@ class Trace:
                 self._fields[table][name] = None
                 self._record_fill((table, name), fill, after)
             case DropField(table=table, name=name):
+                self._forget_places({(table, name)})
                 del self._fields[table][name]
             case RenameField(table=table, old=old, new=new):
                 fields = self._fields[table]
@@ -97,6 +99,11 @@ class Trace:
         self._fills = {moved.get(place, place): sql for place, sql in self._fills.items()}
         self._using = {moved.get(place, place): sql for place, sql in self._using.items()}
         self._altered = {moved.get(place, place) for place in self._altered}
+
+    def _forget_places(self, gone: set[Place]) -> None:
+        self._fills = {place: sql for place, sql in self._fills.items() if place not in gone}
+        self._using = {place: sql for place, sql in self._using.items() if place not in gone}
+        self._altered -= gone
 
     def _record_fill(self, place: Place, value: Any, after: SchemaState) -> None:
         # a fill of NULL fills nothing
