@@ -88,6 +88,58 @@ def test_a_rebuild_keeps_the_sequence_of_autoincrement(sqlite: SQLiteBench) -> N
     assert sqlite.ask('SELECT id FROM "user"') == [(5,)]
 
 
+@pytest.mark.parametrize("deleted", ["id > 1", "id > 0"])
+@pytest.mark.parametrize("new_name", ["user", "person"])
+@pytest.mark.parametrize("table", ["user", "User"])
+@pytest.mark.parametrize(
+    ("key", "constraint"),
+    [
+        ("INTEGER PRIMARY KEY AUTOINCREMENT", ""),
+        ("INTEGER PRIMARY KEY ASC AUTOINCREMENT", ""),
+        ("INTEGER primary  key\n\tautoincrement", ""),
+        ("INTEGER CONSTRAINT counted PRIMARY KEY ASC /* by hand */ AutoIncrement", ""),
+        ("INTEGER PRIMARY KEY -- by hand\nAUTOINCREMENT", ""),
+        ("INTEGER PRIMARY/**/KEY/**/AUTOINCREMENT/**/", ""),
+        ("INTEGER", ', PRIMARY KEY("id" AUTOINCREMENT)'),
+        ("INTEGER", ', CONSTRAINT counted PRIMARY KEY("id"AUTOINCREMENT)'),
+        ("INTEGER", ", PRIMARY KEY (id DESC AUTOINCREMENT)"),
+    ],
+)
+def test_a_rebuild_never_gives_the_key_of_a_deleted_row_again(
+    sqlite: SQLiteBench, key: str, constraint: str, table: str, new_name: str, deleted: str
+) -> None:
+    sqlite.do(
+        f'CREATE TABLE "{table}" ("id" {key}, "name" TEXT NOT NULL CONSTRAINT "ck_user_name" '
+        f'CHECK (length("name") <= 20){constraint}) STRICT'
+    )
+    sqlite.do("INSERT INTO user (name) VALUES ('a'), ('b'), ('c')")
+    sqlite.do(f"DELETE FROM user WHERE {deleted}")
+    after = shape(new_name, {"name": fields.CharField(max_length=30)})
+    Case([USER], [after], answers=Answers(tables={new_name: "user"})).apply(sqlite)
+    sqlite.insert(new_name, {"name": "'d'"})
+    assert sqlite.ask(f"SELECT max(id) FROM {new_name}") == [(4,)]
+    sqlite.do(f"DELETE FROM {new_name}")
+    Case([after], [shape(new_name, TEXT)]).apply(sqlite)
+    sqlite.insert(new_name, {"name": "'e'"})
+    assert sqlite.ask(f"SELECT id FROM {new_name}") == [(5,)]
+    assert sqlite.ask("SELECT name, seq FROM sqlite_sequence") == [(new_name, 5)]
+
+
+@pytest.mark.parametrize(
+    "text", ['"autoincrement"', "[autoincrement]", "`key autoincrement`", "autoincrement_key"]
+)
+def test_a_name_with_autoincrement_does_not_count(sqlite: SQLiteBench, text: str) -> None:
+    sqlite.do("CREATE TABLE other (id INTEGER PRIMARY KEY AUTOINCREMENT)")
+    sqlite.do(
+        'CREATE TABLE "user" ("id" INTEGER PRIMARY KEY, "name" TEXT NOT NULL CONSTRAINT '
+        f'{text} CHECK (length("name") <= 20)) STRICT'
+    )
+    case = Case([USER], [WIDER])
+    case.apply(sqlite)
+    ((made,),) = sqlite.ask("SELECT sql FROM sqlite_master WHERE name = 'user'")
+    assert "AUTOINCREMENT" not in made.upper()
+
+
 def test_a_column_called_autoincrement_does_not_count(sqlite: SQLiteBench) -> None:
     columns = {"autoincrement": fields.CharField(max_length=5)}
     wider = {"autoincrement": fields.CharField(max_length=6)}

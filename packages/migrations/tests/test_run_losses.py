@@ -142,3 +142,27 @@ def test_a_rollback_loses_nothing_either(place: Place, files: Files) -> None:
     with pytest.raises(RunError, match='column "shelf"'):
         Runner("default", files.history()).rollback()
     assert Runner("default", files.history()).pending() == []
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+@pytest.mark.parametrize("deleted", ["id > 1", "id > 0"])
+def test_a_rebuild_keeps_the_sequence_of_a_table_in_other_letters(
+    place: Place, files: Files, deleted: str
+) -> None:
+    files.write("0001_initial", BOOK)
+    Runner("default", files.history()).migrate()
+    place.ask('DROP TABLE "book"')
+    place.ask(
+        'CREATE TABLE "Book" ("id" INTEGER PRIMARY KEY ASC AUTOINCREMENT, "title" TEXT NOT NULL '
+        'CONSTRAINT "ck_book_title" CHECK (length("title") <= 40), "rank" INTEGER)'
+    )
+    place.ask("INSERT INTO book (title) VALUES ('a'), ('b'), ('c')")
+    place.ask(f"DELETE FROM book WHERE {deleted}")
+    files.write("0002_wider", WIDER)
+    Runner("default", files.history()).migrate()
+    place.ask("INSERT INTO book (title) VALUES ('d')")
+    assert place.ask("SELECT max(id) FROM book") == [(4,)]
+    Runner("default", files.history()).rollback()
+    place.ask("DELETE FROM book")
+    place.ask("INSERT INTO book (title) VALUES ('e')")
+    assert place.ask("SELECT id FROM book") == [(5,)]

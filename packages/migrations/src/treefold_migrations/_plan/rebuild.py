@@ -165,23 +165,24 @@ def _build_trigger_backup_sql(job: Rebuild) -> str:
 
 
 def _build_sequence_backup_sql(table: schema.TableDef) -> str:
-    insert = (
-        # AUTOINCREMENT never gives a key twice: without this the numbers of deleted rows would come
-        # again
+    name = quote_literal(table.name)
+    # the line of the old table, which may have its name in other letters
+    found = f"FROM sqlite_sequence WHERE name = {name} COLLATE NOCASE"
+    # AUTOINCREMENT never gives a key twice: without this the numbers of deleted rows would come
+    # again
+    update = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
-        "' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = "
-        f"{quote_literal(table.name)}"
+        f"{quote_literal(f' WHERE name = {name}')} {found}"
     )
     # a row of its own, where the table is empty: the new table has no line in the sequences yet
-    first = (
-        f"INSERT INTO temp.{quote(KEPT)} SELECT -1, 'INSERT INTO sqlite_sequence (name, seq) "
-        "SELECT ' || quote(name) || ', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE "
-        "name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = "
-        f"{quote_literal(table.name)}"
+    insert = (
+        f"INSERT INTO sqlite_sequence (name, seq) SELECT {name}, 0 WHERE NOT EXISTS "
+        f"(SELECT 1 FROM sqlite_sequence WHERE name = {name})"
     )
+    first = f"INSERT INTO temp.{quote(KEPT)} SELECT -1, {quote_literal(insert)} {found}"
     # that table is missing where no key counts, and a statement that names it would not compile
     there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
-    return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(insert)} {there}"
+    return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(update)} {there}"
 
 
 def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
@@ -190,8 +191,12 @@ def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.D
         key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
         # other tools make keys with AUTOINCREMENT, which the history does not know
         counting = sql.replace(key, f"{key} AUTOINCREMENT", 1)
+    # SQLite takes the bare word for a key alone; in quotes, or in a longer word, it is a name
+    word = quote_literal("*[^A-Z0-9_$]AUTOINCREMENT[^]A-Z0-9_$\"'`]*")
     return (
-        "SELECT CASE WHEN upper(sql) LIKE '%PRIMARY KEY AUTOINCREMENT%' "
+        f"SELECT CASE WHEN upper(sql) GLOB {word} "
+        # a text may have the word too, but this table is there only where some key counts
+        "AND EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence') "
         f"THEN {schema.literal(counting, dialect)} ELSE {schema.literal(sql, dialect)} END "
         f"FROM sqlite_master WHERE type = 'table' AND name = {quote_literal(table.name)} COLLATE "
         "NOCASE"
