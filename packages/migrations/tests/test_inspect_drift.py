@@ -223,6 +223,13 @@ SQLITE = {
         "inspect_talk has a check without a name that no migration made: length(note) <= 9",
         "inspect_talk has a unique without a name that no migration made: (note)",
     ),
+    "a key that counts, declared behind the columns": (
+        "DROP TABLE inspect_talk; CREATE TABLE inspect_talk (id INTEGER, room INTEGER NOT NULL "
+        "CONSTRAINT ck_inspect_talk_room CHECK (room BETWEEN -2147483648 AND 2147483647), begins "
+        "TEXT NOT NULL, ends TEXT NOT NULL, note TEXT NOT NULL CONSTRAINT ck_inspect_talk_note "
+        "CHECK (length(note) <= 10), PRIMARY KEY (id AUTOINCREMENT)) STRICT",
+        "inspect_talk.id is AUTOINCREMENT",
+    ),
 }
 
 

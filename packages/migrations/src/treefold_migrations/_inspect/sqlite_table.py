@@ -140,7 +140,10 @@ class TableReader:
     def _read_table_constraint(self, reader: Reader) -> None:
         name = reader.read_name() if reader.accept_tokens("constraint") else ""
         if reader.accept_tokens("primary", "key"):
-            self._key = _read_names(reader, reader.read_group())
+            group = reader.read_group()
+            self._key = _read_names(reader, group)
+            if (group[-1].kind, group[-1].value) == ("word", "autoincrement"):
+                self._add_note("column", self._key[0], "AUTOINCREMENT")
         elif reader.accept_tokens("unique"):
             columns = _read_names(reader, reader.read_group())
             self._uniques.append(UniqueDef(name, tuple(columns)))
