@@ -1,7 +1,8 @@
 """The operations between two states, in an order in which each of them fits.
 
-Renames come first, so that everything else compares matching tables. Dropped parts come
-last, except for constraints and indexes, which may be in the way.
+Renames come first, so that everything else compares matching tables. Dropped fields and tables
+come last, except for fields whose column another field takes over. In tables that stay, constraints
+and indexes that go or change are dropped before tables and fields are made: they may be in the way.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Queries that find the rows a change cannot take, before anything is written.
 
 Each returns one row with the number of rows and the key of one of them, or no row at all. Messages
-name the table, the column and the way out, never a stored value.
+name the table, the column, the way out and mostly that key, but no value of another column. A key
+may be personal, such as an e-mail address.
 
-Example, `build_guard` receives the table as it will be and the condition of a misfit:
+Example, `build_guard` receives the table as it is, the condition of a misfit, and as `source` a
+query for the values as they will be:
 
     >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
     SQLite: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM (SELECT ... FROM "book")

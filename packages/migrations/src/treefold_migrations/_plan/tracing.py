@@ -3,8 +3,8 @@
 It turns operations into the `Answers` of the planner. Operations that it cannot follow together
 are planned one after the other.
 
-Example: after the second operation, `length` of `book` comes from `pages`, so both are one rebuild
-that reads `pages`:
+Example: after both operations, `length` of `book` comes from `pages`, so they are planned together:
+the column is renamed first, and the rebuild reads `length`:
 
     >>> RenameField("book", "pages", "length"),
     ... AlterField("book", "length", fields.BigIntegerField(null=True))

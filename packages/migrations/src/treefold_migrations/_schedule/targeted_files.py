@@ -23,7 +23,9 @@ def collect_names_until(history: History, upto: str) -> set[str]:
 
 
 def list_applied_after(history: History, applied: Applied, upto: str) -> list[str]:
-    """Return the applied files that come after a target of `migrate`, in their order."""
+    """Return the applied files that a target of `migrate` is not and does not build on, in their
+    order: those after it, and those of branches beside it.
+    """
     kept = history.ancestors(history.find(upto).name)
     done = collect_applied_names(history, applied)
     return [item.name for item in history.order() if item.name in done - kept]
