@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import time
 from collections.abc import Callable
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +67,33 @@ def test_a_rate_is_read(text: str, burst: int | None, rate: Rate) -> None:
 def test_a_text_that_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="Rate must be like '100/hour', '5/min'"):
         RateLimit(text)
+
+
+UNITS = {
+    "s sec secs second seconds": 1,
+    "m min mins minute minutes": 60,
+    "h hour hours": 3600,
+    "d day days": 86400,
+}
+
+
+def test_a_unit_is_one_that_is_named_or_its_plural() -> None:
+    accepted = {unit: seconds for units, seconds in UNITS.items() for unit in units.split()}
+    letters = "".join(sorted(set("".join(accepted))))
+    short = map("".join, chain.from_iterable(product(letters, repeat=n) for n in range(1, 4)))
+    near = {text for unit in accepted for text in (f"{unit}s", f"s{unit}", unit[:-1], unit[1:])}
+
+    read: dict[str, int] = {}
+    for unit in {*accepted, *short, *near}:
+        with contextlib.suppress(ValueError):
+            read[unit] = parse_rate(f"1/{unit}", None).interval // 1_000_000_000
+
+    assert read == accepted
+
+
+def test_the_message_of_an_unknown_unit_names_the_value_and_the_units() -> None:
+    with pytest.raises(ValueError, match="got '1/ms'; units are s, sec, second, m, min, minute, h"):
+        RateLimit("1/ms")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from time import monotonic_ns
 
 _SECOND = 1_000_000_000
-_UNITS = {"s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600} | {
+_UNITS = {
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "m": 60,
+    "min": 60,
+    "minute": 60,
+    "h": 3600,
     "hour": 3600,
     "d": 86400,
     "day": 86400,
 }
-_parse = re.compile(r"([1-9][0-9]{0,8}) ?/ ?([1-9][0-9]{0,5})? ?([a-z]+?)s?").fullmatch
+# A letter has no plural: `ms` would be minutes, where a reader expects milliseconds.
+_SECONDS = _UNITS | {f"{unit}s": seconds for unit, seconds in _UNITS.items() if len(unit) > 1}
+_parse = re.compile(r"([1-9][0-9]{0,8}) ?/ ?([1-9][0-9]{0,5})? ?([a-z]+)").fullmatch
 _LOOKS = 8
 """How many keys a full table looks at for one that it can forget."""
 _SHORT = 64
@@ -57,9 +66,12 @@ def parse_rate(text: str, burst: int | None) -> Rate:
         ValueError: for a text that is not a rate, or a burst below 1.
     """
     match = _parse(text.strip().lower())
-    unit = match and _UNITS.get(match[3])
+    unit = match and _SECONDS.get(match[3])
     if not match or not unit:
-        raise ValueError(f"Rate must be like '100/hour', '5/min' or '10/15s', got {text!r}")
+        raise ValueError(
+            f"Rate must be like '100/hour', '5/min' or '10/15s', got {text!r}; units are"
+            f" {', '.join(_UNITS)}"
+        )
     if burst is not None and burst < 1:
         raise ValueError(f"RateLimit burst must be at least 1, got {burst!r}")
     count, period = int(match[1]), int(match[2] or 1) * unit * _SECOND
