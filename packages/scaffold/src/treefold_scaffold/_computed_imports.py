@@ -8,8 +8,11 @@ import re
 from collections.abc import Iterator
 
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__", "__import__"})
-_READABLE = re.compile(r"Api\.v[0-9]+(\.|$)|(?!Api(\.|$)).")
-"""The start of a name that says which version it is in, or that it is in none."""
+_READABLE = re.compile(r"Api\.v[0-9]+(\.|$)|(?!Api([.{%]|$)|[{%]).")
+"""The start of a name that says which version it is in, or that it is in none.
+
+`{` and `%` stand for a computed part: `f"Api.v1{n}"` may be in version 12.
+"""
 
 
 def find_computed_imports(tree: ast.AST) -> tuple[int, ...]:
@@ -34,7 +37,8 @@ def _find_imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0], alias.name
+                root = alias.name.partition(".")[0]  # `import a.b` binds `a`
+                yield (alias.asname, alias.name) if alias.asname else (root, root)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 yield alias.asname or alias.name, f"{node.module}.{alias.name}"
@@ -62,12 +66,20 @@ def _resolve_dotted_name(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def _find_leading_text(node: ast.expr) -> str | None:
-    """Return the constant text that an expression begins with; None if it begins with no text."""
+    """Return the constant text that an expression begins with; None if it begins with no text.
+
+    What is added to it is `.` if it begins with a dot, so that a version before it ends there, else
+    `{`: `_rewrite_imports` reads no version in an added text either.
+    """
     match node:
         case ast.Constant(value=str(text)):
             return text
-        case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first):
-            return _find_leading_text(first)
+        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *rest]):
+            return f"{text}{{" if rest else text
+        case ast.BinOp(left=left, right=right):
+            start = _find_leading_text(left)
+            following = _find_leading_text(right) or ""
+            return start and start + ("." if following.startswith(".") else "{")
         case ast.Call(func=ast.Attribute(value=text, attr="format")):  # "Api.v1.{}".format(name)
             return _find_leading_text(text)
         case _:

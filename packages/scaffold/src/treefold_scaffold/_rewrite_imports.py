@@ -27,6 +27,8 @@ from treefold_scaffold._errors import SourceError
 _API = "Api"
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _BOM = b"\xef\xbb\xbf"
+_ends_version = re.compile(r"(?:[\s+()\\]|#.*\n)*(?:\Z|\w{0,2}['\"]+\.)").match
+"""Match the source that follows a string, if the string is the whole, or a dot is added to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,19 +264,24 @@ class _Places(libcst.CSTVisitor):
         for position, argument in enumerate(call.args):
             keyword = argument.keyword.value if argument.keyword else None
             if keyword in ("name", "package") or (keyword is None and position < 2):
-                yield from self._edit_module_text(_find_leftmost_operand(argument.value))
+                yield from self._edit_module_text(argument.value)
 
-    def _edit_module_text(self, node: libcst.CSTNode) -> Iterator[_Edit]:
-        """Edit the version in a string that is a module name."""
+    def _edit_module_text(self, text: libcst.BaseExpression) -> Iterator[_Edit]:
+        """Edit the version in a string that is a module name, or its start."""
+        node = _find_leftmost_operand(text)
         span = self._spans.get(node)
         if span is None or not isinstance(
             node, libcst.SimpleString | libcst.ConcatenatedString | libcst.FormattedString
         ):
             return
         source = self._module.code_for_node(node)
-        match = re.match(rf"\w{{0,2}}(?:\"\"\"|'''|\"|')Api\.({self._rename.old})(?![\w])", source)
-        if match:
-            start = span.start + len(source[: match.start(1)].encode())
+        match = re.match(
+            rf"\w{{0,2}}(\"\"\"|'''|\"|')Api\.(?P<version>{self._rename.old})(\.|\1)", source
+        )
+        rest = self._module.code_for_node(text).partition(source)[2]
+        # `"Api.v1" + n` may be version 12
+        if match and (match[3] == "." or _ends_version(rest)):
+            start = span.start + len(source[: match.start("version")].encode())
             yield start, start + len(self._rename.old), self._rename.new
 
     def _edit_annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[_Edit]:
