@@ -237,6 +237,11 @@ def test_an_entry_names_the_last_step_that_is_a_name() -> None:
     }
 
 
+@pytest.mark.parametrize("loc", [[], [3]])
+def test_an_entry_of_a_place_without_a_name_is_of_a_value(loc: list[str | int]) -> None:
+    assert make_error_entry(loc, "should be int")["msg"] == "value should be int"
+
+
 def test_a_source_says_its_name_and_cannot_be_changed() -> None:
     source: Any = Query("page")
 

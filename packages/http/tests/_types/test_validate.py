@@ -8,7 +8,7 @@ import enum
 import uuid
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, ClassVar, Literal, NewType, NotRequired, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, NewType, NotRequired, TypedDict
 
 import pytest
 from hypothesis import given, strategies as st
@@ -190,6 +190,19 @@ FAILS: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
     (list[int], [1.0], [("body.0", "body should be int", "type_error")]),
     (dict[str, int], [], [("body", "body should be an object", "type_error")]),
     (int | None, "5", [("body", "body should be int | None", "type_error")]),
+    (list[Item] | None, "5", [("body", "body should be list | None", "type_error")]),
+    (Item | dict[str, Point], "5", [("body", "body should be Item | dict", "type_error")]),
+    (ItemId | list[dt.date], "5", [("body", "body should be ItemId | list", "type_error")]),
+    (
+        Colour | list[uuid.UUID],
+        "5",
+        [("body", "body should be Literal['red', 1] | list", "type_error")],
+    ),
+    (
+        Literal["a", 1] | Annotated[Item, "text"] | None,
+        "5",
+        [("body", "body should be Literal['a', 1] | Item | None", "type_error")],
+    ),
     (Literal["a", 1], True, [("body", "body should be one of a, 1", "type_error")]),
     (Literal["a", 1], [], [("body", "body should be one of a, 1", "type_error")]),
     (Colour, {}, [("body", "body should be one of red, 1", "type_error")]),
@@ -205,6 +218,15 @@ def test_what_does_not_fit_is_refused_with_every_place(
     annotation: Any, value: Any, found: list[tuple[str, str, str]]
 ) -> None:
     assert check(annotation, value) == (check(annotation, value)[0], found)
+
+
+def test_an_integer_is_taken_for_a_float_and_no_other_value_for_a_number() -> None:
+    made, errors = check(float | int, 1)
+    assert (made, type(made), errors) == (1.0, float, [])
+    for kind, value in ((int, 1.0), (int, "1"), (float, "1"), (float, True), (int, True)):
+        assert check(kind, value)[1] == [
+            ("body", f"body should be {kind.__name__}", "type_error"),
+        ]
 
 
 def test_a_record_that_does_not_fit_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,9 @@
 
 For projects that have installed neither msgspec nor pydantic, and for types with constraints of
 both (rulings, 'Handlers', 6). A type becomes a tree of checks once, at boot, so a type that cannot
-be checked is refused there. Values are not coerced: no text becomes a number. Types without a JSON
-form (dates, UUID, Decimal) are read from text.
+be checked is refused there. No text becomes a number, and of numbers only an integer another kind:
+a float, since JSON writes 1.0 as 1 too. Types without a JSON form (dates, UUID, Decimal) are read
+from text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def make_error_entry(
 
     It has a `ctx` if the message is a `LimitMissed`.
     """
-    name = next(step for step in reversed(loc) if isinstance(step, str))
+    name = next((step for step in reversed(loc) if isinstance(step, str)), "value")
     made: dict[str, Any] = {"loc": loc, "msg": f"{name} {message}", "type": kind}
     if isinstance(message, LimitMissed) and message.context:
         made["ctx"] = message.context
@@ -79,7 +80,8 @@ class _Planner:
                 )
             case tree.UnionType():
                 return _build_union_check(
-                    [self.plan_node(option) for option in node.options], node.bare_annotation
+                    [self.plan_node(option) for option in node.options],
+                    " | ".join(map(_format_option, node.options)),
                 )
             case tree.ListType(kind=kind) if kind is list:
                 return _build_list_check(self.plan_node(node.item))
@@ -253,8 +255,16 @@ def _build_members_check(member: Check) -> Check:
     return check_value
 
 
-def _build_union_check(options: list[Check], annotation: Any) -> Check:
-    words = f"should be {annotation}"
+def _format_option(option: tree.TypeNode) -> str:
+    if tree.is_none(option):
+        return "None"
+    if isinstance(option, tree.Choice):
+        return f"Literal{[*option.json_values]}"
+    return format_annotation(option.bare_annotation)
+
+
+def _build_union_check(options: list[Check], shown: str) -> Check:
+    words = f"should be {shown}"
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         for option in options:
