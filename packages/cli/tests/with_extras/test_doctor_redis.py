@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._checks.redis_login import TIMEOUT, Unreachable, check_redis
+from treefold_cli._checks.redis_login import (
+    TIMEOUT,
+    Unreachable,
+    check_redis,
+    find_redis_urls,
+)
+from treefold_http import Settings
 
 Project = Callable[..., Path]
 Executable = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -139,3 +145,51 @@ def test_a_server_that_cannot_be_reached_is_named(url: str, message: str):
     with pytest.raises(Unreachable) as caught:
         check_redis(url)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        # The host ends at `/`, `?` and `#`, so that a password with one of them is read as another
+        # part, and its digits as a port.
+        "redis://hunter2:12345/x@127.0.0.1:1",
+        "redis://:12345/hunter2@127.0.0.1:1",
+        "redis://hunter2/x@127.0.0.1:1",
+        "rediss://hunter2:12345#x@127.0.0.1:1",
+        "redis://hunter2:12345?x@127.0.0.1:1",
+        "redis://hunter2:12345?x=y@127.0.0.1:1",
+        "redis://127.0.0.1:1?hunter2=12345",
+        "redis://127.0.0.1:1?socket_timeout=hunter2",
+        "redis://:hunter2\u2100@127.0.0.1:1",
+        "redis://:hunter2@[::1/",
+        "redis://:hunter2@a..b:1",
+        f"redis://:hunter2@{'a' * 70}.b:1",
+        "redis://:hunter2@\udce4x:1",
+        "redis://:hunter2@a\0b:1",
+        "redis://:hunter2@127.0.0.1:hunter2",
+        "redis://:x@hunter2@127.0.0.1:1",
+        "unix://:hunter2@/nowhere.sock",
+    ],
+)
+def test_no_part_of_a_password_is_in_a_finding(url: str):
+    for given in (url, f"{url}{'&' if '?' in url else '?'}shared=true"):
+        for _, asked in find_redis_urls(Settings(caches={"default": given})):
+            with pytest.raises(Unreachable) as caught:
+                check_redis(asked)
+            said = f"{caught.value} {caught.value.advice}"
+            assert not any(secret in said for secret in ("hunter2", "12345")), said
+
+
+def test_a_password_that_is_no_text_is_in_no_finding():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(Unreachable) as caught:
+            check_redis(f"redis://:hunter\udce42@127.0.0.1:{port}")
+    assert str(caught.value) == (
+        f"127.0.0.1:{port} cannot be reached (a part of the URL cannot be encoded)"
+    )
+
+
+def test_a_password_in_a_query_may_have_an_at_sign():
+    with pytest.raises(Unreachable, match=r"^127\.0\.0\.1:1 cannot be reached"):
+        check_redis("redis://127.0.0.1:1?password=p@ss")

@@ -1,11 +1,12 @@
 """Check that a Redis server answers at a URL and accepts the login, over one short connection.
 
-Databases are asked by the extension that owns them. User names and passwords are never printed:
-no text of the driver or of the server reaches a finding.
+Databases are asked by the extension that owns them. User names and passwords are never printed: of
+errors, only the reasons that the operating system and TLS give reach a finding.
 """
 
 import importlib
 import os
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,12 @@ def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
 
 def _remove_shared_option(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
-    options = parse_qsl(urlsplit(address).query)
+    if _is_cut_short(address):  # encoding the options would hide it from `check_redis`
+        return address
+    try:
+        options = parse_qsl(urlsplit(address).query)
+    except ValueError:  # `check_redis` refuses it; the text of the error has the password
+        return address
     rest = urlencode([option for option in options if option[0] != "shared"])
     place = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
     return f"{place}?{rest}" if rest else place
@@ -93,6 +99,9 @@ def check_redis(url: str) -> str:
     if not url.startswith(_SCHEMES):  # the driver refuses it; it may begin with a password
         advice = f"let it begin with {', '.join(_SCHEMES)}"
         raise Unreachable("the URL is of no kind that Redis has", advice)
+    if _is_cut_short(url):
+        advice = "write / ? # of a user or password as %2F %3F %23"
+        raise Unreachable("the URL has an @ behind its host", advice)
     if find_spec("redis") is None:
         advice = "pip install 'treefold[redis]'"
         raise DriverMissing("cannot be asked: the driver redis is not installed", advice)
@@ -113,9 +122,25 @@ def check_redis(url: str) -> str:
     except redis.RedisError as error:
         text, advice = _explain_error(error, redis)
         raise Unreachable(f"{where} {text}", advice) from error
-    except UnicodeError as error:
-        raise Unreachable(f"{where} cannot be reached ({error})") from error
+    except UnicodeError as error:  # its text has a character of the password
+        text = f"{where} cannot be reached (a part of the URL cannot be encoded)"
+        raise Unreachable(text, _MEND) from error
+    except TypeError as error:  # its text has the option, which may be a part of the password
+        raise Unreachable("the URL has an option that the driver does not know", _MEND) from error
     return where
+
+
+def _is_cut_short(url: str) -> bool:
+    """Return True if a `/`, `?` or `#` in the password ends the host, which is a part of it then.
+
+    The value of an option may have an `@`.
+    """
+    if url.startswith("unix://"):
+        return False
+    rest = url.partition("://")[2]
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    behind, _, options = rest[len(host) :].partition("?")
+    return "@" in behind + options.partition("=")[0] or "@" in options.partition("#")[2]
 
 
 def _explain_error(error: Exception, redis: Any) -> tuple[str, str]:
@@ -127,7 +152,7 @@ def _explain_error(error: Exception, redis: Any) -> tuple[str, str]:
     if isinstance(error, redis.exceptions.NoPermissionError):
         return "does not let this user do PING or SELECT", "mend its rights, or the URL"
     if isinstance(error.__context__, OSError):
-        reason = error.__context__.strerror or str(error.__context__)
-        return f"cannot be reached ({reason})", _START
+        reason = error.__context__.strerror
+        return f"cannot be reached ({reason})" if reason else "cannot be reached", _START
     found = (finding for text, finding in _REFUSALS if text in str(error))
     return next(found, ("answers, but not as Redis does", _START))
