@@ -136,6 +136,82 @@ def test_a_unix_socket_in_use_and_a_file_are_left_alone(
     assert (path.exists(), file.read_text()) == (True, "mine")
 
 
+def make_socket(path: Path, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, kind)
+    with contextlib.chdir(path.parent):  # a path may be too long for the call
+        made.bind(path.name)
+    return made
+
+
+def test_a_path_that_cannot_be_a_socket_is_named_with_the_way_out(
+    treefold: Treefold, root: Path, tmp_path: Path
+):
+    long, circle, file = tmp_path / ("x" * 120), tmp_path / "circle", tmp_path / "file"
+    long.mkdir()
+    circle.symlink_to(circle)
+    file.touch()
+    with (
+        make_socket(tmp_path / "datagram.sock", socket.SOCK_DGRAM),
+        make_socket(long / "http.sock"),
+    ):
+        for path in (
+            tmp_path / "datagram.sock",
+            long / "http.sock",
+            long / "new.sock",
+            circle,
+            circle / "http.sock",
+            file / "http.sock",
+            tmp_path / "nowhere" / "http.sock",
+            tmp_path / ("x" * 300),
+            Path("nul\0"),
+        ):
+            code, _, said = treefold("serve", "--uds", str(path))
+            assert (code, "Traceback" in said) == (1, False), said
+            assert said.startswith(f"Error: Cannot listen on {str(path)!r}: "), said
+            assert said.endswith("; choose another with --uds\n"), said
+    assert (tmp_path / "datagram.sock").is_socket()
+    assert (long / "http.sock").is_socket()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives up the rights of root")
+@pytest.mark.parametrize(
+    ("folder_mode", "socket_mode"), [(0o000, 0o666), (0o555, 0o666), (0o755, 0)]
+)
+def test_a_socket_without_rights_is_named_with_the_way_out(
+    tmp_path: Path, folder_mode: int, socket_mode: int
+):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as top:  # others cannot enter `tmp_path`
+        os.chmod(top, 0o755)
+        path = Path(top) / "closed" / "http.sock"
+        path.parent.mkdir()
+        make_socket(path).close()
+        path.chmod(socket_mode)
+        path.parent.chmod(folder_mode)
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_RIGHTS, str(path)], capture_output=True, text=True
+        )
+    assert done.stdout == (
+        f"Cannot listen on {str(path)!r}: Permission denied; choose another with --uds\n"
+    ), done.stderr
+
+
+WITHOUT_RIGHTS = """
+import os, sys
+from treefold_cli._console.errors import CommandError
+from treefold_cli._server.listener import open_listener
+from treefold_http import ServeSettings
+os.setgid(65534)
+os.setuid(65534)
+try:
+    with open_listener(ServeSettings(uds=sys.argv[1])):
+        pass
+except CommandError as error:
+    print(error)
+"""
+
+
 HAND_OVER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)

@@ -99,18 +99,21 @@ def _bind_unix_socket(path: str, inherited: socket.socket | None) -> Generator[s
     """Bind a Unix socket, in place of one without a server; remove it at the end."""
     if not hasattr(socket, "AF_UNIX"):
         raise CommandError("This system has no Unix sockets; use --host and --port")
-    if inherited is None:
-        _remove_stale_socket(path)
     listener = inherited or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if inherited is None:
+            _remove_stale_socket(path)
             listener.bind(path)
             os.chmod(path, 0o666)  # noqa: S103 - who may enter is decided by the folder
         own = os.stat(path)
-    except OSError as error:
+    except CommandError:
         listener.close()
+        raise
+    except (OSError, ValueError) as error:  # ValueError for a NUL in the path
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
         raise CommandError(
-            f"Cannot listen on {path!r}: {error.strerror or error}; choose another with --uds"
+            f"Cannot listen on {path!r}: {reason}; choose another with --uds"
         ) from error
     try:
         yield listener
