@@ -143,10 +143,19 @@ def test_versions_are_listed(forked: Executable, root: Path):
     done = forked("version", "list", cwd=root)
     lines = [re.sub(" +", " ", line) for line in done.stdout.splitlines()]
     assert lines == [
-        "v1 3 routes 1 service since 2024-02-29",
-        "v9 3 routes 0 services since 2024-02-29",
-        "v10 3 routes 1 service since 2024-02-29 latest",
+        "v1 3 routes 1 service file since 2024-02-29",
+        "v9 3 routes 0 service files since 2024-02-29",
+        "v10 3 routes 1 service file since 2024-02-29 latest",
     ]
+
+
+def test_files_of_one_service_are_counted_as_files(forked: Executable, root: Path):
+    package = root / "Api/v1/User/Services/mail"
+    package.mkdir()
+    for name in ("__init__.py", "send.py", "layout.html"):
+        (package / name).touch()
+    done = forked("version", "list", cwd=root)
+    assert re.match("v1 +3 routes +4 service files +since ", done.stdout), done.stdout
 
 
 def test_versions_are_data_too(forked: Executable, root: Path):

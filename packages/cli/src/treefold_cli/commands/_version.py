@@ -1,6 +1,7 @@
 """`treefold version create|list|diff`: versions of the API.
 
-Only messages and exit codes; the copy and the comparison are made in treefold-scaffold.
+The copy and the comparison are made in treefold-scaffold; the list is made here, of the route table
+and the files of each version.
 """
 
 import json
@@ -84,8 +85,11 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             latest = "  latest" if record["latest"] else ""
             since = record["since"] or "-"
             routes, services = len(record["routes"]), len(record["services"])
-            nouns = "route" if routes == 1 else "routes", "service" if services == 1 else "services"
-            shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:8}"
+            nouns = (
+                "route" if routes == 1 else "routes",
+                "service file" if services == 1 else "service files",
+            )
+            shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:13}"
             write(f"{shown}  since {since}{latest}")
     else:
         print_error("No versions; make one with 'treefold create v1/health get'")
