@@ -66,7 +66,8 @@ class Session(MutableMapping[str, Any]):
     Attributes:
         is_read_only: True for a WebSocket, which cannot set a cookie.
         is_closed: True once the response is being sent.
-    is_changed: True once a value was set, removed or ended; changes inside of a value do not count.
+        is_changed: True once a value was set or removed, a method changed the session, or such a
+            change was refused; changes inside of a value do not count.
     """
 
     _keeper: SessionKeeper
