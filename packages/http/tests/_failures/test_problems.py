@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from treefold_http import Application, BadRequest, HTTPError, Request, Response, UnprocessableEntity
-from treefold_http._failures.problems import render_crash, render_problem
+from treefold_http._failures.problems import render_crash_problem, render_problem
 
 RequestOf = Callable[..., Request]
 
@@ -103,7 +103,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_a_crash_says_nothing_of_the_exception(request_of: RequestOf, error: BaseException) -> None:
-    response = render_crash(error, request_of())
+    response = render_crash_problem(error, request_of())
 
     assert document(response) == {
         "type": "about:blank",
@@ -121,7 +121,7 @@ def test_with_dev_a_crash_shows_the_exception_escaped(
 ) -> None:
     request = request_of()
     request.app = Application(tmp_path, dev=True)
-    response = render_crash(error, request)
+    response = render_crash_problem(error, request)
     shown = document(response)
 
     assert response.status == 500

@@ -20,7 +20,7 @@ def test_a_stream_that_ends_as_its_watch_begins_leaves_nothing_behind(
         assert sender is not None
         watcher.watch_sender(sender, request_of(), asyncio.Event())
         watcher._start_watchers()  # as its timer does
-        assert watcher.forget_sender(sender) is None
+        assert watcher.stop_watching_sender(sender) is None
         await asyncio.sleep(0)
 
     asyncio.run(main())

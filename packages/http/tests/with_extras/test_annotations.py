@@ -86,9 +86,9 @@ def _described(node: TypeNode, seen: list[Any]) -> str:
             seen.append(name)
             return f"{name}: {words(node.target_type)}"
         case Record():
-            if node.record_key in seen:
+            if node.record_type_key in seen:
                 return f"{node.kind.__name__}(...)"
-            seen.append(node.record_key)
+            seen.append(node.record_type_key)
             members = [f"{_name(node, each)}: {words(each.type)}" for each in node.declared_members]
             return f"{node.kind.__name__}({', '.join(members)})"
         case Foreign():

@@ -170,7 +170,7 @@ class Workers:
                 self._wait_for_event(_LOOK_SECONDS)
                 while self._signals and self._stopped_at is None:
                     self._obey_signal(self._signals.popleft())
-                self._replace_ended()
+                self._replace_stopped_workers()
         finally:
             for process in self._processes:
                 process.terminate()
@@ -259,7 +259,7 @@ class Workers:
             time.sleep(0.05)
         return False
 
-    def _replace_ended(self) -> None:
+    def _replace_stopped_workers(self) -> None:
         for process in list(self._processes):
             if self._stopped_at is None and not self._is_serving(process):
                 if self._stopped_at is not None:  # since then: it ends after its requests

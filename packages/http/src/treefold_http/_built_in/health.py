@@ -62,11 +62,11 @@ class Health:
         if self._asking is None or self._asking.get_loop() is not asyncio.get_running_loop():
             if monotonic() < self._until:
                 return self._failed
-            self._asking = asyncio.ensure_future(self._refresh_failed_parts())
+            self._asking = asyncio.ensure_future(self._recheck_all_parts())
         # a probe that gives up must not cancel the check that others wait for
         return await asyncio.shield(self._asking)
 
-    async def _refresh_failed_parts(self) -> list[str]:
+    async def _recheck_all_parts(self) -> list[str]:
         try:
             failed = await _collect_failed_parts(self._app)
         finally:

@@ -175,7 +175,10 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
     headers = {name.lower() for name in entry.headers}
     shared = [each for each in deployment.loaded_routes if entry in each.entries]
     needed = {"Content-Type": ("JSON", any(each.route.method in _WITH_BODY for each in shared))}
-    needed["Authorization"] = ("a token", any(_takes_token(each.contract) for each in shared))
+    needed["Authorization"] = (
+        "a token",
+        any(_needs_authorization_header(each.contract) for each in shared),
+    )
     for name, (sent, is_needed) in needed.items():
         if is_needed and not headers & {"*", name.lower()}:
             shown = f"CORS(allow_headers={list(entry.headers)!r})"
@@ -184,7 +187,7 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
             yield HEADER.make_finding(MIDDLEWARE, text, write)
 
 
-def _takes_token(contract: Any) -> bool:
+def _needs_authorization_header(contract: Any) -> bool:
     return any(one.scheme.get("type") == "http" for one in contract.security)
 
 

@@ -16,7 +16,7 @@ from treefold_http._failures.not_found_page import render_not_found_page
 from treefold_http._failures.problems import (
     describe_crash,
     encode_html_safe_json,
-    render_crash,
+    render_crash_problem,
     render_disconnect,
     render_problem,
 )
@@ -76,11 +76,11 @@ class ErrorResponses:
         connection.error = error
         await explain(app, error)
         if self.error_format is None:
-            return render_crash(error, connection)
+            return render_crash_problem(error, connection)
         hidden = HTTPError(500, describe_crash(error, connection))
-        return await self._render_in_format(self.error_format, hidden, connection) or render_crash(
-            error, connection
-        )
+        return await self._render_in_format(
+            self.error_format, hidden, connection
+        ) or render_crash_problem(error, connection)
 
     async def _render_http_error(self, error: HTTPError, connection: Connection) -> Response:
         if connection.app.dev and (page := render_not_found_page(error, connection)) is not None:

@@ -31,7 +31,7 @@ def render_problem(error: HTTPError, connection: Connection) -> Response:
     return _build_response(document, error.headers)
 
 
-def render_crash(error: BaseException, connection: Connection) -> Response:
+def render_crash_problem(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
     document = _build_document(
         "Internal Server Error", 500, describe_crash(error, connection), connection

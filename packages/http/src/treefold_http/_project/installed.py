@@ -87,7 +87,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
             extension: Any = point.load()()
             # before its setup, which may fail after it has opened what its shutdown closes
             made.append(extension)
-            _set_up(app, extension)
+            _set_up_extension(app, extension)
         except (Exception, SystemExit) as error:
             note_failure(point.name, error)
     if all(point.name != DATABASES for point in points) and app.settings.databases:
@@ -110,7 +110,7 @@ def _find_entry_points() -> list[EntryPoint]:
     return sorted(found.values(), key=lambda point: (point.name != DATABASES, point.name))
 
 
-def _set_up(app: ProjectRuntime, extension: Any) -> None:
+def _set_up_extension(app: ProjectRuntime, extension: Any) -> None:
     set_up(extension, app)
     for kind, refuse in getattr(extension, "refusals", {}).items():
         app.exception_handler(kind)(_make_error_handler(refuse))

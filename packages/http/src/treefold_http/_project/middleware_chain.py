@@ -210,7 +210,7 @@ def compose_chain(
         status: the status of a plain value that the endpoint returns.
     """
     layers = _list_layers(entries)
-    if has_own_layers(entries):
+    if has_project_middleware(entries):
         endpoint = isolate_background_tasks(endpoint)
     chain = endpoint
     for index in reversed(range(len(layers))):
@@ -242,7 +242,7 @@ def may_change_responses(layer: Any) -> bool:
     return not str(getattr(layer, "__module__", "")).startswith(_UNCHANGING)
 
 
-def has_own_layers(entries: Sequence[Any]) -> bool:
+def has_project_middleware(entries: Sequence[Any]) -> bool:
     """Return True if an entry is no shipped one."""
     names = (*_HOOKS, "http", "websocket")
     sides = [getattr(entry, name, None) for entry in entries for name in names]

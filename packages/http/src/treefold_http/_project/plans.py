@@ -25,7 +25,7 @@ from treefold_http._project.middleware_chain import (
     WEBSOCKET as WEBSOCKET,
     build_route_layers,
     compose_chain,
-    has_own_layers,
+    has_project_middleware,
     prepare_entries,
     select_route_entries,
 )
@@ -117,7 +117,7 @@ def make_plan(
         form_limits=_build_form_limits(app.settings.max_body, module.max_body),
         masked=_find_masked_segments(route),
         log_payload=module.log_payload,
-        is_layered=has_own_layers(entries),
+        is_layered=has_project_middleware(entries),
     )
 
 
@@ -137,7 +137,7 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _choose_layers(plan.route, chosen, plan.contract, plan.early)
     run = _LateChain(app, plan.route, entries, plan.inner, module.status_code)
-    return replace(plan, run=run, is_layered=has_own_layers(entries))
+    return replace(plan, run=run, is_layered=has_project_middleware(entries))
 
 
 def build_broken_file_plan(
@@ -157,7 +157,7 @@ def build_broken_file_plan(
         run=chain,
         max_body=app.settings.max_body,
         masked=_find_masked_segments(route),
-        is_layered=has_own_layers(entries),
+        is_layered=has_project_middleware(entries),
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._project.middleware_chain import (
     bind_layer,
-    has_own_layers,
+    has_project_middleware,
     isolate_background_tasks,
 )
 from treefold_http._responses.coercion import to_response
@@ -49,7 +49,7 @@ def compose_sockets(layers: Sequence[Any], endpoint: Callable[[Any], Any]) -> Ca
         layers: those that `require_guards` accepts; others are left out.
     """
     # as for requests: tasks of a handler that fails are dropped, those of its layers stay
-    chain = isolate_background_tasks(endpoint) if has_own_layers(layers) else endpoint
+    chain = isolate_background_tasks(endpoint) if has_project_middleware(layers) else endpoint
     for layer in reversed(layers):
         around = getattr(layer, "websocket", None)
         if around is not None:

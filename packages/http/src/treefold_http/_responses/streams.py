@@ -179,7 +179,7 @@ async def send_chunks(
                 await buffer.flush()  # the chunks before the failure
         raise
     finally:
-        outcome = watcher.forget_sender(task)
+        outcome = watcher.stop_watching_sender(task)
         # Undo only the cancellation of `DisconnectWatcher`, even if the producer swallowed it.
         cancelled = outcome is not None and task.uncancel() > 0
         if unclosed is not _ENDED:

@@ -54,7 +54,7 @@ class DisconnectWatcher:
     ) -> None:
         """Cancel the sender when its client disconnects, or when `stopping` is set.
 
-        The sender calls this itself, and `forget_sender` when the stream has ended.
+        The sender calls this itself, and `stop_watching_sender` when the stream has ended.
         """
         self._unwatched[sender] = request, stopping
         loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class DisconnectWatcher:
             self._loop = loop
             loop.call_later(_BRIEF, self._start_watchers)
 
-    def forget_sender(self, sender: Sender) -> bool | None:
+    def stop_watching_sender(self, sender: Sender) -> bool | None:
         """Forget a stream that has ended; return its entry in `over`, None if there is none."""
         if self._unwatched.pop(sender, None) is None:
             for watcher in self._watchers.pop(sender):

@@ -144,9 +144,9 @@ class Lifespan:
         if self._starting is None:
             return
         with enter_application(self.app):
-            await self._run_shutdown()
+            await self._drain_and_run_shutdown()
 
-    async def _run_shutdown(self) -> None:
+    async def _drain_and_run_shutdown(self) -> None:
         self.begin_shutdown()
         # before the hooks: background work uses the pools and clients that they close
         await self.app.background.drain_tasks(self.app.settings.grace)

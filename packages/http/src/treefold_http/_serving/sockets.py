@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from treefold_http._extensions.calls import explain
-from treefold_http._failures.problems import render_crash
+from treefold_http._failures.problems import render_crash_problem
 from treefold_http._project.socket_chain import HandshakeAnswered
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
@@ -174,4 +174,4 @@ async def _refuse_handshake(websocket: WebSocket, error: BaseException | None) -
         " return a Response"
     )
     websocket.error = unfit
-    return render_crash(unfit, websocket)
+    return render_crash_problem(unfit, websocket)

@@ -61,7 +61,7 @@ def build_model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decod
         not structs and constraints.MSGSPEC not in demands.places and not demands.fills_base
     ):
         _refuse_foreign_constraints(demands.places, constraints.PYDANTIC)
-        decoder = _build_pydantic_decoder(node, mixed=structs)
+        decoder = _try_pydantic_decoder(node, mixed=structs)
         if decoder is not None:
             return decoder
         if models:
@@ -207,7 +207,7 @@ def _parse_msgspec_path(path: str) -> list[str | int]:
     return steps
 
 
-def _build_pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
+def _try_pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
     pydantic = constraints.import_pydantic_or_none()
     if pydantic is None:
         return None

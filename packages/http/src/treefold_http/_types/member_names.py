@@ -57,14 +57,14 @@ def list_required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> li
         A name for each member, repeated if types share one; None if the members depend on the body
         (optional ones, models in lists or unions, mappings) or on the author's validators.
     """
-    if not isinstance(node, tree.Record) or node.record_key in inside or not _is_fixed(node):
+    if not isinstance(node, tree.Record) or node.record_type_key in inside or not _is_fixed(node):
         return None
     names: list[str] = []
     for member in node.declared_members:
         inner = (
             []
             if _is_flat(member.type)
-            else list_required_names(member.type, (*inside, node.record_key))
+            else list_required_names(member.type, (*inside, node.record_type_key))
         )
         if inner is None or member.read_as is None or not member.required:
             return None

@@ -140,10 +140,10 @@ class _Planner:
         return serialize_value
 
     def _plan_record(self, node: tree.Record) -> Serializer:
-        known = self._records.get(node.record_key)
+        known = self._records.get(node.record_type_key)
         if known is None:
             # before its members are planned, one of which may be of the record itself
-            known = self._records[node.record_key] = _Record(node.kind)
+            known = self._records[node.record_type_key] = _Record(node.kind)
             known.members = [
                 (member, self.plan_node(member.type))
                 for member in node.declared_members

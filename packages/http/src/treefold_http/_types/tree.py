@@ -203,7 +203,7 @@ class Record(TypeNode):
     read: Callable[[], tuple[Member, ...]] = field(compare=False, repr=False)
 
     @property
-    def record_key(self) -> Any:
+    def record_type_key(self) -> Any:
         """Identifies the record, whatever its metadata."""
         return self.kind, self.arguments
 
@@ -222,7 +222,7 @@ def _walk_types(node: TypeNode, place: str, seen: set[Any]) -> Iterator[tuple[Ty
     yield node, place
     key = node.annotation if isinstance(node, Named) else None
     if isinstance(node, Record):
-        key = node.record_key
+        key = node.record_type_key
     if key is not None:
         if key in seen:
             return

@@ -111,9 +111,9 @@ class _Planner:
         return _build_members_check(self.plan_node(node.value))
 
     def plan_record(self, node: tree.Record) -> Check:
-        known = self.records.get(node.record_key)
+        known = self.records.get(node.record_type_key)
         if known is None:
-            known = self.records[node.record_key] = _Record(node.kind)
+            known = self.records[node.record_type_key] = _Record(node.kind)
             members = [member for member in node.declared_members if member.is_input]
             known.checks.update({member.name: self.plan_node(member.type) for member in members})
             known.required = frozenset(member.name for member in members if member.required)

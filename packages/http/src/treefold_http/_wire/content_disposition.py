@@ -38,7 +38,7 @@ def format_content_disposition(kind: Disposition, filename: str | None = None) -
     if not filename:
         return kind
     # a name from a file system may hold lone surrogates, which `quote` refuses
-    name = _shorten_name(_dangerous.sub("_", filename).encode("utf-8", "replace").decode())
+    name = _shorten_file_name(_dangerous.sub("_", filename).encode("utf-8", "replace").decode())
     plain = _not_plain.sub("_", name)
     value = f'{kind}; filename="{plain}"'
     if plain == name:
@@ -46,7 +46,7 @@ def format_content_disposition(kind: Disposition, filename: str | None = None) -
     return f"{value}; filename*=UTF-8''{quote(name, safe=_ATTR_CHARS)}"
 
 
-def _shorten_name(name: str) -> str:
+def _shorten_file_name(name: str) -> str:
     """Shorten a name that is too long for a file system; keep its start and its suffix."""
     if len(name) <= _MAX_NAME:
         return name

@@ -172,7 +172,7 @@ class Schemas:
     def _build_record(self, node: tree.Record, mode: Mode) -> Schema:
         if mode == "input" and _needs_pydantic(node) and (found := self._build_foreign(node, mode)):
             return found
-        key = node.record_key if node.arguments else node.kind
+        key = node.record_type_key if node.arguments else node.kind
         name = "_".join([node.kind.__name__, *map(build_type_name, node.arguments)])
         return self._find_or_add_component(
             key, node.kind, mode, lambda: self._build_members(node, mode), name

@@ -41,12 +41,12 @@ def _is_plain(node: tree.TypeNode) -> bool:
         case tree.Table():
             return node.kind is dict
         case tree.Record(family="model"):
-            return _is_plain_model(node.kind)
+            return _has_symmetric_schema(node.kind)
         case _:
             return isinstance(node, (tree.AnyType, tree.Choice, tree.TupleType, tree.UnionType))
 
 
-def _is_plain_model(model: Any) -> bool:
+def _has_symmetric_schema(model: Any) -> bool:
     rules = model.__pydantic_decorators__
     if rules.field_serializers or rules.model_serializers or rules.computed_fields:
         return False

@@ -21,9 +21,9 @@ from treefold_migrations._baseline.parts import (
 from treefold_migrations._baseline.reading import Database, View
 from treefold_migrations._baseline.sql_parts import (
     build_now_expression,
-    build_schema_sql,
     is_now_expression,
     parse_constant,
+    parse_schema_sql,
 )
 from treefold_migrations._inspect.compare import OWN_TABLES
 from treefold_migrations._inspect.found import Found, InspectError
@@ -270,7 +270,7 @@ class _Table:
             proposals.append({"db_default": value})
         if is_now_expression(text) and not is_reference:
             proposals.append({"db_default": build_now_expression()})
-        sql = build_schema_sql(text, {}, folds=self._folds)
+        sql = parse_schema_sql(text, {}, folds=self._folds)
         if sql is not None and not is_key:
             proposals.append({"db_default": sql})
         if value is not None and not isinstance(value, (dict, list)):

@@ -9,7 +9,7 @@ from typing import Any
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
 from treefold_migrations._baseline.names import is_quotable
-from treefold_migrations._baseline.sql_parts import Columns, build_schema_sql, find_token_column
+from treefold_migrations._baseline.sql_parts import Columns, find_token_column, parse_schema_sql
 from treefold_migrations._inspect.found import Found
 from treefold_migrations._inspect.sql_text import Token, canonicalize_sql, tokenize_sql
 from treefold_orm import F, ORMError, SearchIndex, schema
@@ -216,7 +216,11 @@ class _Parts:
         for text in exclusion.terms:
             term, _, operator = text.rpartition(" WITH ")
             plain = self._parse_column_term(term)
-            made = plain[0] if plain and not plain[1] and not plain[2] else self._convert_term(term)
+            made = (
+                plain[0]
+                if plain and not plain[1] and not plain[2]
+                else self._convert_expression_term(term)
+            )
             if made is None:
                 return []
             pairs.append((made, operator))
@@ -251,8 +255,8 @@ class _Parts:
 
     def _propose_conditions(self, sql: str) -> list[Any]:
         found = [
-            build_schema_sql(sql, self._columns, folds=self._folds),
-            build_schema_sql(sql, self._columns, folds=self._folds, bare=True),
+            parse_schema_sql(sql, self._columns, folds=self._folds),
+            parse_schema_sql(sql, self._columns, folds=self._folds, bare=True),
         ]
         return [given for given in found if given is not None]
 
@@ -279,14 +283,14 @@ class _Parts:
             made = (
                 ("-" if plain[2] else "") + plain[0]
                 if plain and named
-                else self._convert_term(term)
+                else self._convert_expression_term(term)
             )
             if made is None:
                 return None
             found.append(made)
         return found
 
-    def _convert_term(self, term: str) -> Any:
+    def _convert_expression_term(self, term: str) -> Any:
         tokens, nulls, descending = tokenize_sql(term), "", False
         if [t.value for t in tokens[-2:-1]] == ["nulls"]:
             nulls = tokens[-1].value
@@ -296,7 +300,7 @@ class _Parts:
         text = term[tokens[0].start : tokens[-1].end]
         if text.startswith("(") and text.endswith(")"):
             text = text[1:-1] if _is_enclosed_in_parentheses(text) else text
-        made = build_schema_sql(text, self._columns, folds=self._folds)
+        made = parse_schema_sql(text, self._columns, folds=self._folds)
         if made is None or not (descending or nulls):
             return made
         options = {"nulls": nulls} if nulls else {}

@@ -45,7 +45,7 @@ def find_token_column(
     return columns.get(token.value.lower() if folds else token.value)
 
 
-def build_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) -> Any:
+def parse_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) -> Any:
     """Return SQL as `SchemaSQL`, its columns as fields unless `bare`; None for what it refuses."""
     tokens = tokenize_sql(text)
     written: list[str] = []

@@ -252,7 +252,7 @@ def format_event(event: Event) -> str:
     """Return the line for an event; empty where it has none."""
     match event.kind:
         case "file":
-            return f"{event.text}: {event.steps} {_pluralize_steps(event.steps)}"
+            return f"{event.text}: {event.steps} {_choose_step_noun(event.steps)}"
         case "look":
             return f"  {event.text}"
         case "step":
@@ -266,7 +266,7 @@ def format_event(event: Event) -> str:
             return ""
 
 
-def _pluralize_steps(number: int) -> str:
+def _choose_step_noun(number: int) -> str:
     return "step" if number == 1 else "steps"
 
 
@@ -452,7 +452,7 @@ def _report_runs(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, pla
 
 def _report_plan(run: FileRun, say: Say) -> None:
     places = [place for place in run.shown if place < len(run.units)]
-    say(f"{run.name}: {len(places)} {_pluralize_steps(len(places))}")
+    say(f"{run.name}: {len(places)} {_choose_step_noun(len(places))}")
     for number, place in enumerate(places, 1):
         unit = run.units[place]
         for guard in unit.guards:

@@ -189,7 +189,7 @@ def read_expected_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[
     return {name: catalog.tables[name] for name in made}
 
 
-def _add_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
+def _merge_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
     if not notes:
         return found.notes
     return {**found.notes, (kind, name): (*found.notes.get((kind, name), ()), *notes)}
@@ -210,7 +210,7 @@ def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
     text = "" if filled or generated else default
     column = schema.ColumnDef(name, normalize_type_name(kind), not required, filled, (), text)
     table = replace(found.table, columns=(*found.table.columns, column))
-    return Found(table, _add_notes(found, "column", name, notes))
+    return Found(table, _merge_notes(found, "column", name, notes))
 
 
 def normalize_type_name(printed: str) -> str:
@@ -236,11 +236,11 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
     if kind == "p":
         odd = [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
         table = replace(table, primary_key=tuple(columns))
-        return Found(table, _add_notes(found, "primary key", name, odd))
+        return Found(table, _merge_notes(found, "primary key", name, odd))
     if kind == "c":
         notes += ["NO INHERIT"] if no_inherit else []
         table = replace(table, checks=(*table.checks, schema.CheckDef(name, text)))
-        return Found(table, _add_notes(found, "check", name, notes))
+        return Found(table, _merge_notes(found, "check", name, notes))
     if kind == "f":
         column = ", ".join(columns)
         notes += [f"ON UPDATE {_ACTIONS[on_update]}".replace("_", " ")] * (on_update != "a")
@@ -248,7 +248,7 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
         notes += [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
         key = schema.ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
-        return Found(table, _add_notes(found, "foreign key", column, notes))
+        return Found(table, _merge_notes(found, "foreign key", column, notes))
     # the terms behind the first `indnkeyatts` are those of INCLUDE
     included = tuple(_unquote_name(text) for text in index[7][index[6] :])
     if kind == "u":
@@ -261,7 +261,7 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
     exclusion = schema.ExclusionDef(name, terms, index[10], when)
     notes += [f"USING {index[5]}"] if index[5] != "gist" else []
     table = replace(table, exclusions=(*table.exclusions, exclusion))
-    return Found(table, _add_notes(found, "exclusion", name, notes))
+    return Found(table, _merge_notes(found, "exclusion", name, notes))
 
 
 def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
@@ -277,7 +277,7 @@ def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
         table = replace(
             table, indexes=(*table.indexes, schema.IndexDef(name, terms, where, included))
         )
-    return Found(table, _add_notes(found, "index", name, notes))
+    return Found(table, _merge_notes(found, "index", name, notes))
 
 
 def _render_terms(index: tuple[Any, ...]) -> Iterator[str]:

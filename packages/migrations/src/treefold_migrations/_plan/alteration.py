@@ -38,7 +38,7 @@ class Alteration:
         """Changes among parts of one kind."""
         return changes.compare_parts(before, after, self._must_recreate)
 
-    def compare_all_parts(self) -> list[changes.Difference[Any]]:
+    def compare_constraints_and_indexes(self) -> list[changes.Difference[Any]]:
         """Changes among all parts but the foreign keys, kind by kind."""
         old, new = self.current, self.after
         return [

@@ -74,7 +74,7 @@ def drop_parts(work: Alteration) -> list[Step]:
     """Drop removed parts of a table, but for foreign keys."""
     old, new = work.current, work.after
     steps: list[Step] = []
-    for found in work.compare_all_parts():
+    for found in work.compare_constraints_and_indexes():
         steps += drop_remaining_parts(old.name, work, found.dropped)
     # a dropped column takes the key along
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
@@ -101,7 +101,7 @@ def rename_parts(
     """Rename the constraints and indexes that stay."""
     table = work.after.name
     found: list[tuple[Part, Part]] = [*keys]
-    for kind in work.compare_all_parts():
+    for kind in work.compare_constraints_and_indexes():
         found += kind.renamed
     indexes = {a.name for a, _ in found if is_plain_index(a)}
     pairs = order_renames([(a.name, b.name) for a, b in found], "treefold_name_")

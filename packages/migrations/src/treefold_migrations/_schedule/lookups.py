@@ -40,7 +40,7 @@ def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     touched = _find_needed_tables(operations, states[0])
     wanted = [pair for name in touched for pair in _list_columns(states[0], name)]
     if wanted:
-        steps.append(_build_columns_lookup(wanted, dialect))
+        steps.append(_build_missing_column_guard(wanted, dialect))
     for place, operation in enumerate(operations):
         if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
             break  # which may make the rows that are missing
@@ -106,7 +106,7 @@ def _list_columns(state: SchemaState, table: str) -> list[tuple[str, str]]:
     return [(table, derive_column_name(name, field)) for name, field in fields]
 
 
-def _build_columns_lookup(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
+def _build_missing_column_guard(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
     values = ", ".join(f"({literal(t, dialect)}, {literal(c, dialect)})" for t, c in wanted)
     if dialect.name == "postgres":
         rows = f"(VALUES {values}) AS wanted (t, c)"

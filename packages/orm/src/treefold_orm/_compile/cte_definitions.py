@@ -76,7 +76,7 @@ def _add_definition(
 # -- recursion ------------------------------------------------------------------------------------
 
 
-class _Previous(Frame):
+class _PreviousRowFrame(Frame):
     """The row before as the step of a recursion knows it: its key, and what leads on from it."""
 
     link_column = 0
@@ -136,7 +136,7 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
     assert recursion is not None  # noqa: S101 - callers have looked
     relation, dialect = recursion.relation, frame.dialect
     public = len(source.columns)
-    before = _Previous(frame.builder, dialect, relation.source, offset=start)
+    before = _PreviousRowFrame(frame.builder, dialect, relation.source, offset=start)
     before.link_column = public
     inner, tie = before.build_correlated_frame(relation, ())
     inner.ctes[PREVIOUS] = before.alias

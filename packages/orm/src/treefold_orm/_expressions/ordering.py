@@ -10,7 +10,12 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.lookups import MAX_CACHED
 from treefold_orm._expressions.nodes import FuncNode, OrderNode
-from treefold_orm._expressions.resolving import SeveralColumns, resolve, resolve_path, resolve_term
+from treefold_orm._expressions.resolving import (
+    SeveralColumns,
+    resolve,
+    resolve_order_term,
+    resolve_path,
+)
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import KnownOrdering
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
@@ -64,7 +69,7 @@ def _resolve_key_order(scope: Scope, term: Any) -> list[OrderNode]:
 
 def _resolve_order_term(scope: Scope, term: Any) -> OrderNode:
     if isinstance(term, OrderBy):
-        return resolve_term(term, scope)
+        return resolve_order_term(term, scope)
     if isinstance(term, Condition):
         term = Truth(term)
     if term.__class__ is str and term == "?":

@@ -65,14 +65,14 @@ def resolve(term: Expression, scope: Scope) -> nodes.Expr:
     return rule(term, scope)
 
 
-def resolve_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
+def resolve_order_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
     """Resolve one term of an ordering."""
     return nodes.OrderNode(resolve(term.expression, scope), term.descending, term.nulls)
 
 
 def resolve_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
     """Resolve an expression or a term of an ordering."""
-    return resolve_term(term, scope) if isinstance(term, OrderBy) else resolve(term, scope)
+    return resolve_order_term(term, scope) if isinstance(term, OrderBy) else resolve(term, scope)
 
 
 def resolve_value(value: Any, scope: Scope, field: AnyField | None = None) -> nodes.Expr:

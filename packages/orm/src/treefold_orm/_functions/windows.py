@@ -127,13 +127,13 @@ class ValueRange(WindowFrame):
             raise FieldError(
                 f"ValueRange must have an order_by of one term in its Window, got {len(order)}"
             )
-        field = _choose_distance_field(order[0].expr.field)
+        field = _choose_range_offset_field(order[0].expr.field)
         if isinstance(value, int) and field is FLOAT:
             value = float(value)
         return scope.add_param(field.coerce(value), field)
 
 
-def _choose_distance_field(field: AnyField | None) -> AnyField:
+def _choose_range_offset_field(field: AnyField | None) -> AnyField:
     kind = "" if field is None else conversion.classify_field(field)
     if kind == "decimal" and field is not None:
         return make_decimal_field(conversion.count_decimal_places(field))

@@ -32,7 +32,7 @@ def full_clean(instance: Instance, exclude: Collection[str]) -> None:
             continue
         if messages := _clean_field(instance, field):
             found[field.name] = messages
-    for name, messages in _collect_clean_errors(instance).items():
+    for name, messages in _collect_errors_of_clean(instance).items():
         found.setdefault(name, []).extend(messages)
     if found:
         raise ValidationError(found, model=meta.name)
@@ -66,7 +66,7 @@ def _collect_value_errors(field: Field[Any], value: Any) -> list[str]:
         return []
 
 
-def _collect_clean_errors(instance: Instance) -> dict[str, list[str]]:
+def _collect_errors_of_clean(instance: Instance) -> dict[str, list[str]]:
     try:
         instance.clean()
     except ValidationError as error:

@@ -72,7 +72,7 @@ def render_constant_sql(meta: Meta, item: Condition | Expression, dialect: Diale
     return _render_node(meta, frozen, scope, dialect)
 
 
-class _Listing(SQLite):
+class _LiteralListDialect(SQLite):
     """SQLite as DDL wants it: a list stands as it is, for a check takes no query."""
 
     def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
@@ -83,7 +83,7 @@ class _Listing(SQLite):
         return list if encode is None else lambda values: [encode(value) for value in values]
 
 
-_LISTING = _Listing()
+_LISTING = _LiteralListDialect()
 
 
 def _render_node(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
