@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -36,15 +36,16 @@ VALUES = st.one_of(PLAIN, JSON, st.lists(JSON | PLAIN, max_size=4).map(tuple))
 @st.composite
 def look_alikes(draw: st.DrawFn) -> tuple[Any, Any]:
     """A value, and one that a careless token would take for it."""
-    value = draw(VALUES)
+    value: Any = draw(VALUES)
+    kind = cast("type[Any]", type(value))
     token = compute_value_token(value) or ""
-    others = [value, str(value), repr(value), token, [value], (value,), {"tuple": value}]
-    if type(value) in (list, tuple):
+    others: list[Any] = [value, str(value), repr(value), token, [value], (value,), {"tuple": value}]
+    if kind in (list, tuple):
         others += [list(value), tuple(value), ["tuple", *value], ("tuple", *value)]
         others += [[list(value)], [tuple(value)]]
-    if type(value) in (bool, int):
+    if kind in (bool, int):
         others += [int(value), float(min(value, 2**53)), bool(value), Decimal(value)]
-    if type(value) is dict:
+    if kind is dict:
         others += [list(value), list(value.items()), dict(reversed(value.items()))]
     if token[:1] == "[":
         others.append(json.loads(token))
@@ -52,11 +53,12 @@ def look_alikes(draw: st.DrawFn) -> tuple[Any, Any]:
 
 
 def are_same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
+    kind = cast("type[Any]", type(one))
+    if kind is not type(other):
         return False
-    if type(one) in (list, tuple):
+    if kind in (list, tuple):
         return len(one) == len(other) and all(map(are_same, one, other))
-    if type(one) is dict:
+    if kind is dict:
         return are_same(list(one.items()), list(other.items()))
     return repr(one) == repr(other)
 

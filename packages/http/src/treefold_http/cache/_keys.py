@@ -142,13 +142,12 @@ class RequestParts:
 
 def compute_value_token(value: Any) -> str | None:
     """Return a text for a value, the same for equal ones only; None for an object without one."""
-    kind = type(value)
-    if kind in _PLAIN:
-        if kind in (datetime, time) and type(value.tzinfo) not in _ZONES:
+    if type(value) in _PLAIN:
+        if type(value) in (datetime, time) and type(value.tzinfo) not in _ZONES:
             return None
-        return f"{kind.__qualname__} {value!r}"
+        return f"{type(value).__qualname__} {value!r}"
     prefix = ""
-    if kind is tuple:
+    if type(value) is tuple:
         prefix, value = "tuple ", list(cast("tuple[Any, ...]", value))  # no JSON begins so
     try:
         check_json(value, "A value")
