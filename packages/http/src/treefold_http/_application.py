@@ -54,7 +54,7 @@ from treefold_http._runtime.server_lines import mask_server_lines
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
-from treefold_http._serving.mounted_app import wrap_mount_target
+from treefold_http._serving.mounted_app import find_mounted_secrets, wrap_mount_target
 from treefold_http._serving.open_sockets import OpenSockets
 from treefold_http._serving.routing import plan_request
 from treefold_http._serving.sockets import serve_socket
@@ -427,9 +427,10 @@ class Application:
 
     def find_masked_segments(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
         """Return the indexes of path segments to mask in logs, for a path without a plan."""
-        return (
-            () if self._project is None else self._project.find_masked_segments(raw_path, root_path)
-        )
+        if self._project is None:
+            return ()
+        found = self._project.find_masked_segments(raw_path, root_path)
+        return (*found, *find_mounted_secrets(self, raw_path, root_path)) if self.mounts else found
 
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.

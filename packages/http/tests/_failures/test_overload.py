@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import pytest
 
 from treefold_http import Application, Settings, refuse_overload
+from treefold_http._runtime.server_lines import _mask
 
 if TYPE_CHECKING:
     from conftest import Answer, Exchange, Lines
+
+
+@pytest.fixture(autouse=True)
+def without_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the applications of other tests, which would mask segments of theirs as well."""
+    monkeypatch.setattr(_mask, "apps", WeakSet())
 
 
 def refuse(

@@ -172,6 +172,44 @@ def test_a_body_that_middleware_has_read_is_given_once_more(
     assert ask(app, "POST", "/legacy/echo", chunks=[b"read"]).body == b"read"
 
 
+RESET = {"Api/v1/Reset/[token]/Get.py": GET, "Api/v1/Get.py": GET}
+
+
+@pytest.mark.parametrize("prefix", ["/inner", "/two/parts"])
+@pytest.mark.parametrize(
+    ("below", "shown"),
+    [
+        ("/v1/reset/S3cret", "/v1/reset/***"),
+        ("/reset/S3cret", "/reset/***"),
+        ("/v1/reset/S3cret/none", "/v1/reset/***/none"),
+        ("//v1/Reset//S3cret?token=S3cret", "//v1/Reset//***?token=***"),
+        ("/v1/none", "/v1/none"),
+    ],
+)
+def test_s81_the_line_of_a_mount_masks_what_a_mounted_application_masks(
+    project: Project, ask: Ask, lines: Lines, prefix: str, below: str, shown: str
+) -> None:
+    app = project(FILES)
+    app.mount(prefix, project(RESET, root="inner"))
+
+    ask(app, "GET", f"{prefix}{below}")
+
+    assert not [text for text in lines.texts() if "S3cret" in text]
+    assert any(f"GET {prefix}{shown} " in text for text in lines.texts())
+
+
+def test_s81_a_mount_below_a_mount_is_masked_too(project: Project, ask: Ask, lines: Lines) -> None:
+    inner, middle, app = (
+        project(files, root=name) for name, files in (("a", RESET), ("b", FILES), ("c", FILES))
+    )
+    middle.mount("/inner", inner)
+    app.mount("/middle", middle)
+
+    ask(app, "GET", "/middle/inner/v1/reset/S3cret")
+
+    assert not [text for text in lines.texts() if "S3cret" in text]
+
+
 @pytest.mark.parametrize(
     ("name", "error"), [("raises", "before"), ("nothing", "/legacy sent no response")]
 )

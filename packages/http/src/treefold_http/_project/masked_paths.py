@@ -61,13 +61,8 @@ class MaskedPaths:
             raw_path: the path as sent, or an absolute target.
             root_path: the prefix that the application is mounted at.
         """
-        path = raw_path
-        if not raw_path.startswith(b"/") and b"://" in raw_path:
-            path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
-        path = below_root(path, root_path)
-        segments = _split_path(raw_path)
-        # the log counts the segments of the whole path, `root_path` included
-        start = len(segments) - len(_split_path(path))
+        segments = split_path(raw_path)
+        start = count_root_segments(raw_path, root_path)
         if segments[start:] and version_number(segments[start].lower()) is not None:
             start += 1
         found: list[int] = []
@@ -84,7 +79,18 @@ class MaskedPaths:
         return tuple(dict.fromkeys(found))
 
 
-def _split_path(path: bytes) -> list[str]:
+def count_root_segments(raw_path: bytes, root_path: str) -> int:
+    """Return how many segments of a path, or of an absolute target, stand before the path below a
+    prefix. The log counts all of them.
+    """
+    path = raw_path
+    if not raw_path.startswith(b"/") and b"://" in raw_path:
+        path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
+    return len(split_path(raw_path)) - len(split_path(below_root(path, root_path)))
+
+
+def split_path(path: bytes) -> list[str]:
+    """Return the non-empty segments of a path as sent."""
     return [part for part in path.decode("latin-1").split("/") if part]
 
 

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from treefold_http._project.coverage import require_served
+from treefold_http._project.masked_paths import count_root_segments, split_path
 from treefold_http._responses.response import Response
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._serving.mounted_lifespan import MountedLifespan
@@ -43,14 +44,15 @@ class MountedApp:
         app: the application (ASGI 3).
 
     Attributes:
+        parts: the segments of the mount.
         name: the application in words, for messages.
         app: the argument.
         lifespan: its startup and shutdown.
     """
 
     def __init__(self, prefix: str, app: ASGIApp) -> None:
-        self._parts = [part for part in prefix.split("/") if part]
-        self.prefix = "/" + "/".join(self._parts)
+        self.parts = [part for part in prefix.split("/") if part]
+        self.prefix = "/" + "/".join(self.parts)
         self.name: str = getattr(app, "__name__", type(app).__name__)
         self.lifespan = MountedLifespan(self.prefix, app)
         self.app = app
@@ -104,8 +106,8 @@ class MountedApp:
             raw_path = quote(scope["path"]).encode()
         raw_path = below_root(raw_path, connection.root_path)
         # Middleware was chosen by these segments: the application must not see any other path.
-        sent = [part for part in raw_path.split(b"/") if part][len(self._parts) :]
-        decoded = decode_segments(raw_path)[len(self._parts) :]
+        sent = [part for part in raw_path.split(b"/") if part][len(self.parts) :]
+        decoded = decode_segments(raw_path)[len(self.parts) :]
         root, end = connection.root_path + self.prefix, raw_path.endswith(b"/")
         return {
             **scope,
@@ -300,3 +302,26 @@ def check_mount_middleware(app: Host) -> None:
 def list_mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
     """Return the mounted ASGI applications, in the order of their mounts."""
     return [target for target in app.mounts.mount_targets if isinstance(target, MountedApp)]
+
+
+def find_mounted_secrets(app: ProjectRuntime, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+    """Return the indexes of the path segments that mounted applications of ours mask in their own
+    lines.
+
+    Args:
+        app: the application that has the mounts.
+        raw_path: the path as sent.
+        root_path: the prefix that `app` is mounted at.
+    """
+    segments = [part.encode("latin-1") for part in split_path(raw_path)]
+    start = count_root_segments(raw_path, root_path)
+    found: list[int] = []
+    for mounted in list_mounted_apps(app):
+        prefix = [part.encode() for part in mounted.parts]
+        below = start + len(prefix)
+        # another ASGI application has no templates to compare with
+        find = getattr(mounted.app, "find_masked_segments", None)
+        if find is not None and list(map(unquote_to_bytes, segments[start:below])) == prefix:
+            rest = b"/" + b"/".join(segments[below:])
+            found += (below + index for index in find(rest, ""))
+    return tuple(found)
