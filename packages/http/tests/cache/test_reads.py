@@ -256,6 +256,42 @@ def test_s52_a_tuple_with_a_list_that_the_handler_changes_decides_as_it_was(
     assert send(app, ask, ann)["n"] == send(app, ask, ann)["n"]
 
 
+TWO_OF_ONE_NAME = """
+other = ContextVar('user', default='')
+
+async def set_users(request, call_next):
+    for variable, name in ((user, "x-user"), (other, "x-other")):
+        if name in request.headers:
+            variable.set(request.headers[name])
+    return await call_next(request)
+"""
+
+
+@pytest.mark.parametrize("twin", ["other", "holder.other"])
+def test_s52_context_variables_of_one_name_are_told_apart(
+    project: Project, ask: Ask, twin: str
+) -> None:
+    setup = TWO_OF_ONE_NAME
+    if twin == "holder.other":  # a variable that no module holds
+        setup = setup.replace("other = ", "class holder: other = ")
+        setup = setup.replace("(other,", "(holder.other,")
+    reads = f"user.get() + '|' + __import__('Middleware').{twin}.get()"
+    app = cached_project(project, reads, middleware="[set_users]", setup=setup)
+
+    sent = [fields(x_user="ann"), fields(x_other="ann"), fields(x_user="ann", x_other="bob")]
+    sent.append(fields(x_user="bob", x_other="ann"))
+    wanted = ["ann|", "|ann", "ann|bob", "bob|ann"]
+    assert [send(app, ask, each)["read"] for each in [*sent, *sent]] == wanted * 2
+
+
+def test_context_variables_of_one_name_keep_their_answers(project: Project, ask: Ask) -> None:
+    reads = "user.get() + '|' + __import__('Middleware').other.get()"
+    app = cached_project(project, reads, middleware="[set_users]", setup=TWO_OF_ONE_NAME)
+
+    both = fields(x_user="ann", x_other="bob")
+    assert send(app, ask, both) == send(app, ask, both)
+
+
 @pytest.mark.parametrize("reads", ["id(request.state.user)", "id(user.get())"])
 def test_s52_an_object_that_decides_is_refused_with_the_key_to_pass(
     project: Project, ask: Ask, caplog: pytest.LogCaptureFixture, reads: str

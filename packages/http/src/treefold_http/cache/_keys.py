@@ -17,6 +17,7 @@ token: such an answer is not kept. `HEADER=None` differs from `HEADER=""`.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from contextvars import Context, ContextVar, copy_context
 from datetime import date, datetime, time, timedelta, timezone
@@ -157,20 +158,47 @@ def compute_value_token(value: Any) -> str | None:
 
 
 def find_changed_variables(before: Context) -> dict[str, str | None]:
-    """Return the context variables that were set since, by name, each with the token of its value.
+    """Return the context variables that were set since, each with the token of its value.
 
-    Values of the framework and of OpenTelemetry decide no answer and are left out.
+    The names are those of `name_variable`. Values of the framework and of OpenTelemetry decide no
+    answer and are left out.
     """
     changed: dict[str, str | None] = {}
     for variable, value in copy_context().items():
         if _read_variable(before, variable) is value or type(value).__module__.startswith(_OURS):
             continue
-        # the name of a context variable need not be unique: two libraries may both have "user"
-        number = sum(name.partition("#")[0] == variable.name for name in changed)
-        changed[f"{variable.name}#{number}" if number else variable.name] = compute_value_token(
-            value
-        )
+        name, is_certain = name_variable(variable)
+        changed[name] = compute_value_token(value) if is_certain else None
     return changed
+
+
+# By variable; and the first variable of each name among those that no module holds. They are never
+# removed: variables live as long as their modules.
+_names: dict[ContextVar[Any], tuple[str, bool]] = {}
+_unplaced: dict[str, ContextVar[Any]] = {}
+
+
+def name_variable(variable: ContextVar[Any]) -> tuple[str, bool]:
+    """Return a name of a context variable that is the same in every process, and whether no other
+    variable has it.
+
+    Two variables may both be called "user", so that the module that holds it decides. One that no
+    module holds has its own name; a second one of that name cannot be told from the first.
+    """
+    found = _names.get(variable)
+    if found is None:
+        found = _names[variable] = _find_place(variable)
+    return found
+
+
+def _find_place(variable: ContextVar[Any]) -> tuple[str, bool]:
+    # in the order of the names, as modules that import the variable hold it too
+    for module, content in sorted(sys.modules.copy().items()):
+        for name, value in list(getattr(content, "__dict__", {}).items()):
+            if value is variable:
+                return f"{module}.{name}", True
+    first = _unplaced.setdefault(variable.name, variable)
+    return variable.name, first is variable
 
 
 def _read_variable(context: Context, variable: ContextVar[Any]) -> Any:

@@ -211,7 +211,9 @@ class AnswerLayer(CacheLayer):
         texts: list[str] = []
         for name, token in sorted(find_changed_variables(notes.context).items()):
             if token is None:
-                self._warn_once(f"the context variable {name!r} is set to an object")
+                self._warn_once(
+                    f"the context variable {name!r} is set to an object, or another has its name"
+                )
                 return None
             texts += [name, token]
         return [str(len(texts)), *texts]
