@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def without_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the applications of other tests, which would mask segments of theirs as well."""
-    monkeypatch.setattr(_mask, "apps", WeakSet())
+    monkeypatch.setattr(_mask, "apps", WeakSet[Application]())
 
 
 def refuse(
