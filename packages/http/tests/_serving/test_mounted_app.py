@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from treefold_http import Application, BootError
+from treefold_http import Application, BootError, Settings
 
 if TYPE_CHECKING:
     from conftest import Answer, Exchange, Lines, Socket
@@ -196,6 +196,19 @@ def test_s81_the_line_of_a_mount_masks_what_a_mounted_application_masks(
 
     assert not [text for text in lines.texts() if "S3cret" in text]
     assert any(f"GET {prefix}{shown} " in text for text in lines.texts())
+
+
+@pytest.mark.parametrize("sent", ["/api/inner", "/inner"])
+def test_s81_a_mount_below_a_root_path_is_masked_too(
+    project: Project, ask: Ask, lines: Lines, sent: str
+) -> None:
+    app = project(FILES, settings=Settings(root_path="/api"))
+    app.mount("/inner", project(RESET, root="inner"))
+
+    ask(app, "GET", f"{sent}/v1/reset/S3cret")
+
+    assert not [text for text in lines.texts() if "S3cret" in text]
+    assert any("/v1/reset/*** " in text for text in lines.texts())
 
 
 def test_s81_a_mount_below_a_mount_is_masked_too(project: Project, ask: Ask, lines: Lines) -> None:
