@@ -16,7 +16,7 @@ import datetime as dt
 import enum
 import uuid
 
-from treefold_orm import CheckConstraint, Now, Q, UniqueConstraint
+from treefold_orm import CheckConstraint, Now, Q, Random, UniqueConstraint
 from treefold_migrations import AddConstraint, DropConstraint, DropIndex, DropTable
 
 Color = enum.Enum("Color", {"RED": "red", "GREEN": "green"})
@@ -334,3 +334,17 @@ CHANGES = (
         refused="still relies on the old reference. Instead, apply the file with `migrate`",
     ),
 )
+
+CHANGES_BY_ROW = (
+    one(
+        "a field with a default that differs for each row",
+        add("luck", "FloatField(db_default=Random())"),
+        between={"luck": "any"},
+    ),
+    one(
+        "a nullable field with a default that differs for each row",
+        add("luck", "FloatField(null=True, db_default=Random())"),
+        between={"luck": "any"},
+    ),
+)
+"""Changes whose values differ from run to run."""

@@ -56,6 +56,42 @@ def stands(files: Files) -> dict[str, str]:
     return {name: describe_progress(e) for name, e in runner(files).applied().progress.items()}
 
 
+LUCK = 'AddField("book", "luck", fields.FloatField(db_default=Random()))'
+RANDOM = "from treefold_orm import Random"
+
+
+# -- locks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_no_default_writes_every_row_again_in_expand(place: Place, files: Files) -> None:
+    base(files)
+    place.ask("INSERT INTO book (title) VALUES ('a'), ('b') RETURNING id")
+    files.write("0002_luck", LUCK, above=RANDOM)
+    node = "SELECT pg_relation_filenode('book')"
+    before = place.ask(node)
+    runner(files).migrate(phase="expand")
+    assert place.ask(node) == before
+    place.ask(INSERT.format("c"))
+    assert place.ask("SELECT count(DISTINCT luck) FROM book") == [(3,)]
+    runner(files).migrate(phase="contract")
+    assert place.ask(node) == before
+    assert drift(files.folder) == []
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_a_default_that_writes_every_row_is_refused_inside_of_separate(
+    place: Place, files: Files
+) -> None:
+    base(files)
+    both = f"SeparateStateAndDatabase(database=[{LUCK}], state=[{LUCK}])"
+    files.write("0002_luck", both, above=RANDOM)
+    with pytest.raises(RunError, match=r"cannot run in expand: .*every row is written again"):
+        runner(files).migrate(phase="expand")
+    runner(files).migrate()
+    assert drift(files.folder) == []
+
+
 # -- what the commands say ------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from phases_changes import ABOVE, BASE, CHANGES, Change
+from phases_changes import ABOVE, BASE, CHANGES, CHANGES_BY_ROW, Change
 from run_support import *  # noqa: F403 - fixtures
 
 from treefold_migrations import RunError, drift
@@ -142,7 +142,9 @@ def releases(files: Any, change: Change) -> tuple[Release, Release]:
 
 
 @pytest.mark.parametrize(
-    "change", [c for c in CHANGES if not c.refused], ids=lambda change: change.name
+    "change",
+    [c for c in (*CHANGES, *CHANGES_BY_ROW) if not c.refused],
+    ids=lambda change: change.name,
 )
 def test_both_releases_work_between_the_phases(place: Any, files: Any, change: Change) -> None:
     write_files(files, change)

@@ -32,11 +32,13 @@ from treefold_migrations._operations.tables import DropTable, RenameTable, SetOp
 from treefold_migrations._phases.shared_fields import (
     LATER,
     NEW_FIELD,
+    REWRITTEN,
     Refused,
     build_shared_field,
     with_options,
 )
-from treefold_migrations._state.rendering import build_table_meta
+from treefold_migrations._plan.postgres_rewrites import is_volatile
+from treefold_migrations._state.rendering import build_table_meta, render_fill_sql
 from treefold_migrations._state.schema_state import (
     AnyField,
     SchemaState,
@@ -93,8 +95,13 @@ def split_operation(operation: Operation, before: SchemaState, dialect: Dialect)
 _RENAME = "or rename it with `migrate` while no process of the running release is left, or never"
 
 
-def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) -> Parts:
+def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) -> Parts | Refused:
     field, fill = operation.field, operation.fill
+    if field.generated and dialect.name == "postgres":
+        return Refused(REWRITTEN, LATER)
+    if (fill is MISSING or fill is None) and _has_volatile_default(operation, before, dialect):
+        # filled in batches: in the clause of the column the default would write every row at once
+        return Parts((replace(operation, fill=field.db_default),))
     # the database gives these a value where the running release sends none
     served = field.db_default is not MISSING or field.generated or field.primary_key
     if served or (fill is MISSING and field.null) or fill is None:
@@ -110,6 +117,14 @@ def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) 
         return Parts((AddField(table, name, with_options(field, null=True), value),), (finish,))
     fill = value if is_computed_fill(value) else MISSING
     return Parts((AddField(table, name, held, fill),), (finish,))
+
+
+def _has_volatile_default(operation: AddField, before: SchemaState, dialect: Dialect) -> bool:
+    table, name, default = operation.table, operation.name, operation.field.db_default
+    # SQLite has one writer at a time in any case
+    if dialect.name != "postgres" or default is MISSING or default is None:
+        return False
+    return is_volatile(render_fill_sql(operation.apply(before), table, name, default, dialect))
 
 
 def _with_default(field: AnyField, value: object) -> AnyField:
@@ -181,6 +196,9 @@ def _split_separate(
         parts = split_operation(part, state, dialect)
         if isinstance(parts, Refused):
             return parts
+        # the operation runs here as it is written, and not as its part for expand
+        if isinstance(part, AddField) and _has_volatile_default(part, state, dialect):
+            return Refused(REWRITTEN, f"write the AddField without it, or {LATER}")
         late = late or bool(parts.contract)
         early = early or bool(parts.expand)
     # its state has one place in the history: the parts of the database cannot go separate ways

@@ -29,6 +29,7 @@ from treefold_orm.fields import EnumField
 from treefold_orm.schema import MISSING, Dialect, is_foreign_key
 
 LATER = "apply the file with `migrate` while no process of the running release is left"
+REWRITTEN = "every row is written again under a lock that stops the running release"
 NEW_FIELD = (
     "add a field of the new type, fill it, and drop the old one in a later release; or apply the "
     "file with `migrate` while no process of the running release is left"
@@ -55,7 +56,7 @@ def build_shared_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyFie
     if old.primary_key != new.primary_key:
         return Refused("the running release still uses the old key", LATER)
     if old.primary_key and not is_same_declaration(old, new):
-        return new if _is_same_column(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
+        return new if _is_same_column(old, new, dialect) else Refused(REWRITTEN, NEW_FIELD)
     base = _choose_base_field(old, new, dialect)
     if isinstance(base, Refused):
         return base
@@ -92,7 +93,7 @@ def _choose_base_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyFie
         return new
     back = _keeps_stored_values(new, old, dialect)
     if _keeps_stored_values(old, new, dialect):
-        return new if _is_instant_change(old, new, dialect) else Refused(_REWRITTEN, NEW_FIELD)
+        return new if _is_instant_change(old, new, dialect) else Refused(REWRITTEN, NEW_FIELD)
     return old if back else Refused("its values are stored in another form", NEW_FIELD)
 
 
@@ -145,6 +146,3 @@ def _choose_shared_default(old: AnyField, new: AnyField) -> Any:
 
 def _list_enum_values(field: Any) -> set[Any]:
     return {member.value for member in field.enum_class}
-
-
-_REWRITTEN = "every row is written again under a lock that stops the running release"
