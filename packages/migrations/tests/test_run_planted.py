@@ -242,5 +242,41 @@ def test_a_part_by_hand_is_kept_or_named(place: Place, files: Files, name: str) 
     assert place.ask("SELECT title FROM book") == [("Emma",)]
 
 
+BATCH = """
+def fill(models, work):
+    for book in models.book.objects.filter(extra=None):
+        book.extra = 1
+        book.save()
+"""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("engine", "name"), PARTS)
+def test_a_part_is_found_before_a_file_commits_its_first_step(
+    place: Place, files: Files, name: str, change: str
+) -> None:
+    statements, _ = (POSTGRES if place.engine == "postgres" else SQLITE)[name]
+    files.write("0001_initial", SHELF, BOOK)
+    Runner("default", files.history()).migrate()
+    for sql in statements:
+        place.ask(sql)
+    place.ask("INSERT INTO book (id, title, rank, size) VALUES (1, 'Emma', NULL, 2) RETURNING id")
+    before = catalog(place)
+    files.write(
+        "0002_change",
+        'AddField("book", "extra", fields.IntegerField(null=True))',
+        "RunPython(fill, RunPython.noop, transactional=False)",
+        CHANGES[change],
+        above=BATCH,
+    )
+    said = error_of(files)
+    if said:
+        assert "nothing of this file was applied" in said
+        assert catalog(place) == before
+        assert Runner("default", files.history()).applied().progress == {}
+    else:
+        assert place.ask("SELECT extra FROM book") == [(1,)]
+
+
 def test_there_are_sixty_parts() -> None:
     assert len(PARTS) >= 60

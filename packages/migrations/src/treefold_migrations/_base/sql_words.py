@@ -22,6 +22,7 @@ _PIECE = re.compile(
     rf"|(?P<end>;)|(?P<text>[{_LETTER}0-9][{_LETTER}0-9$]*|.)",
     re.DOTALL,
 )
+_ROWS = re.compile(r"(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _BODY = re.compile(r"\s*CREATE\b.*?\b(?:TRIGGER\b.*?\bBEGIN|BEGIN\s+ATOMIC)\b", re.I | re.DOTALL)
 _BLOCK = re.compile(r"(?<![.\w])(?:(?P<begin>CASE)|END)\b", re.IGNORECASE)
@@ -47,6 +48,11 @@ def split_statements(sql: str) -> list[tuple[str, str]]:
             words += " "
     made.append((written, words))
     return [(" ".join(a.split()), " ".join(b.split())) for a, b in made if b.strip()]
+
+
+def changes_rows_alone(sql: str) -> bool:
+    """True for SQL that leaves tables and their parts as they are."""
+    return all(_ROWS.match(words) for _, words in split_statements(sql))
 
 
 def _scan_pieces(sql: str) -> Iterator[tuple[re.Match[str], str]]:

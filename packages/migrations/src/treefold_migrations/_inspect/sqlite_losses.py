@@ -32,6 +32,14 @@ _READ = (
 )
 
 
+class UnknownParts(RunError):
+    """The live table has parts that the history does not know; `problem` names them."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}; {remedy}")
+        self.problem = problem
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """A table as the migrations know it, and how it differs from that with their knowledge.
@@ -45,7 +53,7 @@ class Known:
 
 
 def refuse_unknown_parts(known: Known) -> Operation[None]:
-    """Raise `RunError` where the live table has parts that the history does not know."""
+    """Raise `UnknownParts` where the live table has parts that the history does not know."""
     rows: list[Any] = yield Statement("rows", _READ)
     table = known.table
     # targets are read too: REFERENCES without columns means their key
@@ -61,12 +69,12 @@ def refuse_unknown_parts(known: Known) -> Operation[None]:
         lost = [d for d in lost if _is_dropped_with_column(d, known.dropping)]
         how = f"Dropping {table.name}.{known.dropping}"
     if lost:
-        raise RunError(
-            f"{how} would lose what no "
-            f"migration made: {'; '.join(map(_describe_difference, lost))}; add it to the model "
-            "and record "
-            "that migration with `migrate --fake`, drop it with RunSQL before, or agree to the "
-            f"loss with SetOptions({table.name!r}, as_found=[]) in this migration"
+        parts = "; ".join(map(_describe_difference, lost))
+        raise UnknownParts(
+            f"{how} would lose what no migration made: {parts}",
+            "add it to the model and record that migration with `migrate --fake`, drop it with "
+            f"RunSQL before, or agree to the loss with SetOptions({table.name!r}, as_found=[]) in "
+            "this migration",
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
+from treefold_migrations._base.sql_words import changes_rows_alone
 from treefold_migrations._operations import base
 from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm.schema import DEFAULT, quoted
@@ -80,6 +81,19 @@ class RunSQL(base.Operation):
         return [
             writer.write_value(_convert_to_builtins(self.sql))
         ], options | _write_common_options(self)
+
+
+def may_change_parts(operation: base.Operation) -> bool:
+    """True for SQL of the author that may change tables, their columns, or what uses these."""
+    match operation:
+        case RunSQL():
+            written = operation.statements("sqlite") + operation.statements("postgres")
+            return not all(map(changes_rows_alone, written))
+        case SeparateStateAndDatabase(database=inner):
+            return any(map(may_change_parts, inner))
+        case _:
+            # models in a function know rows alone
+            return False
 
 
 def describe_sql(sql: str) -> str:

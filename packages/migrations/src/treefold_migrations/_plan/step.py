@@ -41,6 +41,8 @@ class Step:
         reads: PostgreSQL: what a guard reads, as `table.column`, `table.` for the table and
             `table.#` for its indexes and constraints. A guard changes nothing, and runs before the
             locks of its transaction are taken.
+        catalog: PostgreSQL: True for a guard over the catalog, whose answer no change of rows
+            alters.
         explain: PostgreSQL: the guard that words the error of this step. A row that was written
             after the guard is refused by the statement of the step.
         blocks: PostgreSQL: what the server does with every row while `lock` is held, such as
@@ -62,6 +64,7 @@ class Step:
     known: Known | None = None
     hidden: bool = False
     reads: frozenset[str] = frozenset()
+    catalog: bool = False
     explain: Step | None = None
     blocks: str = ""
 

@@ -32,6 +32,7 @@ from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.open_file import OpenFile, determine_progress
 from treefold_migrations._run.timeouts import Limits, Timeouts
 from treefold_migrations._run.work import Work
+from treefold_migrations._schedule.rehearsal import CATALOG, rehearse
 from treefold_migrations._schedule.remains import build_removal_step
 from treefold_migrations._schedule.units import (
     FileRun,
@@ -40,6 +41,7 @@ from treefold_migrations._schedule.units import (
     Unit,
     find_step_places,
     find_transaction_group,
+    needs_several_transactions,
 )
 from treefold_orm import (
     ConnectionFailed,
@@ -115,6 +117,11 @@ class _Execution:
         # a file without units, or a corrected one with no step behind the complete ones
         if self._file.progress.done >= run.unit_count:
             yield Atomic(self._run_with_lock_check(self._record_completion()))
+        # one transaction is undone as a whole
+        if not self._engine.is_postgres and needs_several_transactions(
+            run.units[self._file.progress.done :]
+        ):
+            yield from self._rehearse_steps()
         while self._file.progress.done < len(run.units):
             group = find_transaction_group(run.units, self._file.progress.done)
             self._file.place, self._file.has_ended = self._file.progress.done, False
@@ -132,6 +139,16 @@ class _Execution:
                 raise
         self._file.report_event("done", run.name)
         return True
+
+    def _rehearse_steps(self) -> Flow[None]:
+        """Raise the error that a later step of SQLite would meet, while nothing is done yet."""
+        catalog = yield from fetch_rows(CATALOG)
+        progress = self._file.progress
+        self._file.place = progress.done
+        try:
+            rehearse(self._run, progress.done, progress.skipped, catalog)
+        except RunError as error:
+            raise self._file.build_guard_error(error) from error
 
     def _run_guards_in_front(self, unit: Unit) -> Flow[None]:
         """Run the guards of a unit in a transaction that takes no lock and ends before its own."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.custom import RunPython, RunSQL, may_change_parts
 from treefold_migrations._plan.step import Step
 from treefold_migrations._schedule.units import SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
@@ -52,7 +53,10 @@ def _can_move_before(
     if guard.operation == unit.operation:
         return False
     operation = operations[unit.operation]
-    if operation.phase != operations[guard.operation].phase:
+    if guard.step.catalog:
+        if isinstance(operation, RunPython | RunSQL) and not may_change_parts(operation):
+            return True
+    elif operation.phase != operations[guard.operation].phase:
         return False
     both = states[unit.operation], states[unit.operation + 1]
     changed = _find_changed_columns(operation, both)

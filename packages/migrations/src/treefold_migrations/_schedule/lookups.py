@@ -17,9 +17,15 @@ from typing import Any
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._operations.columns import AddField
-from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._operations.columns import AddField, AlterField, DropField
+from treefold_migrations._operations.custom import (
+    RunPython,
+    RunSQL,
+    SeparateStateAndDatabase,
+    may_change_parts,
+)
 from treefold_migrations._plan.guards import escape_braces
+from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_migrations._schedule.expanded import Work
 from treefold_migrations._state.rendering import render_fill_sql, render_table
@@ -41,6 +47,9 @@ def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     wanted = [pair for name in touched for pair in _list_columns(states[0], name)]
     if wanted:
         steps.append(_build_missing_column_guard(wanted, dialect))
+    if dialect.name == "postgres":
+        changed = list(_list_changed_columns(work, dialect))
+        steps += [_build_dependents_lookup(changed)] if changed else []
     for place, operation in enumerate(operations):
         if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
             break  # which may make the rows that are missing
@@ -126,6 +135,55 @@ def _build_missing_column_guard(wanted: list[tuple[str, str]], dialect: Dialect)
         problem=(
             "the database has no column {0}.{1}, which an earlier file made; `migrations drift` "
             "lists what is missing. Bring it back by hand, and run again"
+        ),
+    )
+
+
+def _list_changed_columns(work: Work, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """The tables and columns there before the file that it drops or gives another type."""
+    first = work.states[0]
+    for place, operation in enumerate(work.operations):
+        if may_change_parts(operation):
+            return  # which may drop the view that is in the way
+        if not isinstance(operation, AlterField | DropField):
+            continue
+        before, after = work.states[place], work.states[place + 1]
+        table, field = operation.table, before.table(operation.table).field(operation.name)
+        column = derive_column_name(operation.name, field)
+        if table not in first or (table, column) not in _list_columns(first, table):
+            continue
+        old, new = (
+            {c.name: c.type for c in render_table(state, table, dialect).columns}
+            for state in (before, after)
+        )
+        if old[column] != new.get(column):
+            yield table, column
+
+
+_FIND_DEPENDENTS = (
+    "WITH wanted (t, c) AS (VALUES %s) "
+    "SELECT t, c, pg_describe_object(d.classid, d.objid, d.objsubid) FROM wanted "
+    "JOIN pg_attribute AS a ON a.attrelid = to_regclass(quote_ident(t)) AND a.attname = c "
+    "JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass "
+    "AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum "
+    "LEFT JOIN pg_attrdef AS g ON d.classid = 'pg_attrdef'::regclass AND g.oid = d.objid "
+    "WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass) "
+    # a generated column; the default of the column itself goes with it
+    "OR g.adnum <> a.attnum OR (d.classid = 'pg_class'::regclass "
+    "AND d.objid = a.attrelid AND d.objsubid NOT IN (0, a.attnum)) LIMIT 1"
+)
+
+
+def _build_dependents_lookup(columns: list[tuple[str, str]]) -> Step:
+    """The check that no view, rule, policy, trigger or generated column uses columns."""
+    values = ", ".join(f"({quote_literal(t)}, {quote_literal(c)})" for t, c in columns)
+    return Step(
+        "",
+        summary="look for what uses the columns that the file drops or converts",
+        verify=_FIND_DEPENDENTS % values,
+        problem=(
+            "{0}.{1} is used by {2}, so that PostgreSQL refuses to drop the column or to change "
+            "its type; drop what uses it with RunSQL before, and create it again behind"
         ),
     )
 
