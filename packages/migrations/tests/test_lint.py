@@ -409,8 +409,9 @@ def test_the_advice_to_reverse_names_arguments_that_exist() -> None:
 
 
 def test_every_rule_has_a_row() -> None:
-    assert len(RULES) == 40
-    assert {row[0] for row in TABLE} == RULES.keys()
+    assert len(RULES) == 41
+    # of a whole history, below
+    assert {row[0] for row in TABLE} | {"unknown-part"} == RULES.keys()
 
 
 def test_a_finding_names_the_rule_the_lock_and_the_safe_way() -> None:
@@ -543,3 +544,42 @@ def test_the_command_passes_over_what_is_known(tmp_path: Path) -> None:
     lines: list[str] = []
     assert lint_files(tmp_path, since="0002", metas=[], say=lines.append) == []
     assert lines == ["No finding"]
+
+
+OWN_COLUMN = RunSQL("ALTER TABLE team ADD shelf TEXT DEFAULT 'a;b'", "ALTER TABLE team DROP shelf")
+SHELF = fields.TextField(null=True, db_default="a;b")
+REFUSED = 'column "shelf" (TEXT)'
+
+
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        ([alter_team := AlterField("team", "name", fields.CharField(max_length=40))], [REFUSED]),
+        ([SetOptions("team", as_found=[]), alter_team], []),
+        ([RunSQL("ALTER TABLE team DROP shelf", ""), alter_team], []),
+        ([SeparateStateAndDatabase(state=[AddField("team", "shelf", SHELF)]), alter_team], []),
+        ([AddField("team", "size", fields.IntegerField(null=True))], []),
+        ([RunSQL("UPDATE nowhere SET a = 1 WHERE b", ""), alter_team], [REFUSED]),
+    ],
+)
+def test_a_column_of_own_sql_that_a_rebuild_would_lose_is_found(
+    tmp_path: Path, operations: list[Operation], found: list[str]
+) -> None:
+    write_migration(tmp_path, "0001_initial", [], [TEAM])
+    write_migration(tmp_path, "0002_shelf", ["0001_initial"], [OWN_COLUMN])
+    write_migration(tmp_path, "0003_change", ["0002_shelf"], operations)
+    made = [
+        (item.name, finding.message.partition("made: ")[2].partition(": `migrate`")[0])
+        for item, finding in lint_files(tmp_path, metas=[], dialect="sqlite")
+        if finding.rule == "unknown-part"
+    ]
+    assert made == [("0003_change", text) for text in found]
+    assert not lint_files(tmp_path, metas=[], dialect="sqlite", since="0003")
+
+
+def test_lint_runs_no_sql_that_reaches_a_file(tmp_path: Path) -> None:
+    write_migration(tmp_path, "0001_initial", [], [TEAM])
+    reach = RunSQL(f"ATTACH DATABASE '{tmp_path / 'made.db'}' AS more; VACUUM INTO 'copy.db'", "")
+    write_migration(tmp_path, "0002_more", ["0001_initial"], [reach])
+    lint_files(tmp_path, metas=[], dialect="sqlite")
+    assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".py", ".py"]

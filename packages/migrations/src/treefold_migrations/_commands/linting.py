@@ -1,4 +1,4 @@
-"""The command that lints migration files. It opens no database."""
+"""The command that lints migration files. It opens no database of the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from treefold_migrations._files.databases import restrict_to_database, select_da
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._lint import lint as rules
-from treefold_migrations._lint.rules import Finding
+from treefold_migrations._lint.rules import Finding, make_finding
+from treefold_migrations._schedule.replay import find_refusals
 from treefold_orm.schema import Meta, Postgres, SQLite
 
 
@@ -50,11 +51,17 @@ def lint(
     found: list[tuple[Loaded, Finding]] = []
     for alias in every:
         own = restrict_to_database(history, alias)
+        refusals = find_refusals(own) if dialect == "sqlite" else []
         for item in own.order():
             if item.name in passed:
                 continue
             migration = replace(item.migration, operations=item.operations)
             findings = rules.lint(migration, own.compute_state_before(item.name), kind, code=models)
+            findings += [
+                make_finding("unknown-part", refusal.problem, refusal.operation, locks=False)
+                for refusal in refusals
+                if refusal.name == item.name
+            ]
             found += [(item, finding) for finding in findings]
             for finding in findings:
                 line = rules.format_github_annotations([finding], f"{item.path}")

@@ -76,6 +76,12 @@ RULES = _index_by_name(
         "removes a value that rows may hold",
         "Update such rows in an earlier migration, and stop writing the value before that",
     ),
+    Rule(
+        "unknown-part",
+        "`migrate` refuses this, since a part that RunSQL made is in no model",
+        "Add it to the model and to the state with SeparateStateAndDatabase, drop it with RunSQL "
+        "before, or agree to its loss with SetOptions(table, as_found=[]) in this migration",
+    ),
     # breaks the running release
     Rule(
         "rename-column",
