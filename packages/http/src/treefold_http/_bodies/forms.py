@@ -140,9 +140,14 @@ class FormBuilder:
         size = len(event)
         self._held.append(event)
         self._size += size
-        if self._size <= self._allowed and self._space.try_reserve_memory(size):
+        if self._size > self._allowed:
+            return size
+        space = self._space
+        # a chunk of most uploads is reserved already, which costs no call
+        if size <= space.ahead and not space.is_evicted:
+            space.ahead -= size
             return 0
-        return size
+        return 0 if space.try_reserve_memory(size) else size
 
     async def reserve_or_spill(self, size: int) -> None:
         """Write a file to disk, or let a slower form give way to the text of a field.

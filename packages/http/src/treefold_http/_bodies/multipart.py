@@ -176,6 +176,8 @@ class PartParser:
         while at < size:
             if self._plain and (end := self._find_data_end(block, at)) > at:
                 self._before = self._at = self._before + end - at
+                if end - at == size:  # most blocks of a file hold nothing but its data
+                    return [block]
                 self._events.append(block[at:end])
                 at = end
             else:

@@ -63,13 +63,14 @@ class FormSpace:
 
     Attributes:
         disk, memory: its bytes; those in memory with what is reserved ahead of them.
+        ahead: what is reserved and not used yet.
         is_complete: True once it has arrived.
         is_evicted: True once it has given way; reading it further raises.
         forget: drops the bytes of a form that gives way.
     """
 
     def __init__(self, client: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.disk = self.memory = self._ahead = 0
+        self.disk = self.memory = self.ahead = 0
         self.is_complete = self.is_evicted = False
         self.forget: Callable[[], Awaitable[None]] | None = None
         self._client = client
@@ -109,27 +110,24 @@ class FormSpace:
             ServiceUnavailable: after this form has given way.
         """
         # without the lock: these bytes are counted already, and only this form uses them
-        if more <= self._ahead and not self.is_evicted:
-            self._ahead -= more
+        if more <= self.ahead and not self.is_evicted:
+            self.ahead -= more
             return True
+        client = self._client
         with _lock:
             self.require_not_evicted()
-            needed, free = more - self._ahead, self._compute_free_memory()
+            needed, free = more - self.ahead, self._memory_limit - _memory.total
+            if client is not None:
+                free = min(free, self._memory_share - _memory.clients.get(client, 0))
             if needed > free:
                 return False
-            ahead = min(self.memory, AHEAD)
-            self._ahead = ahead if needed + ahead <= free else 0
-            size = needed + self._ahead
+            ahead = self.memory if self.memory < AHEAD else AHEAD
+            self.ahead = ahead if needed + ahead <= free else 0
+            size = needed + self.ahead
             self._count_recent_bytes(size)
-            _memory.add_bytes(self._client, size)
+            _memory.add_bytes(client, size)
             self.memory += size
             return True
-
-    def _compute_free_memory(self) -> int:
-        free = self._memory_limit - _memory.total
-        if self._client is None:
-            return free
-        return min(free, self._memory_share - _memory.clients.get(self._client, 0))
 
     def _count_recent_bytes(self, more: int) -> None:
         now = monotonic()
