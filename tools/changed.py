@@ -27,11 +27,16 @@ def main(words: list[str], root: Path = ROOT) -> None:
 
 def changed(root: Path, base: str) -> list[str]:
     """Return the folders of the touched packages and of all that depend on them."""
-    start = git(root, "merge-base", base, "HEAD")
-    files = git(root, "diff", "--name-only", "--no-renames", start).splitlines()
-    files += git(root, "ls-files", "--others", "--exclude-standard").splitlines()
+    files = changed_files(root, base)
     touched = {folder for file in files for folder in touched_by(file, set(packages(root)))}
     return sorted(with_dependents(root, touched))
+
+
+def changed_files(root: Path, base: str = "main") -> list[str]:
+    """Return the files of a diff from the merge base to the working tree, new ones included."""
+    start = git(root, "merge-base", base, "HEAD")
+    files = git(root, "diff", "--name-only", "--no-renames", start).splitlines()
+    return files + git(root, "ls-files", "--others", "--exclude-standard").splitlines()
 
 
 def touched_by(file: str, folders: set[str]) -> set[str]:
