@@ -8,7 +8,21 @@ from typing import Any
 import pytest
 from orm_models import Author, Country, Post, Tag
 
-from treefold_orm import Count, Prefetch, Rank, Window
+from treefold_orm import Count, Model, Prefetch, Rank, Window, create_all, fields
+
+
+class Badge(Model):
+    """Its key is not its first column."""
+
+    _space = "badges"
+    word = fields.CharField(max_length=20)
+    code = fields.CharField(max_length=20, primary_key=True)
+
+
+class Guest(Model):
+    _space = "badges"
+    name = fields.CharField(max_length=20)
+    badges = fields.ManyToManyField(Badge, related_name="guests")
 
 
 @pytest.mark.parametrize("path", ["author", "editor", "author__country"])
@@ -35,6 +49,25 @@ async def test_prefetched_rows_come_in_the_order_of_their_query(db: Any, half: A
     rows = [[(tag.name, tag.n) for tag in post.tags.all()] for post in found]
     assert rows == [[("c", 1), ("b", 3), ("a", 2)], [("b", 3), ("a", 2)], [("b", 3)]]
     assert found[0].tags.all()[1] is found[1].tags.all()[0]
+
+
+@pytest.fixture
+def guests(db: Any) -> None:
+    create_all(Badge, Guest)
+    Guest.objects.all().delete()
+    Badge.objects.all().delete()
+
+
+@pytest.mark.usefixtures("guests")
+async def test_a_key_that_is_not_the_first_column_tells_rows_apart(half: Any) -> None:
+    badges = [await half(Badge.objects).create(word="press", code=code) for code in "ab"]
+    for name in ("Ann", "Bob"):
+        guest = await half(Guest.objects).create(name=name)
+        await half(guest.badges).add(*badges)
+    found = await half.rows(Guest.objects.prefetch_related("badges").order_by("id"))
+    first, second = (sorted(guest.badges.all(), key=lambda badge: badge.code) for guest in found)
+    assert [badge.code for badge in first] == ["a", "b"]
+    assert all(one is other for one, other in zip(first, second, strict=True))
 
 
 PREFETCH_QUERIES = [

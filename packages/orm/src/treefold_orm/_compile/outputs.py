@@ -10,6 +10,7 @@ Example, the columns of two instances in one row, each of them as far as it is l
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treefold_orm._compile import hydrate
@@ -69,7 +70,7 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape
             convert_to_common_type(frame, build_expression(frame, node), node.field, field)
         )
         extras.append((name, field))
-    return columns, Shape(shape.model, shape.fields, shape.partial, shape.related, tuple(extras))
+    return columns, replace(shape, extras=tuple(extras))
 
 
 def _make_shape(
