@@ -3,6 +3,12 @@
 A document is walked with `json_each`, one for each key, so that keys are bound and no path text is
 ever made. The functions of `_sqlite/json.py` serve only where SQLite has none: documents inside
 of documents, and equality of whole structures.
+
+Example, `filter(data__size__gt=5)`: `build_path_test` is called with the name `number:gt` and the
+keys `("size",)`. `type` and `value` are columns of `json_each`, whose row is that of the key:
+
+    (SELECT CASE WHEN j0.type IN ('integer', 'real') THEN j0.value END
+     FROM json_each(t0."data") AS j0 WHERE CAST(j0.key AS TEXT) = ?) > ?
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ Bind = Callable[[Any], SQL]
 Text = Callable[[str, SQL, SQL], SQL]
 
 _BIGGEST = 2**63 - 1
+"""The largest integer of SQLite."""
 _CONSTANT: dict[str, LiteralString] = {
     "null": "{} = 'null'",
     "true": "{} = 'true'",

@@ -3,6 +3,20 @@
 A test is named by what it does with the value at the path ("number:gt", "has_keys"); the dialects
 write it. Both databases tell types apart: 1 is not "1" and not true, and no comparison of a missing
 or an unfit value is true. Nothing here builds SQL.
+
+| Keyword | Value | Test |
+|---|---|---|
+| `payload__size` | `5` | `number:exact` |
+| `payload__size__gt` | `5` | `number:gt` |
+| `payload__size__in` | `[1, "a"]` | `in` |
+| `payload__word__icontains` | `"x"` | `text:icontains` |
+| `payload__words__contains` | `"x"` | `item` |
+| `payload__part__contains` | `{"x": 1}` | `contains` |
+| `payload__part` | `{"x": 1}` | `same` |
+| `payload__part` | `True` | `true` |
+| `payload__part` | `None` | `null` |
+| `payload__part__isnull` | `True` | `missing` |
+| `payload__has_keys` | `["x", "y"]` | `has_keys` |
 """
 
 from __future__ import annotations

@@ -4,6 +4,19 @@
 several columns; `Lookup.prepare_value` checks a value against the field it is compared with.
 Sensitive fields are refused here, so no keyword can feel its way to a secret. Nothing here builds
 SQL.
+
+Example, keywords of a model `Post` and the parts that they are read into:
+
+| keyword | hops | column | transforms | keys | op |
+|---|---|---|---|---|---|
+| `title` | | `title` | | | `exact` |
+| `author` | | `author_id` | | | `exact` |
+| `author__id__in` | | `author_id` | | | `in` |
+| `author__name__icontains` | `author` | `name` | | | `icontains` |
+| `tags` | `tags` | `id` | | | `exact` |
+| `published__year__gte` | | `published` | `year` | | `gte` |
+| `published__date__week_day` | | `published` | `date week_day` | | `exact` |
+| `payload__size__0__gt` | | `payload` | | `size 0` | `gt` |
 """
 
 from __future__ import annotations
@@ -28,7 +41,16 @@ from treefold_orm._search.search_text import as_query
 
 NOTHING: Any = object()  # the lookup takes no parameter
 MAX_HOPS = 16
+"""Relations in one lookup: each is a join, and `boss__boss__boss...` could go on without end.
+
+SQLite joins at most 64 tables in a statement, so that three such paths still have room in one.
+"""
 MAX_CACHED = 2048
+"""Lookups, and orderings, that one model remembers.
+
+A program has far fewer; the bound is for those that requests put together, such as orders by any
+permutation of names.
+"""
 
 COMPARISONS = frozenset({"exact", "gt", "gte", "lt", "lte", "in", "range", "isnull"})
 TEXTUAL = frozenset(
@@ -237,7 +259,7 @@ def parse_lookup(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
     if found is not None and name.__class__ is str:
         return found
     check_untainted(name)
-    lookup = _resolve(meta, name, typed=typed)
+    lookup = _resolve_lookup(meta, name, typed=typed)
     if isinstance(lookup.column, KeyColumns):
         return lookup  # never remembered: filter() has a way of its own for it
     # keys of JSON may be data: their paths would fill the cache
@@ -284,8 +306,10 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
 def without_columns(
     meta: Meta, loaded: frozenset[str] | None, names: frozenset[str]
 ) -> frozenset[str]:
-    """What is left to load of `loaded` (None for everything) without the columns that `names` lead
-    to, and always the keys.
+    """The paths of columns that are loaded without those that `names` lead to; keys always are.
+
+    `loaded` is what was loaded until now, None for everything. With a joined `writer` and the names
+    `body` and `writer__born`, `{"title", "writer__name"}` may be left.
     """
     left = {field.name for field in meta.columns} if loaded is None else set(loaded)
     for name in names:
@@ -313,49 +337,97 @@ def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
         )
 
 
-def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
-    hops, column, rest = walk_path(meta, name)
+@record
+class _Tail(Record):
+    """What follows the column in a keyword: `length__gte` of `name__length__gte`.
+
+    `field` is what the column has become by `transforms`; `custom` is set where `op` is the name of
+    a registered lookup. `keys` are the path into a document, None for the whole of it.
+    """
+
+    op: str
+    field: AnyField
+    transforms: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
+    custom: CustomLookup | None = None
+
+
+def _resolve_lookup(meta: Meta, name: str, *, typed: bool) -> Lookup:
+    hops, column, parts = walk_path(meta, name)
     if not typed:
         refuse_sensitive(meta, column, name)
-    keys: tuple[str, ...] | None = None
-    op = "exact"
-    named = False
+    tail = _read_tail(meta, name, column, parts)
+    return Lookup(
+        name.removesuffix(f"__{tail.op}"),
+        hops,
+        column,
+        tail.op,
+        _choose_value_field(tail),
+        tail.transforms,
+        tail.keys,
+        takes=tail.op != "isnull",
+        custom=tail.custom,
+    )
+
+
+def _read_tail(meta: Meta, name: str, column: AnyField, parts: list[str]) -> _Tail:
+    custom = find_custom_lookup(parts[-1], column) if parts else None
+    # first: a registered lookup on JSON would be taken for a key of the document otherwise
+    if custom is not None and len(parts) == 1:
+        return _Tail(parts[0], column, custom=custom)
+    if not isinstance(column, JSONField):
+        return _read_transforms_and_operator(meta, name, column, parts)
+    if custom is not None:  # its SQL is about the column
+        raise FieldError(
+            f"{meta.name}: {name!r} must not have a path before {parts[-1]!r}, a registered "
+            "lookup takes the whole document"
+        )
+    return _read_json_path_and_operator(meta, name, column, parts)
+
+
+def _read_json_path_and_operator(
+    meta: Meta, name: str, column: AnyField, parts: list[str]
+) -> _Tail:
+    has_operator = bool(parts) and parts[-1] in OPERATORS
+    op = parts[-1] if has_operator else "exact"
+    keys = parts[:-1] if has_operator else parts
+    _check_json(meta, name, op=op, keys=keys)
+    return _Tail(op, column, keys=tuple(keys) if keys else None)
+
+
+def _read_transforms_and_operator(
+    meta: Meta, name: str, column: AnyField, parts: list[str]
+) -> _Tail:
+    field = column
     transforms: list[str] = []
-    field: AnyField = column
-    custom = find_custom_lookup(rest[-1], column) if rest and rest[-1] in custom_lookups else None
-    if custom is not None and len(rest) == 1:
-        op = rest[0]
-    elif isinstance(column, JSONField):
-        if custom is not None:  # its SQL is about the column
-            raise FieldError(
-                f"{meta.name}: {name!r} must not have a path before {rest[-1]!r}, a registered "
-                "lookup takes the whole document"
-            )
-        if rest and rest[-1] in OPERATORS:
-            op = rest.pop()
-        keys = tuple(rest) if rest else None
-        _check_json(meta, name, op=op, keys=rest)
-    else:
-        for part in rest:
-            transformed = _apply_transform(field, part)
-            if named:
-                raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
-            if transformed is not None:
-                field = transformed
-                transforms.append(part)
-            else:
-                op, named = part, True
-        custom = find_custom_lookup(op, field)
-        if custom is None:
-            _check_op(meta, name, field=field, op=op)
-    path = name.removesuffix(f"__{op}")
-    if op in json_lookups.KEYS or (op in TEXTUAL and not isinstance(field, ArrayField)):
-        # a piece is compared as plain text: `startswith="192.0"` is no IP address by itself
-        field = field if isinstance(field, TextField) and not field.normalises else _TEXT
-    if custom is not None and custom.takes is not None:
-        field = custom.takes
-    way = path, hops, column, op, field, tuple(transforms), keys
-    return Lookup(*way, takes=op != "isnull", custom=custom)
+    op: str | None = None
+    for part in parts:
+        transformed = _apply_transform(field, part)
+        if op is not None:
+            raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
+        if transformed is None:
+            op = part
+        else:
+            field = transformed
+            transforms.append(part)
+    op = "exact" if op is None else op
+    # a lookup is registered for a class of fields: after a transform, for that of its result
+    custom = find_custom_lookup(op, field)
+    if custom is None:
+        _check_op(meta, name, field=field, op=op)
+    return _Tail(op, field, tuple(transforms), custom=custom)
+
+
+def _choose_value_field(tail: _Tail) -> AnyField:
+    """The field that the value on the right is checked against."""
+    field = tail.field
+    if tail.custom is not None and tail.custom.takes is not None:
+        return tail.custom.takes
+    is_text_test = tail.op in TEXTUAL and not isinstance(field, ArrayField)
+    if tail.op not in json_lookups.KEYS and not is_text_test:
+        return field
+    # a piece is compared as plain text: `startswith="192.0"` is no IP address by itself
+    return field if isinstance(field, TextField) and not field.normalises else _TEXT
 
 
 def _apply_transform(field: AnyField, part: str) -> AnyField | None:
