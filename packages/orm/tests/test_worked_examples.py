@@ -6,13 +6,17 @@ A module of `_compile` opens with a query of these models, and what becomes of i
     SELECT t0."title" FROM "article" AS t0 WHERE t0."views" > ?
 
 `SQLite:` and `PostgreSQL:` begin statements that differ by more than `?` and `$1`. An error stands
-as its class and text.
+as its class and text. `hydrate` opens with a query and the function that decodes its rows, the
+records of a schema with those of a model.
 """
 
 from __future__ import annotations
 
 import ast
+import datetime as dt
+import dis
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +26,13 @@ import pytest
 
 import treefold_orm
 from treefold_orm import Model, ORMError, create_all, fields, record_queries
+from treefold_orm._compile import hydrate
+from treefold_orm._compile.plans import build_rows_plan
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers.base import Database
 from treefold_orm._queries.base_query import BaseQuery
+from treefold_orm._schema import records
+from treefold_orm._schema.describe import table_of
 
 COMPILER = Path(treefold_orm.__file__).parent / "_compile"
 WITHOUT = {"__init__", "hydrate", "writing"}
@@ -35,6 +44,12 @@ class Writer(Model):
     name = fields.CharField(max_length=100)
     born = fields.DateField(null=True)
     boss = fields.ForeignKey("Writer", null=True, related_name="reports")
+
+
+class Book(Model):
+    _space = "examples"
+    title = fields.CharField(max_length=20, unique=True)
+    writer = fields.ForeignKey(Writer, null=True, related_name="books")
 
 
 class Label(Model):
@@ -123,3 +138,27 @@ def test_an_example_is_what_happens(example: Example, tables: Database) -> None:
 def test_each_file_of_the_compiler_has_one() -> None:
     files = {file.stem for file in COMPILER.glob("*.py")} - WITHOUT
     assert files == {example.module for example in EXAMPLES}
+
+
+def list_instructions(function: Any) -> list[str]:
+    """The lines and instructions of a generated function, of which no source is kept."""
+    return [f"{each.starts_line} {each.opname} {each.argrepr}" for each in dis.Bytecode(function)]
+
+
+def test_the_decoder_of_the_example_is_the_one_that_is_generated() -> None:
+    blocks = re.findall(r"(?:^ {4}.*\n)+", hydrate.__doc__ or "", re.MULTILINE)
+    query_text, source = map(textwrap.dedent, blocks)
+    query = eval(query_text, {"Article": Article})
+    made = build_rows_plan(SQLite(), query._key, given=0).decode
+    names: dict[str, Any] = {}
+    exec(source, names)
+    assert list_instructions(made) == list_instructions(names["decode"])
+    (article,) = made([(1, "Ants", 7, "1961-05-04")])
+    assert (article.title, article.writer.pk) == ("Ants", 7)
+    assert article.writer.born == dt.date(1961, 5, 4)
+
+
+def test_the_table_of_the_example_is_the_one_that_is_described() -> None:
+    (table,) = re.findall(r"(?:^ {4}.*\n)+", records.__doc__ or "", re.MULTILINE)
+    expected = eval(textwrap.dedent(table), vars(records).copy())
+    assert table_of(Book._meta, SQLite()) == expected

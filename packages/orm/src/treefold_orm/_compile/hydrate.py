@@ -3,6 +3,41 @@ except for named tuples, which are made of the tuples that it returns.
 
 Generated code holds only identifiers, checked when the model was defined or by `annotate()`, and
 the labels of dictionaries as literals; classes and converters enter through its namespace.
+
+Example, a query on SQLite, of which one row is `(1, "Ants", 7, "1961-05-04")`:
+
+    Article.objects.select_related("writer").only("title", "writer__born")
+
+The shape of a writer in it, `writer`, is `Shape(Writer, (id, born), partial=True, repeated=True)`,
+that of an article `Shape(Article, (id, title), partial=True, related=(("writer", writer),))`. For
+it `compile_instances` generates
+
+    def decode(rows):
+        out = list(map(new, repeat(model, len(rows))))
+        seen_o1 = {}
+        try:
+            for o0, row in zip(out, rows):
+                o0.id, o0.title, c2, c3, = row
+                o0._row = row
+                o0._shape = fields2
+                o1 = seen_o1.get(c2)
+                if o1 is None:
+                    o1 = new(model3)
+                    o1._row = (c2, c3,)
+                    o1._shape = fields4
+                    o1.id = c2
+                    o1.born = None if c3 is None else decode5(c3)
+                    seen_o1[c2] = o1
+                o0._cached_writer = o1
+        except Exception as error:
+            raise locate12(error, rows) from None
+        return out
+
+`o0` is the main instance and `o1` the first that hangs on it, `c2` the third cell of the row, and
+`value_c2` what it decodes to. Other names end in a number that keeps them apart, and say what the
+namespace holds under them: `model3` a class, `fields2` columns, `decode5` the decoder of a column,
+`unexpected6` what reads a value of another type, `alias7` a database, `LazyBatch8` that class; and
+`batch1` is an instance of it, for sync code, which the instances of one branch share.
 """
 
 from __future__ import annotations
@@ -44,6 +79,18 @@ class Shape:
 
 
 class _Code:
+    """What the parts of one generated function have in common.
+
+    Attributes:
+        names: the namespace of the function: what its source cannot say.
+        readings: cells that may fail to decode, with their fields, for the message.
+        cells, objects: how many cells and instances have a name so far.
+        targets: cells of which nothing is read but one attribute, by their index; the row is
+            unpacked straight into it.
+        prologue: lines before the loop.
+        several: True for a function that decodes the rows of a whole result.
+    """
+
     def __init__(
         self,
         dialect: str,
@@ -60,7 +107,7 @@ class _Code:
         self.names: dict[str, Any] = {"new": object.__new__, "utc": dt.UTC}
         self.readings: list[tuple[int, AnyField]] = []
         self.cells = 0
-        self.targets: dict[int, str] = {}  # cells that go nowhere but into an attribute
+        self.targets: dict[int, str] = {}
         self.objects = 0
         self.prologue: list[str] = []
 
@@ -74,19 +121,24 @@ class _Code:
         if field is None or reading is None or (reading.decode is None and not reading.raw):
             return cell
         self.readings.append((int(cell[1:]), field))
-        made = cell if reading.decode is None else f"{self.add_name('d', reading.decode)}({cell})"
+        made = cell
+        if reading.decode is not None:
+            made = f"{self.add_name('decode', reading.decode)}({cell})"
         if reading.raw:
-            wrong = f"{self.add_name('w', field.read_unexpected_value)}({cell})"
+            wrong = self._build_unexpected_value(cell, field)
             made = f"{made} if {reading.raw.format(cell)} else {wrong}"
         elif reading.value:
-            wrong, kept = f"{self.add_name('w', field.read_unexpected_value)}({cell})", f"v{cell}"
+            wrong, kept = self._build_unexpected_value(cell, field), f"value_{cell}"
             # bound on the way, so that the test does not decode the cell a second time
             made = f"{kept} if {reading.value.format(f'({kept} := {made})')} else {wrong}"
         return f"None if {cell} is None else {made}"
 
+    def _build_unexpected_value(self, cell: str, field: AnyField) -> str:
+        return f"{self.add_name('unexpected', field.read_unexpected_value)}({cell})"
+
     def add_error_locator(self) -> str:
         """The name of what finds the row and the column that could not be read."""
-        return self.add_name("l", _make_error_locator(self.readings, self.dialect))
+        return self.add_name("locate", _make_error_locator(self.readings, self.dialect))
 
 
 def compile_instance_decoders(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
@@ -106,8 +158,8 @@ def compile_instances(
     code = _Code(dialect, batch_lazy=batch_lazy, several=True, alias=alias)
     body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
     # all instances are made by one C loop first; then each row is unpacked straight into attributes
-    code.names.update(map=map, repeat=repeat, zip=zip, list=list, len=len, m0=shape.model)
-    prologue = ["out = list(map(new, repeat(m0, len(rows))))", *code.prologue]
+    code.names.update(map=map, repeat=repeat, zip=zip, list=list, len=len, model=shape.model)
+    prologue = ["out = list(map(new, repeat(model, len(rows))))", *code.prologue]
     loop = ["for o0, row in zip(out, rows):", *(f"    {line}" for line in body)]
     return _compile_decoder(code, "rows", prologue, loop, "out")
 
@@ -116,8 +168,8 @@ def compile_instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any
     """Return the function that turns a row into an instance that is alone in its result."""
     code = _Code(dialect, alias=alias)
     body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
-    code.names.update(m0=shape.model)
-    return _compile_decoder(code, "row", ["o0 = new(m0)"], body, "o0")
+    code.names.update(model=shape.model)
+    return _compile_decoder(code, "row", ["o0 = new(model)"], body, "o0")
 
 
 def can_load_lazily(shape: Shape) -> bool:
@@ -138,19 +190,19 @@ def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
 
 
 def _build_instance_setup(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
-    lines = [] if name == "o0" else [f"{name} = new({code.add_name('m', shape.model)})"]
+    lines = [] if name == "o0" else [f"{name} = new({code.add_name('model', shape.model)})"]
     # save() compares attributes with the row as it came, and writes those that differ
     lines.append(f"{name}._row = {row}")
     # the class has its own database as `_alias`: most rows need no attribute for it
     if code.alias != shape.model._meta.database:
-        lines.append(f"{name}._alias = {code.add_name('a', code.alias)}")
+        lines.append(f"{name}._alias = {code.add_name('alias', code.alias)}")
     if shape.partial:
-        lines.append(f"{name}._shape = {code.add_name('s', shape.fields)}")
+        lines.append(f"{name}._shape = {code.add_name('fields', shape.fields)}")
     if code.batch_lazy and _is_incomplete(shape):
         # one batch for each branch of a result, made before the loop and shared by its instances
-        batch = f"b{code.objects}"
-        made = f"{code.add_name('B', LazyBatch)}(rows, {code.add_name('s', shape.fields)}, {first})"
-        code.prologue.append(f"{batch} = {made}")
+        batch, kind = f"batch{code.objects}", code.add_name("LazyBatch", LazyBatch)
+        own_fields = code.add_name("fields", shape.fields)
+        code.prologue.append(f"{batch} = {kind}(rows, {own_fields}, {first})")
         lines.append(f"{name}._batch = {batch}")
     return lines
 

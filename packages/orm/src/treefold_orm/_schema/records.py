@@ -5,6 +5,24 @@ table. Nothing here reads a model or writes a statement.
 
 Parts are dataclasses, of which tools make changed copies; operations are not, which are only read:
 a dataclass takes half a millisecond of each import to make.
+
+Example, a model `Book` with `title = CharField(max_length=20, unique=True)` and `writer =
+ForeignKey(Writer, null=True)`, on SQLite:
+
+    TableDef(
+        "book",
+        (
+            ColumnDef("id", "INTEGER", identity=True),
+            ColumnDef(
+                "title", "TEXT", checks=('length("title") <= 20',), check_name="ck_book_title"
+            ),
+            ColumnDef("writer_id", "INTEGER", null=True),
+        ),
+        primary_key=("id",),
+        foreign_keys=(ForeignKeyDef("fk_book_writer_id", "writer_id", "writer", "id", "RESTRICT"),),
+        uniques=(UniqueDef("uq_book_title", ("title",)),),
+        indexes=(IndexDef("ix_book_writer_id", ('"writer_id"',)),),
+    )
 """
 
 from __future__ import annotations
@@ -32,7 +50,7 @@ class ColumnDef:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDef:
-    """A reference to another table."""
+    """A reference to another table; `on_delete` is a rule such as "SET_NULL"."""
 
     name: str
     column: str
@@ -45,7 +63,8 @@ class ForeignKeyDef:
 class UniqueDef:
     """Rows that may exist once, over `columns` or over `terms`, which are SQL.
 
-    `where` is SQL, for a partial one; `deferrable` is "deferred", "immediate" or empty.
+    `where` is SQL, for a partial one; `deferrable` is "deferred", "immediate" or empty; `include`
+    are columns that the index carries along. `nulls_distinct` is False where NULL equals NULL.
     """
 
     name: str
@@ -78,12 +97,15 @@ class ExclusionDef:
     terms: tuple[str, ...]
     where: str = ""
     deferrable: str = ""
-    scalars: bool = False  # compares other types than ranges, which takes the extension btree_gist
+    # it compares other types than ranges too, which takes the extension btree_gist
+    scalars: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class IndexDef:
-    """An index: `terms` are SQL (quoted columns with their direction, or expressions)."""
+    """An index: `terms` are SQL (quoted columns with their direction, or expressions), `include`
+    columns that it carries along.
+    """
 
     name: str
     terms: tuple[str, ...]
