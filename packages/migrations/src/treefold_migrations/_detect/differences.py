@@ -7,7 +7,8 @@ and indexes that go or change are dropped before tables and fields are made: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import DataLossRefused, StateError
@@ -32,6 +33,32 @@ from treefold_migrations._state.schema_state import (
     is_same_table,
 )
 from treefold_orm.schema import MISSING, is_foreign_key
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A constraint or an index as it is declared, and the operations for one of its kind."""
+
+    declared: Any
+    add: Callable[[str, Any], Operation]
+    drop: Callable[[str, str], Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class _Additions:
+    """What is new in the models: something that goes may have got one of these names.
+
+    `has_table` says that there is a new table, `tables_with_field` in which of the known ones there
+    is a new field.
+    """
+
+    has_table: bool = False
+    tables_with_field: frozenset[str] = frozenset()
+
+    def has_name_for(self, subject: str) -> bool:
+        """True if `post` or `post.title` may have been renamed."""
+        table, dot, _ = subject.rpartition(".")
+        return table in self.tables_with_field if dot else self.has_table
 
 
 def detect_operations(
@@ -147,36 +174,37 @@ def _refuse_primary_key_change(old: TableState, new: TableState) -> None:
 # -- constraints and indexes ----------------------------------------------------------------------
 
 
-def _collect_parts(table: TableState) -> dict[str, tuple[str, Any]]:
-    options = table.options
-    found = {table.constraint_name(c): ("constraint", c) for c in options.constraints}
-    return found | {table.index_name(i): ("index", i) for i in options.indexes}
+def _collect_parts(table: TableState) -> dict[str, _Part]:
+    """The constraints and indexes of a table by their names in the database."""
+    constraints = {
+        table.constraint_name(declared): _Part(declared, AddConstraint, DropConstraint)
+        for declared in table.options.constraints
+    }
+    return constraints | {
+        table.index_name(declared): _Part(declared, AddIndex, DropIndex)
+        for declared in table.options.indexes
+    }
 
 
-def _find_changed_parts(
-    one: dict[str, tuple[str, Any]], other: dict[str, tuple[str, Any]]
-) -> list[str]:
+def _find_changed_parts(one: dict[str, _Part], other: dict[str, _Part]) -> list[str]:
+    """The names of the parts of `one` that `other` does not have, or declares otherwise."""
     return [
-        n for n, (_, p) in one.items() if n not in other or not is_same_declaration(p, other[n][1])
+        name
+        for name, part in one.items()
+        if name not in other or not is_same_declaration(part.declared, other[name].declared)
     ]
 
 
-def _drop_parts(walk: Walk, name: str) -> None:
-    before = walk.state.table(name)
-    known = _collect_parts(before)
-    for part in _find_changed_parts(known, _collect_parts(walk.wanted.table(name))):
-        kind = DropConstraint if known[part][0] == "constraint" else DropIndex
-        walk.apply_operation(kind(name, part))
+def _drop_parts(walk: Walk, table: str) -> None:
+    known = _collect_parts(walk.state.table(table))
+    for name in _find_changed_parts(known, _collect_parts(walk.wanted.table(table))):
+        walk.apply_operation(known[name].drop(table, name))
 
 
-def _add_parts(walk: Walk, name: str) -> None:
-    wanted = _collect_parts(walk.wanted.table(name))
-    for part in _find_changed_parts(wanted, _collect_parts(walk.state.table(name))):
-        kind, declared = wanted[part]
-        if kind == "constraint":
-            walk.apply_operation(AddConstraint(name, declared))
-        else:
-            walk.apply_operation(AddIndex(name, declared))
+def _add_parts(walk: Walk, table: str) -> None:
+    wanted = _collect_parts(walk.wanted.table(table))
+    for name in _find_changed_parts(wanted, _collect_parts(walk.state.table(table))):
+        walk.apply_operation(wanted[name].add(table, wanted[name].declared))
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -184,8 +212,8 @@ def _add_parts(walk: Walk, name: str) -> None:
 
 def _create_tables(walk: Walk) -> set[str]:
     """Create new tables; a foreign key in a circle of new tables is added afterwards."""
-    came = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
-    order = sort_by_references(came)
+    new = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
+    order = sort_by_references(new)
     later: list[tuple[str, str]] = []
     for place, name in enumerate(order):
         table = walk.wanted.table(name)
@@ -233,9 +261,8 @@ def _drop_field_and_parts(walk: Walk, table: str, field: str) -> None:
     """Drop a field of a table that goes, with the constraints and indexes that name it."""
     current = walk.state.table(table)
     parts = _collect_parts(current)
-    for part in find_parts_using_field(current, field):
-        kind = DropConstraint if parts[part][0] == "constraint" else DropIndex
-        walk.apply_operation(kind(table, part))
+    for name in find_parts_using_field(current, field):
+        walk.apply_operation(parts[name].drop(table, name))
     walk.apply_operation(DropField(table, field))
 
 
@@ -291,7 +318,8 @@ def _alter_field(walk: Walk, table: str, name: str) -> None:
     phase = "contract" if is_moved or is_stricter_field(before, after) else "expand"
     walk.apply_operation(AlterField(table, name, after, fill, phase))
     if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
-        _check_data_loss(walk, [f"{table}.{name}"], set())
+        # the field keeps its name: no rename would save its values
+        _refuse_data_loss(walk, [f"{table}.{name}"], _Additions())
 
 
 def _drop_fields(walk: Walk) -> None:
@@ -307,25 +335,28 @@ def _drop_fields(walk: Walk) -> None:
 def _refuse_unconfirmed_drops(walk: Walk) -> None:
     """Refuse to lose data of removed fields, before any question about new ones."""
     old, new = walk.state.tables, walk.wanted.tables
-    gone = [n for n, t in old.items() if n not in new and t.options.managed]
-    came = {"table"} if new.keys() - old.keys() else set[str]()
-    for name in walk.list_changed_tables():
+    lost = [n for n, t in old.items() if n not in new and t.options.managed]
+    changed = walk.list_changed_tables()
+    for name in changed:
         if new[name].options.managed:
-            gone += [f"{name}.{f}" for f in old[name].fields if f not in new[name].fields]
-        came |= {f"{name}."} if new[name].fields.keys() - old[name].fields.keys() else set()
-    _check_data_loss(walk, [subject for subject in gone if subject not in walk.answers.drops], came)
+            lost += [f"{name}.{f}" for f in old[name].fields if f not in new[name].fields]
+    additions = _Additions(
+        has_table=bool(new.keys() - old.keys()),
+        tables_with_field=frozenset(
+            name for name in changed if new[name].fields.keys() - old[name].fields.keys()
+        ),
+    )
+    unconfirmed = [subject for subject in lost if subject not in walk.answers.drops]
+    _refuse_data_loss(walk, unconfirmed, additions)
 
 
-def _check_data_loss(walk: Walk, lost: list[str], came: set[str]) -> None:
+def _refuse_data_loss(walk: Walk, lost: list[str], additions: _Additions) -> None:
     if not lost or walk.answers.allow_destructive:
         return
     shown = [_find_link_field(walk.state, subject) for subject in lost]
+    # a field that only changes its type cannot be answered by a `--drop`: it stays in the models
     ways = [f"--drop {name}" for name in shown if not _has_field(walk.wanted, name)]
-    renamed = [
-        f"--rename {subject}:NEW"
-        for subject in lost
-        if (f"{subject.rpartition('.')[0]}." if "." in subject else "table") in came
-    ]
+    renamed = [f"--rename {subject}:NEW" for subject in lost if additions.has_name_for(subject)]
     raise DataLossRefused(
         f"The data of {', '.join(shown)} would be lost; give --allow-destructive"
         f"{' or ' if ways else ''}{' '.join(ways)} to agree to it"
