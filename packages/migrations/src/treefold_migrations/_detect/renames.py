@@ -1,4 +1,16 @@
-"""Renames: certain ones are taken, likely ones are asked for, none is guessed."""
+"""Renames: certain ones are taken, likely ones are asked for, none is guessed.
+
+A pair of names is worth a question from a score of `CANDIDATE` on. For two fields that means:
+
+| Their definitions | Their names must be alike by |
+|---|---|
+| the same | 0: any two |
+| of one type, with other options | 0.2 |
+| of two types, or keys to two tables | 0.95: nearly the same |
+
+Two tables of which each has only equal fields are a question whatever their names, and so are two
+that share two thirds of their fields.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +35,14 @@ Score = Callable[[str, str], float]
 """How likely it is that one name is another one now, from 0 to 1. A score never decides."""
 CANDIDATE = 0.5
 """The score from which on a pair is worth a question."""
+SAME_DEFINITION, SAME_TYPE, OTHER_TYPE = 1.0, 0.7, 0.2
+"""How alike two fields are without their names. Not 0 for the last: a field may get another type
+with its new name.
+"""
+DEFINITION_SHARE = 0.6
+"""The part of the score of two fields that their definitions decide, and not their names."""
+FIELDS_SHARE = 0.75
+"""The part of the score of two tables that their fields decide, and not their names."""
 
 
 def rename_tables(walk: Walk) -> None:
@@ -38,13 +58,13 @@ def rename_tables(walk: Walk) -> None:
 
 def _rename_gone_tables(walk: Walk, gone: Sequence[str]) -> None:
     old, new = walk.state.tables, walk.wanted.tables
-    came = [n for n, t in new.items() if n not in old and t.options.managed]
+    added = [n for n, t in new.items() if n not in old and t.options.managed]
 
     def score_tables(before: str, after: str) -> float:
         return score_table_rename(old[before], new[after])
 
     for before, after in _choose_renames(
-        "table", "", gone, came, walk.answers, score_tables
+        "table", "", gone, added, walk.answers, score_tables
     ).items():
         links = _find_link_renames(walk, before, after)
         walk.apply_operation(RenameTable(before, after))
@@ -79,13 +99,13 @@ def _rename_table_fields(walk: Walk, name: str) -> None:
         _rename_with_pinned_column(walk, name, old, new)
     before, after = walk.state.table(name), walk.wanted.table(name)
     gone = [n for n in before.fields if n not in after.fields]
-    came = [n for n in after.fields if n not in before.fields]
+    added = [n for n in after.fields if n not in before.fields]
 
     def score_fields(old: str, new: str) -> float:
         return score_field_rename(old, before.fields[old], new, after.fields[new])
 
     for old, new in _choose_renames(
-        "field", f"{name}.", gone, came, walk.answers, score_fields
+        "field", f"{name}.", gone, added, walk.answers, score_fields
     ).items():
         walk.apply_operation(RenameField(name, old, new))
 
@@ -95,10 +115,10 @@ def _find_certain_renames(before: TableState, after: TableState) -> dict[str, st
     renamed.
     """
     gone = {n: f for n, f in before.fields.items() if n not in after.fields}
-    came = {n: f for n, f in after.fields.items() if n not in before.fields}
+    added = {n: f for n, f in after.fields.items() if n not in before.fields}
     found: dict[str, str] = {}
     for old, field in gone.items():
-        for new, other in came.items():
+        for new, other in added.items():
             same_column = derive_column_name(old, field) == derive_column_name(new, other)
             if same_column or (
                 _is_link_foreign_key(old, field, before)
@@ -142,12 +162,12 @@ def _choose_renames(
     kind: Literal["table", "field"],
     prefix: str,
     gone: Sequence[str],
-    came: Sequence[str],
+    added: Sequence[str],
     answers: Answers,
     score: Score,
 ) -> dict[str, str]:
     chosen: dict[str, str] = {}
-    free = list(came)
+    free = list(added)
     for old in gone:
         if f"{prefix}{old}" in answers.renames:
             chosen[old] = _read_rename_answer(prefix, old, free, answers)
@@ -208,14 +228,15 @@ def _build_question(
 def score_field_rename(old_name: str, old: AnyField, new_name: str, new: AnyField) -> float:
     """Score two fields by definition first, then by name."""
     if is_same_declaration(old, new):
-        kind = 1.0
+        alike = SAME_DEFINITION
     elif type(old) is type(new):
         # keys to two tables are rarely the same field
         other = is_foreign_key(old) and is_foreign_key(new) and old.to != new.to
-        kind = 0.2 if other else 0.7
+        alike = OTHER_TYPE if other else SAME_TYPE
     else:
-        kind = 0.2
-    return 0.6 * kind + 0.4 * _compute_similarity(old_name, new_name)
+        alike = OTHER_TYPE
+    names = _compute_similarity(old_name, new_name)
+    return DEFINITION_SHARE * alike + (1 - DEFINITION_SHARE) * names
 
 
 def score_table_rename(old: TableState, new: TableState) -> float:
@@ -227,9 +248,10 @@ def score_table_rename(old: TableState, new: TableState) -> float:
     shared = old.fields.keys() & new.fields.keys()
     equal = [name for name in shared if _is_equal_field(old, new, name)]
     most = max(len(old.fields), len(new.fields), 1)
+    # a field of the same name with another definition counts half
     alike = (len(equal) + 0.5 * (len(shared) - len(equal))) / most
     names = max(_compute_similarity(old.name, new.name), _compute_similarity(old.model, new.model))
-    return 0.75 * alike + 0.25 * names
+    return FIELDS_SHARE * alike + (1 - FIELDS_SHARE) * names
 
 
 def _is_equal_field(old: TableState, new: TableState, name: str) -> bool:
