@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from treefold_migrations._inspect.found import (
     INVALID,
@@ -29,7 +29,7 @@ _TYPES = {  # as the server prints them, and as the ORM writes them
     "time without time zone": "time",
     "time with time zone": "timetz",
 }
-_ACTIONS = {
+_ACTIONS = {  # by the letters of `confdeltype` and `confupdtype`
     "a": "NO_ACTION",
     "r": "RESTRICT",
     "c": "CASCADE",
@@ -111,6 +111,61 @@ ORDER BY 1
 """
 
 
+class _ColumnRow(NamedTuple):
+    """One row of `_COLUMNS`; `is_serial` says that the column owns a sequence."""
+
+    table_oid: int
+    name: str
+    type: str
+    is_required: bool
+    identity: str
+    generated: str
+    default: str
+    is_serial: bool
+    collation: str | None
+
+
+class _ConstraintRow(NamedTuple):
+    """One row of `_CONSTRAINTS`: `kind` is p, u, c, f or x, and `index_oid` the index of it."""
+
+    table_oid: int
+    name: str
+    kind: str
+    is_valid: bool
+    columns: Sequence[str]
+    check: str
+    is_deferrable: bool
+    is_deferred: bool
+    is_not_inherited: bool
+    target: str
+    target_columns: Sequence[str]
+    on_delete: str
+    on_update: str
+    match: str
+    index_oid: int
+
+
+class _IndexRow(NamedTuple):
+    """One row of `_INDEXES`: the first `key_count` of `terms` are its keys, INCLUDE the others.
+
+    `options` and `classes` belong to the keys, `operators` to an exclusion constraint.
+    """
+
+    oid: int
+    table_oid: int
+    name: str
+    is_unique: bool
+    is_valid: bool
+    method: str
+    key_count: int
+    terms: Sequence[str]
+    options: Sequence[int]
+    classes: Sequence[str]
+    where: str
+    nulls_equal: bool
+    operators: Sequence[str]
+
+
 def fetch_rows(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
     """Run a query; return its rows as tuples."""
     rows = yield schema.Statement("rows", sql, args)
@@ -142,20 +197,24 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
         if secured:
             others.append(Other("row security of", name))
         tables[oid] = Found(schema.TableDef(name, (), ()), notes)
-    for row in (yield from fetch_rows(_COLUMNS, namespace)):
-        if row[0] in tables:
-            tables[row[0]] = _with_column(tables[row[0]], row[1:])
-    indexes = {row[0]: row for row in (yield from fetch_rows(_INDEXES, namespace))}
-    for row in (yield from fetch_rows(_CONSTRAINTS, namespace)):
-        index = indexes.get(row[-1])
-        if row[0] in tables:
-            tables[row[0]] = _with_constraint(tables[row[0]], row[1:], index)
-        if row[2] in "pux":
-            # the index of a constraint is no index of its own
-            indexes.pop(row[-1], None)
-    for row in indexes.values():
-        if row[1] in tables:
-            tables[row[1]] = _with_index(tables[row[1]], row)
+    columns = yield from fetch_rows(_COLUMNS, namespace)
+    for column in map(_ColumnRow._make, columns):
+        if column.table_oid in tables:
+            tables[column.table_oid] = _with_column(tables[column.table_oid], column)
+    rows = yield from fetch_rows(_INDEXES, namespace)
+    indexes = {index.oid: index for index in map(_IndexRow._make, rows)}
+    constraints = yield from fetch_rows(_CONSTRAINTS, namespace)
+    for constraint in map(_ConstraintRow._make, constraints):
+        oid, index = constraint.table_oid, indexes.get(constraint.index_oid)
+        if oid in tables:
+            tables[oid] = _with_constraint(tables[oid], constraint, index)
+        # the index of a primary key, of a unique or of an exclusion constraint is no index of its
+        # own
+        if constraint.kind in "pux":
+            indexes.pop(constraint.index_oid, None)
+    for index in indexes.values():
+        if index.table_oid in tables:
+            tables[index.table_oid] = _with_index(tables[index.table_oid], index)
     for name, table in (yield from fetch_rows(_TRIGGERS, namespace)):
         others.append(Other("trigger", f"{name} on {table}"))
     for (name,) in (yield from fetch_rows(_SCHEMAS, namespace)):
@@ -195,94 +254,113 @@ def _merge_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Ma
     return {**found.notes, (kind, name): (*found.notes.get((kind, name), ()), *notes)}
 
 
-def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
-    name, kind, required, identity, generated, default, serial, collation = row
+def _with_column(found: Found, row: _ColumnRow) -> Found:
     # a column may still own a sequence after its default was changed
-    filled = bool(identity) or (serial and default.startswith("nextval("))
+    is_filled = bool(row.identity) or (row.is_serial and row.default.startswith("nextval("))
     notes: list[str] = []
-    if filled and identity != "d":
-        notes.append("GENERATED ALWAYS AS IDENTITY" if identity else SERIAL)
-    if generated:
-        notes.append(f"generated as {default}")
-    if collation:
-        notes.append(f"COLLATE {collation}")
-    # pg_attrdef holds the expression of a generated column as well
-    text = "" if filled or generated else default
-    column = schema.ColumnDef(name, normalize_type_name(kind), not required, filled, (), text)
+    if is_filled and row.identity != "d":
+        notes.append("GENERATED ALWAYS AS IDENTITY" if row.identity else SERIAL)
+    if row.generated:
+        notes.append(f"generated as {row.default}")
+    if row.collation:
+        notes.append(f"COLLATE {row.collation}")
+    column = schema.ColumnDef(
+        row.name,
+        normalize_type_name(row.type),
+        null=not row.is_required,
+        identity=is_filled,
+        # pg_attrdef holds the expression of a generated column as well
+        default="" if is_filled or row.generated else row.default,
+    )
     table = replace(found.table, columns=(*found.table.columns, column))
-    return Found(table, _merge_notes(found, "column", name, notes))
+    return Found(table, _merge_notes(found, "column", row.name, notes))
 
 
 def normalize_type_name(printed: str) -> str:
     """Return a type as the ORM writes it."""
-    base, rest = printed, ""
     if printed.endswith("[]"):
-        base, rest = printed[:-2], "[]"
-        return normalize_type_name(base) + rest
+        return normalize_type_name(printed.removesuffix("[]")) + "[]"
     for long, short in _TYPES.items():
-        if base == long:
+        if printed == long:
             return short
-        if base.startswith(f"{long}("):
-            return short + base.removeprefix(long)
-    return base.replace(",", ", ") if base.startswith("numeric(") else base
+        if printed.startswith(f"{long}("):
+            return short + printed.removeprefix(long)
+    return printed.replace(",", ", ") if printed.startswith("numeric(") else printed
 
 
-def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
-    name, kind, valid, columns, text, deferrable, deferred, no_inherit, target, others = row[:10]
-    on_delete, on_update, match = row[10:13]
-    table = found.table
-    when = ("deferred" if deferred else "immediate") if deferrable else ""
-    notes = [] if valid else [NOT_VALID]
-    if kind == "p":
-        odd = [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
-        table = replace(table, primary_key=tuple(columns))
-        return Found(table, _merge_notes(found, "primary key", name, odd))
-    if kind == "c":
-        notes += ["NO INHERIT"] if no_inherit else []
-        table = replace(table, checks=(*table.checks, schema.CheckDef(name, text)))
+def _with_constraint(found: Found, row: _ConstraintRow, index: _IndexRow | None) -> Found:
+    table, name = found.table, row.name
+    deferrable = ("deferred" if row.is_deferred else "immediate") if row.is_deferrable else ""
+    deferrable_notes = [f"DEFERRABLE INITIALLY {deferrable.upper()}"] if deferrable else []
+    notes = [] if row.is_valid else [NOT_VALID]
+    if row.kind == "p":
+        table = replace(table, primary_key=tuple(row.columns))
+        return Found(table, _merge_notes(found, "primary key", name, deferrable_notes))
+    if row.kind == "c":
+        notes += ["NO INHERIT"] if row.is_not_inherited else []
+        table = replace(table, checks=(*table.checks, schema.CheckDef(name, row.check)))
         return Found(table, _merge_notes(found, "check", name, notes))
-    if kind == "f":
-        column = ", ".join(columns)
-        notes += [f"ON UPDATE {_ACTIONS[on_update]}".replace("_", " ")] * (on_update != "a")
-        notes += ["MATCH FULL"] * (match == "f")
-        notes += [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
-        key = schema.ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
+    if row.kind == "f":
+        key = schema.ForeignKeyDef(
+            name,
+            ", ".join(row.columns),
+            row.target,
+            ", ".join(row.target_columns),
+            _ACTIONS[row.on_delete],
+        )
+        if row.on_update != "a":
+            notes.append(f"ON UPDATE {_ACTIONS[row.on_update]}".replace("_", " "))
+        notes += ["MATCH FULL"] if row.match == "f" else []
+        notes += deferrable_notes
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
-        return Found(table, _merge_notes(found, "foreign key", column, notes))
-    # the terms behind the first `indnkeyatts` are those of INCLUDE
-    included = tuple(_unquote_name(text) for text in index[7][index[6] :])
-    if kind == "u":
+        return Found(table, _merge_notes(found, "foreign key", key.column, notes))
+    assert index is not None, "the server checks them by an index"  # noqa: S101 - of its catalog
+    if row.kind == "u":
         unique = schema.UniqueDef(
-            name, tuple(columns), deferrable=when, nulls_distinct=not index[11], include=included
+            name,
+            tuple(row.columns),
+            deferrable=deferrable,
+            nulls_distinct=not index.nulls_equal,
+            include=_list_included_columns(index),
         )
         table = replace(table, uniques=(*table.uniques, unique))
         return Found(table, found.notes)
-    terms = tuple(f"{t} WITH {o}" for t, o in zip(_render_terms(index), index[12], strict=True))
-    exclusion = schema.ExclusionDef(name, terms, index[10], when)
-    notes += [f"USING {index[5]}"] if index[5] != "gist" else []
+    terms = zip(_render_terms(index), index.operators, strict=True)
+    exclusion = schema.ExclusionDef(
+        name, tuple(f"{term} WITH {op}" for term, op in terms), index.where, deferrable
+    )
+    notes += [f"USING {index.method}"] if index.method != "gist" else []
     table = replace(table, exclusions=(*table.exclusions, exclusion))
     return Found(table, _merge_notes(found, "exclusion", name, notes))
 
 
-def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
-    _, _, name, unique, valid, method, keys, texts, _, _, where, nulls_equal, _ = row
+def _with_index(found: Found, row: _IndexRow) -> Found:
     table = found.table
-    notes = [] if valid else [INVALID]
-    notes += [f"USING {method}"] if method != "btree" else []
-    terms, included = tuple(_render_terms(row)), tuple(map(_unquote_name, texts[keys:]))
-    if unique:
-        made = schema.UniqueDef(name, (), where, terms, "", not nulls_equal, included)
-        table = replace(table, uniques=(*table.uniques, made))
-    else:
-        table = replace(
-            table, indexes=(*table.indexes, schema.IndexDef(name, terms, where, included))
+    notes = [] if row.is_valid else [INVALID]
+    notes += [f"USING {row.method}"] if row.method != "btree" else []
+    terms, included = tuple(_render_terms(row)), _list_included_columns(row)
+    if row.is_unique:
+        unique = schema.UniqueDef(
+            row.name,
+            where=row.where,
+            terms=terms,
+            nulls_distinct=not row.nulls_equal,
+            include=included,
         )
-    return Found(table, _merge_notes(found, "index", name, notes))
+        table = replace(table, uniques=(*table.uniques, unique))
+    else:
+        index = schema.IndexDef(row.name, terms, row.where, included)
+        table = replace(table, indexes=(*table.indexes, index))
+    return Found(table, _merge_notes(found, "index", row.name, notes))
 
 
-def _render_terms(index: tuple[Any, ...]) -> Iterator[str]:
-    keys, texts, options, classes = index[6:10]
-    for text, option, opclass in zip(texts[:keys], options, classes, strict=True):
+def _list_included_columns(index: _IndexRow) -> tuple[str, ...]:
+    return tuple(map(_unquote_name, index.terms[index.key_count :]))
+
+
+def _render_terms(index: _IndexRow) -> Iterator[str]:
+    keys = index.terms[: index.key_count]
+    for text, option, opclass in zip(keys, index.options, index.classes, strict=True):
         # INDOPTION_DESC and INDOPTION_NULLS_FIRST of the server
         descending, nulls_first = bool(option & 1), bool(option & 2)
         plain = text if text.startswith(("(", '"')) else _quote_term(text)
