@@ -2,6 +2,17 @@
 
 Both were printed by the same database or read from text by the same code, so that equal parts are
 equal text. Nothing here asks a database.
+
+Example, a table whose column was made longer by hand:
+
+    Difference(
+        table="book",
+        kind="type",
+        name="title",
+        problem="book.title has type varchar(80), and the migrations made varchar(40)",
+        advice="change it back to varchar(40)",
+        found="varchar(80)",
+    )
 """
 
 from __future__ import annotations
@@ -23,6 +34,7 @@ OWN_TABLES = JOB_TABLES | {
     "treefold_migrations_journal",
     "treefold_sessions",
 }
+"""Tables that the framework makes by itself: no migration has them, and none is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +211,10 @@ class Comparison:
         for key in wanted.table.foreign_keys:
             waiting = there.get(self._normalize_name(key.column), [])
             where = f"{table}.{key.column}"
-            to = f"{key.target}.{key.target_column}"
             same = [k for k in waiting if self._is_same_reference(key, k)]
             if not waiting:
-                problem = f"The foreign key from {where} to {to} is missing from the database"
+                target = f"{key.target}.{key.target_column}"
+                problem = f"The foreign key from {where} to {target} is missing from the database"
                 advice = f"add it: ALTER TABLE {quote(table)} ADD CONSTRAINT {quote(key.name)} ..."
                 yield Difference(table, "foreign key", key.column, problem, advice)
                 continue
@@ -210,36 +222,7 @@ class Comparison:
             # ones
             found = (same or waiting)[0]
             waiting.remove(found)
-            if (self._normalize_name(key.target), self._normalize_name(key.target_column)) != (
-                self._normalize_name(found.target),
-                self._normalize_name(found.target_column),
-            ):
-                problem = (
-                    f"{where} points to {found.target}.{found.target_column}, and the migrations "
-                    f"made it point to {to}"
-                )
-                advice = "drop that foreign key and add the right one"
-                yield Difference(
-                    table, "foreign key", key.column, problem, advice, _describe_target(found)
-                )
-            elif not self._is_same_reference(key, found):
-                problem = (
-                    f"The foreign key from {where} has ON DELETE "
-                    f"{found.on_delete.replace('_', ' ')}, and the migrations made "
-                    f"{key.on_delete.replace('_', ' ')}"
-                )
-                advice = "drop that foreign key and add the right one"
-                yield Difference(
-                    table, "foreign key", key.column, problem, advice, _describe_target(found)
-                )
-            # no statement of SQLite names a reference, and later ones of PostgreSQL do
-            elif self.engine == "postgres" and found.name != key.name:
-                problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
-                advice = (
-                    f"ALTER TABLE {quote(table)} RENAME CONSTRAINT {quote(found.name)} TO "
-                    f"{quote(key.name)}"
-                )
-                yield Difference(table, "name", key.column, problem, advice, found.name)
+            yield from self._compare_foreign_key(table, key, found)
             yield from self._compare_notes(
                 wanted, live, "foreign key", key.column, where, constraint=found.name
             )
@@ -253,14 +236,46 @@ class Comparison:
                 table, "foreign key", found.column, problem, advice, _describe_target(found)
             )
 
+    def _compare_foreign_key(
+        self, table: str, key: schema.ForeignKeyDef, found: schema.ForeignKeyDef
+    ) -> Iterator[Difference]:
+        """Yield at most one difference: where the target differs, the name does not matter."""
+        where = f"{table}.{key.column}"
+        advice = "drop that foreign key and add the right one"
+        if self._normalize_target(key) != self._normalize_target(found):
+            problem = (
+                f"{where} points to {found.target}.{found.target_column}, and the migrations "
+                f"made it point to {key.target}.{key.target_column}"
+            )
+            yield Difference(
+                table, "foreign key", key.column, problem, advice, _describe_target(found)
+            )
+        elif not self._is_same_reference(key, found):
+            problem = (
+                f"The foreign key from {where} has ON DELETE "
+                f"{found.on_delete.replace('_', ' ')}, and the migrations made "
+                f"{key.on_delete.replace('_', ' ')}"
+            )
+            yield Difference(
+                table, "foreign key", key.column, problem, advice, _describe_target(found)
+            )
+        # no statement of SQLite names a reference, and later ones of PostgreSQL do
+        elif self.engine == "postgres" and found.name != key.name:
+            problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
+            advice = (
+                f"ALTER TABLE {quote(table)} RENAME CONSTRAINT {quote(found.name)} TO "
+                f"{quote(key.name)}"
+            )
+            yield Difference(table, "name", key.column, problem, advice, found.name)
+
+    def _normalize_target(self, key: schema.ForeignKeyDef) -> tuple[str, str]:
+        return self._normalize_name(key.target), self._normalize_name(key.target_column)
+
     def _is_same_reference(self, one: schema.ForeignKeyDef, other: schema.ForeignKeyDef) -> bool:
         # NO ACTION refuses the same as RESTRICT, at the end of the statement
         actions = [k.on_delete.replace("NO_ACTION", "RESTRICT") for k in (one, other)]
-        pairs = [
-            (self._normalize_name(k.target), self._normalize_name(k.target_column))
-            for k in (one, other)
-        ]
-        return actions[0] == actions[1] and pairs[0] == pairs[1]
+        same_target = self._normalize_target(one) == self._normalize_target(other)
+        return actions[0] == actions[1] and same_target
 
     def _compare_parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
         table = wanted.table.name
