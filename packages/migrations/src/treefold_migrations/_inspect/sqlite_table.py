@@ -2,6 +2,20 @@
 
 No pragma tells the names of constraints, the conditions of checks or expressions, so the text is
 read; `sqlite.py` holds the result against the pragmas.
+
+Example, a table and what is read of it:
+
+    CREATE TABLE book (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        title TEXT NOT NULL COLLATE NOCASE,
+        CONSTRAINT short CHECK (length(title) < 20)
+    )
+
+    ColumnDef("id", "INTEGER", identity=True), ColumnDef("title", "TEXT")
+    CheckDef("short", "length(title) < 20")
+
+No record has a place for AUTOINCREMENT and the collation: they become notes,
+`{("column", "id"): ("AUTOINCREMENT",), ("column", "title"): ("COLLATE NOCASE",)}`.
 """
 
 from __future__ import annotations
@@ -12,7 +26,8 @@ from treefold_migrations._inspect.found import Found, Place
 from treefold_migrations._inspect.sql_text import Reader, Token, split_at_commas
 from treefold_orm.schema import CheckDef, ColumnDef, ForeignKeyDef, IndexDef, TableDef, UniqueDef
 
-_CONSTRAINTS = (
+# each ends the type of a column, which may have several words
+_CONSTRAINT_WORDS = (
     *("constraint", "primary", "not", "null", "unique", "check", "default", "collate"),
     *("references", "generated", "as"),
 )
@@ -24,9 +39,8 @@ class TableReader:
     def __init__(self, sql: str) -> None:
         self._reader = Reader(sql)
         self._columns: list[ColumnDef] = []
-        self._key: list[str] = []
-        self._inline_key = False
-        self._keys: list[ForeignKeyDef] = []
+        self._primary_key: list[str] = []
+        self._foreign_keys: list[ForeignKeyDef] = []
         self._uniques: list[UniqueDef] = []
         self._checks: list[CheckDef] = []
         self._notes: dict[Place, tuple[str, ...]] = {}
@@ -53,14 +67,13 @@ class TableReader:
         for option in ("strict", "without rowid"):
             if option in options:
                 self._add_note("table", name, option.upper())
-        columns = tuple(self._mark_rowid_alias(column) for column in self._columns)
         table = TableDef(
             name,
-            columns,
-            tuple(self._key),
-            tuple(self._keys),
-            tuple(self._uniques),
-            tuple(self._checks),
+            tuple(self._mark_rowid_alias(column) for column in self._columns),
+            primary_key=tuple(self._primary_key),
+            foreign_keys=tuple(self._foreign_keys),
+            uniques=tuple(self._uniques),
+            checks=tuple(self._checks),
         )
         return Found(table, self._notes)
 
@@ -68,16 +81,16 @@ class TableReader:
         self._notes[kind, name] = (*self._notes.get((kind, name), ()), text)
 
     def _mark_rowid_alias(self, column: ColumnDef) -> ColumnDef:
-        alone = [name.lower() for name in self._key] == [column.name.lower()]
+        alone = [name.lower() for name in self._primary_key] == [column.name.lower()]
         # INTEGER and nothing else makes the key the rowid: INT PRIMARY KEY is an ordinary column
         if alone and column.type.upper() == "INTEGER" and column.null:
-            return ColumnDef(column.name, column.type, False, True, (), column.default)
+            return ColumnDef(column.name, column.type, identity=True, default=column.default)
         return column
 
     def _read_column(self, reader: Reader) -> None:
         name = reader.read_name()
         words: list[Token] = []
-        while not reader.is_at_end and not any(reader.is_next(word) for word in _CONSTRAINTS):
+        while not reader.is_at_end and not any(reader.is_next(word) for word in _CONSTRAINT_WORDS):
             words.append(reader.tokens[reader.place])
             reader.place += 1
         kind = " ".join(reader.slice_text(words).split())
@@ -95,12 +108,11 @@ class TableReader:
             else:
                 self._read_column_constraint(reader, name, constraint)
             constraint = ""
-        self._columns.append(ColumnDef(name, kind, null, False, (), default))
+        self._columns.append(ColumnDef(name, kind, null=null, default=default))
 
     def _read_column_constraint(self, reader: Reader, name: str, constraint: str) -> None:
         if reader.accept_tokens("primary", "key"):
-            self._key = [name]
-            self._inline_key = True
+            self._primary_key = [name]
             if reader.accept_tokens("desc"):
                 self._add_note("column", name, "PRIMARY KEY DESC")
             reader.accept_tokens("asc")
@@ -141,9 +153,9 @@ class TableReader:
         name = reader.read_name() if reader.accept_tokens("constraint") else ""
         if reader.accept_tokens("primary", "key"):
             group = reader.read_group()
-            self._key = _read_names(reader, group)
+            self._primary_key = _read_names(reader, group)
             if (group[-1].kind, group[-1].value) == ("word", "autoincrement"):
-                self._add_note("column", self._key[0], "AUTOINCREMENT")
+                self._add_note("column", self._primary_key[0], "AUTOINCREMENT")
         elif reader.accept_tokens("unique"):
             columns = _read_names(reader, reader.read_group())
             self._uniques.append(UniqueDef(name, tuple(columns)))
@@ -176,7 +188,7 @@ class TableReader:
                     reader.read_name()
             else:
                 break
-        self._keys.append(ForeignKeyDef(name, column, target, ", ".join(others), on_delete))
+        self._foreign_keys.append(ForeignKeyDef(name, column, target, ", ".join(others), on_delete))
 
 
 def _read_foreign_key_action(reader: Reader) -> str:
