@@ -33,14 +33,18 @@ from treefold_migrations._plan.step import Step
 from treefold_orm import schema
 from treefold_orm.schema import quote
 
-NEW = "treefold_rebuilt"
-KEPT = "treefold_kept"
+NEW_TABLE = "treefold_rebuilt"
+"""The name of the new table until the old one is dropped."""
+KEPT_TABLE = "treefold_kept"
+"""A temporary table of statements that restore what a dropped table takes with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """A table to rebuild: `own_indexes` are known to migrations, `again` creates those of them that
-    stay, `rest` the new ones.
+    """A table to rebuild, from `current` to `after`.
+
+    `sources` are the old columns whose values new ones take over, by the new name. `own_indexes`
+    are known to migrations; `again` creates those of them that stay, `rest` the new ones.
     """
 
     change: TableChange
@@ -91,23 +95,23 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     """The steps of one rebuild."""
     after, current = job.after, job.current
     values = _build_column_values(job)
-    name, new = quote(after.name), quote(NEW)
+    name, new = quote(after.name), quote(NEW_TABLE)
     listed = ", ".join(quote(column) for column in values)
-    taken = ", ".join(values.values())
-    count = f"(SELECT count(*) FROM {new})"
-    wanted = f"(SELECT count(*) FROM {name})"
+    selected = ", ".join(values.values())
+    copied = f"(SELECT count(*) FROM {new})"
+    expected = f"(SELECT count(*) FROM {name})"
 
     def build_step(sql: str, summary: str, **more: object) -> Step:
         return replace(Step(sql, table=after.name, summary=summary, hidden=True), **more)
 
     what = f"rebuild {after.name}"
     create = schema.statements(
-        schema.CreateTable(replace(strip_indexes(after), name=NEW)), dialect
+        schema.CreateTable(replace(strip_indexes(after), name=NEW_TABLE)), dialect
     )[0]
     return [
         *(replace(guard, hidden=True) for guard in _build_guards(job, values)),
         build_step(
-            f"DROP TABLE IF EXISTS temp.{quote(KEPT)}",
+            f"DROP TABLE IF EXISTS temp.{quote(KEPT_TABLE)}",
             what,
             known=_build_known_parts(job),
             hidden=False,
@@ -120,9 +124,9 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
             generates=True,
         ),
         build_step(
-            f"INSERT INTO {new} ({listed}) SELECT {taken} FROM {quote(current.name)}",
+            f"INSERT INTO {new} ({listed}) SELECT {selected} FROM {quote(current.name)}",
             f"{what}: copy the rows",
-            verify=f"SELECT {wanted}, {count} WHERE {wanted} <> {count}",
+            verify=f"SELECT {expected}, {copied} WHERE {expected} <> {copied}",
             problem=f"{guards.escape_braces(after.name)}: {{0}} rows became {{1}} rows in the copy",
         ),
         # triggers and indexes go with the table, and so does its row of sqlite_sequence
@@ -136,11 +140,11 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
         *job.again,
         *job.rest,
         build_step(
-            f"SELECT sql FROM temp.{quote(KEPT)} ORDER BY place",
+            f"SELECT sql FROM temp.{quote(KEPT_TABLE)} ORDER BY place",
             f"{what}: restore triggers and indexes",
             generates=True,
         ),
-        build_step(f"DROP TABLE temp.{quote(KEPT)}", f"{what}: clean up"),
+        build_step(f"DROP TABLE temp.{quote(KEPT_TABLE)}", f"{what}: clean up"),
     ]
 
 
@@ -154,7 +158,7 @@ def _build_trigger_backup_sql(job: Rebuild) -> str:
     own = ", ".join(quote_literal(index) for index in sorted(job.own_indexes)) or "''"
     # a view that names the table is read once, which fails if it lacks a column now
     return (
-        f"CREATE TEMP TABLE {quote(KEPT)} AS SELECT rowid AS place, sql FROM sqlite_master "
+        f"CREATE TEMP TABLE {quote(KEPT_TABLE)} AS SELECT rowid AS place, sql FROM sqlite_master "
         # indexes that belong to a constraint have no sql, and come with the new table; names of
         # SQLite do not differ by case
         f"WHERE tbl_name = {name} COLLATE NOCASE AND sql IS NOT NULL AND (type = 'trigger' OR "
@@ -171,15 +175,15 @@ def _build_sequence_backup_sql(table: schema.TableDef) -> str:
     # AUTOINCREMENT never gives a key twice: without this the numbers of deleted rows would come
     # again
     update = (
-        f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
-        f"{quote_literal(f' WHERE name = {name}')} {found}"
+        f"INSERT INTO temp.{quote(KEPT_TABLE)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || "
+        f"seq || {quote_literal(f' WHERE name = {name}')} {found}"
     )
     # a row of its own, where the table is empty: the new table has no line in the sequences yet
     insert = (
         f"INSERT INTO sqlite_sequence (name, seq) SELECT {name}, 0 WHERE NOT EXISTS "
         f"(SELECT 1 FROM sqlite_sequence WHERE name = {name})"
     )
-    first = f"INSERT INTO temp.{quote(KEPT)} SELECT -1, {quote_literal(insert)} {found}"
+    first = f"INSERT INTO temp.{quote(KEPT_TABLE)} SELECT -1, {quote_literal(insert)} {found}"
     # that table is missing where no key counts, and a statement that names it would not compile
     there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
     return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(update)} {there}"

@@ -79,25 +79,11 @@ class Alteration:
 
 def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     """The steps that bring tables to their state after."""
-    both = [(c, c.before, c.after) for c in changes if c.before and c.after]
     # price is dropped and cost becomes price: RENAME fails while the old column has the name, so a
     # rebuild reads all columns under their names before
     native = not any(_reuses_dropped_name(c) for c in changes)
-    tables = {before.name: after.name for _, before, after in both}
-    columns: dict[str, Mapping[str, str]] = {
-        before.name: {old: new for new, old in c.sources.items()} for c, before, _ in both
-    }
+    works = _build_alterations(changes, native=native)
     steps: list[Step] = []
-    works: list[Alteration] = []
-    for change, before, after in both:
-        sources = change.sources
-        moved = {before.name: after.name}
-        # tables are renamed in either case; columns keep their names where a rebuild reads them
-        current = apply_renames(before, moved, {})
-        if native:
-            current = apply_renames(before, tables, columns)
-            sources = {new: new for new in sources}
-        works.append(Alteration(change, current, after, sources))
     for work in works:
         # before names change: the triggers of a search say the names of its index, too
         steps += _drop_changed_searches(work, dialect)
@@ -129,6 +115,25 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
         *(replace(s, foreign_keys_off=True) for s in steps),
         build_foreign_key_guard(touched),
     ]
+
+
+def _build_alterations(changes: Sequence[TableChange], *, native: bool) -> list[Alteration]:
+    """The tables that stay, as they are once they are renamed, with their columns if `native`."""
+    staying = [(c, c.before, c.after) for c in changes if c.before and c.after]
+    tables = {before.name: after.name for _, before, after in staying}
+    columns: dict[str, Mapping[str, str]] = {
+        before.name: {old: new for new, old in c.sources.items()} for c, before, _ in staying
+    }
+    works: list[Alteration] = []
+    for change, before, after in staying:
+        if native:
+            current = apply_renames(before, tables, columns)
+            sources: Mapping[str, str] = {new: new for new in change.sources}
+        else:
+            # columns keep their names, by which a rebuild reads them
+            current, sources = apply_renames(before, {before.name: after.name}, {}), change.sources
+        works.append(Alteration(change, current, after, sources))
+    return works
 
 
 def _refuse_loss(work: Alteration) -> None:
