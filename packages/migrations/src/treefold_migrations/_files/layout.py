@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 WIDTH = 88
+"""Columns of a written file: the default of the formatters that most projects use."""
 
 
 def format_expression(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) -> str:

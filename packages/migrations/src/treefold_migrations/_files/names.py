@@ -1,6 +1,10 @@
-"""Names of migration files: `NNNN_words.py`. Two branches may use the same number.
+"""Names of migration files: `NNNN_words.py`.
 
-Two branches may both write `0003_...`; both files stay, and the merge gets the next number.
+Two branches may both write a `0003_...`; both files stay, and the merge gets the next number:
+
+    0002_add_slug
+    0003_add_rank, 0003_drop_note    of two branches
+    0004_merge
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from treefold_migrations._operations.base import Operation
 
 _NAME = re.compile(r"(\d{4,})_[a-z0-9_]+")
 _NOT_PLAIN = re.compile(r"[^a-z0-9]+")
-_LONGEST = 50
+_MAX_WORDS = 50
+"""Characters after the number: a line of a list shows them, and no file system refuses them."""
 
 
 def is_migration_name(name: str) -> bool:
@@ -39,7 +44,7 @@ def parse_number(name: str) -> int:
 def build_next_name(known: Iterable[str], words: str) -> str:
     """Return the name of the next file; words are made plain."""
     number = max(map(parse_number, known), default=0) + 1
-    plain = _NOT_PLAIN.sub("_", words.lower()).strip("_")[:_LONGEST].strip("_")
+    plain = _NOT_PLAIN.sub("_", words.lower()).strip("_")[:_MAX_WORDS].strip("_")
     return check_name(f"{number:04d}_{plain or 'changes'}")
 
 
@@ -49,5 +54,6 @@ def suggest_name_words(operations: Sequence[Operation], *, first: bool) -> str:
         return "initial"
     if not operations:
         return "empty"
+    # a file with "run SQL: UPDATE book ..." is `run_sql`: the statement itself makes no name
     words = " ".join(operations[0].describe().split(":")[0].split())
     return f"{words} and more" if len(operations) > 1 else words

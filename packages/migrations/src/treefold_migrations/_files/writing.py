@@ -1,4 +1,18 @@
-"""Writing migration files: a docstring that describes them, imports, and one assignment."""
+"""Writing migration files: a docstring that describes them, imports, and one assignment.
+
+Example, the file of `AddField("book", "pages", fields.IntegerField(null=True))` after another one;
+it opens with the docstring `Add field book.pages.`:
+
+    from treefold_migrations import AddField, Migration
+    from treefold_orm import fields
+
+    migration = Migration(
+        after=["0001_initial"],
+        operations=[
+            AddField("book", "pages", fields.IntegerField(null=True)),
+        ],
+    )
+"""
 
 from __future__ import annotations
 
@@ -7,12 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
-from treefold_migrations._files.layout import format_expression
+from treefold_migrations._files.layout import WIDTH, format_expression
 from treefold_migrations._files.names import check_name
 from treefold_migrations._operations.base import Operation
 from treefold_orm.schema import Import, Imports, quoted
 
-_OURS = ("treefold_orm", "treefold_migrations")
+_OWN_PACKAGES = ("treefold_orm", "treefold_migrations")
+_DOCSTRING_WIDTH = 80
+"""Characters of one operation in the docstring: with its quotes it stays below `WIDTH`."""
 
 
 def render_migration_source(
@@ -53,11 +69,10 @@ def render_migration_source(
 
 
 def _render_docstring(operations: Sequence[Operation], title: str) -> str:
-    said = [title] if title else []
-    said += [operation.describe() for operation in operations] or ["change nothing yet"] * (
-        not title
-    )
-    lines = [_sanitize_line(line[0].upper() + line[1:]) for line in said]
+    described = [title] if title else []
+    described += [operation.describe() for operation in operations]
+    described = described or ["change nothing yet"]
+    lines = [_sanitize_line(line[0].upper() + line[1:]) for line in described]
     if len(lines) == 1:
         return f'"""{lines[0]}."""'
     return '"""' + ".\n".join(lines) + '.\n"""'
@@ -66,7 +81,7 @@ def _render_docstring(operations: Sequence[Operation], title: str) -> str:
 def _sanitize_line(line: str) -> str:
     # names come from models: a quote or backslash would end the docstring, or escape its end
     kept = "".join(c for c in line if c.isprintable()).replace("\\", "/").replace('"', "'")
-    return kept[:80].rstrip()
+    return kept[:_DOCSTRING_WIDTH].rstrip()
 
 
 def render_imports(imports: Iterable[Import]) -> str:
@@ -75,21 +90,22 @@ def render_imports(imports: Iterable[Import]) -> str:
     for module, name in imports:
         modules.setdefault(module, []).append(name)
     plain = [f"import {m}" for m, names in sorted(modules.items()) if "" in names]
-    others = [m for m in sorted(modules) if m not in _OURS and any(modules[m])]
+    others = [m for m in sorted(modules) if m not in _OWN_PACKAGES and any(modules[m])]
     head = plain + [_render_from_import(m, modules[m]) for m in others]
-    ours = [_render_from_import(m, modules[m]) for m in sorted(_OURS) if m in modules]
+    ours = [_render_from_import(m, modules[m]) for m in sorted(_OWN_PACKAGES) if m in modules]
     return "\n".join(head) + ("\n\n" if head else "") + "\n".join(ours)
 
 
 def _render_from_import(module: str, names: Sequence[str]) -> str:
     kept = sorted({name for name in names if name}, key=_isort_key)
     line = f"from {module} import {', '.join(kept)}"
-    if len(line) <= 88:
+    if len(line) <= WIDTH:
         return line
     return f"from {module} import (\n" + "".join(f"    {name},\n" for name in kept) + ")"
 
 
 def _isort_key(name: str) -> tuple[int, str]:
+    # CONSTANTS, then Classes, then functions
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
     return kind, name
 
