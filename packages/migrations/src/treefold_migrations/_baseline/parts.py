@@ -1,4 +1,12 @@
-"""Constraints and indexes of a table, as proposals for its model."""
+"""Constraints and indexes of a table, as proposals for its model.
+
+| Catalog | Proposals, of which the caller keeps the first that the database prints alike |
+|---|---|
+| `UNIQUE (slug)`, called `uq_post_slug` | none: `unique=True` of the field makes it |
+| unique index over `slug`, called `by_slug` | `UniqueConstraint(F("slug"), name="by_slug")` |
+| index over `slug`, `rank DESC` | `Index("slug", "-rank")`, with its name if that differs |
+| `CHECK (rank > 0)` | `CheckConstraint(SchemaSQL("({} > 0)", "rank"), name=...)`, or its bare SQL |
+"""
 
 from __future__ import annotations
 

@@ -57,11 +57,12 @@ class History:
         self.folder = folder
         self.database = database
         self._files = {item.name: item for item in loaded}
-        self._stands_for = self._map_replacements()
+        self._stands_for = self._map_replacements()  # the squashed file by each that it replaces
         # both files may be in the folder: until every database has the old ones, they stay
         self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}
         self._parents = {name: self._resolve_parents(item) for name, item in self._kept.items()}
         self._order = self._sort_topologically()
+        # computed once they are asked for
         self._states: dict[str, SchemaState] = {}
         self._digests: dict[str, str] = {}
 

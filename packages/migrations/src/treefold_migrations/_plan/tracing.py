@@ -38,10 +38,12 @@ class Trace:
     def __init__(self, state: SchemaState, dialect: Dialect) -> None:
         self._first = state
         self._dialect = dialect
+        # the names of the first state by those of the state after; None for what is new
         self._tables: dict[str, str | None] = {name: name for name in state.tables}
         self._fields: dict[str, dict[str, str | None]] = {
             name: {field: field for field in table.fields} for name, table in state.tables.items()
         }
+        # SQL for rows without a value, and for the conversion of values, by the place afterwards
         self._fills: dict[Place, str] = {}
         self._using: dict[Place, str] = {}
         self._altered: set[Place] = set()
