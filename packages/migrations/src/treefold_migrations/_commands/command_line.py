@@ -39,7 +39,9 @@ P = ParamSpec("P")
 
 FOLDER = "migrations"
 FAILURE = 1
+"""The exit code of a command that could not do its work."""
 MISUSE = 2
+"""The exit code of a command with arguments that do not fit, as of `argparse`."""
 
 
 def project_command(function: Callable[P, int]) -> Callable[P, int]:

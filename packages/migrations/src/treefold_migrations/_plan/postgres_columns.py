@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from treefold_migrations._plan.alteration import Alteration
 
 BATCH = 5000
+"""Rows of one UPDATE, which stay locked until it ends."""
 
 
 def plan_column_changes(work: Alteration, dialect: Dialect) -> list[Step]:

@@ -28,8 +28,11 @@ from treefold_orm import DatabaseLocked
 from treefold_orm.schema import HeldConnection, Operation
 
 WAIT = 60.0
+"""Seconds that a run waits for another one: the instances of a release start at one time."""
 STALE = 30.0
+"""Seconds without a sign of life after which the owner of a row counts as dead: six missed ones."""
 BEAT = 5.0
+"""Seconds between two signs of life."""
 _SHORTEST, _LONGEST = 0.05, 0.5
 _KEY = 0x6D_69_67_72  # a number of this package; the schema is the second half of the key
 

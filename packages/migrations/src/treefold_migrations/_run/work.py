@@ -19,6 +19,7 @@ from treefold_orm.schema import HeldConnection
 
 M = TypeVar("M", bound=Any)
 SIZE = 1000
+"""Rows that a batch has in memory, unless its author says otherwise."""
 END = ""
 
 Keep = Callable[[str, int], Flow[Callable[[], None]]]
