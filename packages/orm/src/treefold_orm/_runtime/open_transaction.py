@@ -26,6 +26,11 @@ from treefold_orm._runtime.connections import database_for
 T = TypeVar("T")
 
 LOCK_TIMEOUT = 10.0
+"""Seconds that a statement waits for its turn before it raises `PoolTimeout`.
+
+Without a limit, two tasks could wait for ever: a nested transaction keeps the turn until it ends,
+and may itself be waiting for a task whose statement waits for the turn.
+"""
 
 
 class State(Enum):
@@ -42,7 +47,24 @@ class State(Enum):
 #                                          once the database has ended it
 # CLOSED   the end of its block            TransactionClosed, also in a task that lives on
 class Transaction:
-    """One transaction or savepoint in progress."""
+    """One transaction or savepoint in progress.
+
+    Attributes:
+        parent: the transaction in which this one is a savepoint; None for the outermost.
+        root: the outermost one, which numbers the savepoints of all.
+        savepoint: its name in the database; empty for the outermost.
+        savepoints: how many names this one has generated, as a root.
+        write: False where writes are refused.
+        isolation: the level that BEGIN asks for; None for the default of the database.
+        rollback_only: True if its end rolls back in any case, as in tests.
+        interrupted: True once a write was cancelled halfway: it can only be rolled back.
+        in_doubt: True once its COMMIT was sent and not answered.
+        journal: the instances that it has changed, for a rollback.
+        hooks: what `on_commit` registered, in order.
+        session: its connection, that of the parent for a savepoint; set before BEGIN is sent.
+        turn: its holder may use the connection; a nested transaction holds that of its parent.
+        site: the line of the application that opened it, for messages.
+    """
 
     def __init__(
         self,
@@ -61,7 +83,7 @@ class Transaction:
         self.state = State.NEW
         self.rollback_only = rollback
         self.interrupted = False
-        self.in_doubt = False  # its COMMIT was sent and not answered
+        self.in_doubt = False
         self.journal = Journal(None if parent is None else parent.journal)
         self.site = find_caller_location()
         self.hooks: list[Callable[[], Any]] = []

@@ -60,6 +60,8 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         self._read_only = read_only
         self._retries = retries
         self._rollback = rollback
+        # One for each `with` that runs now: an object may be shared by tasks, or nested in itself.
+        # The token restores the context, the turn is the parent's, to be returned at the end.
         self._open: list[tuple[Transaction, Token[Context | None], str | None]] = []
 
     def _create_transaction(self) -> Transaction:
