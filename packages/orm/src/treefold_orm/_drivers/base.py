@@ -75,8 +75,13 @@ class Cursor(ABC):
 class Database(ABC):
     """One configured database.
 
-    `outer` is the transaction that everything happens in while the database is in a sandbox;
-    `single` says that there is one connection, which no task may keep from the others.
+    Attributes:
+        name: the kind of database, "sqlite" or "postgres".
+        alias: the name under which the application has configured it.
+        dialect: how statements are written for it.
+        plans: compiled statements; each database has its own, since instances know its alias.
+        outer: the transaction that everything happens in while the database is in a sandbox.
+        single: True if there is one connection, which no task may keep from the others.
     """
 
     name: str

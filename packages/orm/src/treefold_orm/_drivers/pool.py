@@ -71,10 +71,10 @@ class Pool(Generic[T]):
     def __init__(self, make: Callable[[], T], *, size: int, name: str, timeout: float) -> None:
         self._make = make
         self._size = size
-        self._name = name
+        self._name = name  # for the message of `PoolTimeout`
         self._timeout = timeout
         self._idle: list[T] = []
-        self._items: list[T] = []
+        self._items: list[T] = []  # idle or in use
         self._waiting: deque[Waiter[T]] = deque()
         self._lock = threading.Lock()
         self.line: Any = None  # the jobs of the loop that waited last

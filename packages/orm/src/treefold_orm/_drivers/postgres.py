@@ -172,7 +172,15 @@ def describe_server(connect: dict[str, Any]) -> str:
 
 
 class PostgresDatabase(Database):
-    """One PostgreSQL database."""
+    """One PostgreSQL database.
+
+    Its connections belong to event loops. Async code uses the pool of its own loop. Blocking code
+    of a thread uses the loop of the application (`_home`) if that runs, and else a private one.
+
+    Attributes:
+        place: host, port and database, for messages.
+        pooled: True behind a pooler that gives each transaction another server connection.
+    """
 
     name = "postgres"
 

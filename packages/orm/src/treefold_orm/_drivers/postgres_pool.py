@@ -34,7 +34,15 @@ SILENCE = 3.0
 
 
 class PostgresConnection:
-    """One asyncpg connection and its state in the pool."""
+    """One asyncpg connection and its state in the pool.
+
+    Attributes:
+        raw: the connection of the driver.
+        clock, place: the clock of its loop, and the server for messages.
+        started: when its statement began, by that clock; 0.0 while none runs.
+        tainted: True once SQL of the application's own ran on it, which may have left settings.
+        opening: BEGIN and the savepoints, as long as nothing else has run in the transaction.
+    """
 
     __slots__ = ("clock", "opening", "place", "pool", "raw", "started", "tainted")
 
@@ -45,7 +53,6 @@ class PostgresConnection:
         self.place = pool.place
         self.started = 0.0
         self.tainted = False
-        # BEGIN and the savepoints, as long as nothing else has run in the transaction
         self.opening: tuple[str, ...] = ()
 
     async def handle_driver_error(
@@ -60,8 +67,18 @@ class PostgresConnection:
         return translate_error(error, self.place, of_schema=of_schema)
 
 
+# a connection  is in                            and comes there
+# being opened  `_opening`, as a task            where fewer than `size` are open
+# in use        `_all`                           by `take_connection()`
+# idle          `_all` and `idle`                by `return_connection()`, if no task waits
+# being closed  `_closing`, as a task            broken, in a transaction, or at the end
 class LoopPool:
-    """At most `size` connections for one loop."""
+    """At most `size` connections for one loop.
+
+    Attributes:
+        idle: connections to be taken, the last returned first.
+        waiting: tasks in line; each gets a connection, or None where a place became free.
+    """
 
     def __init__(
         self,
@@ -86,6 +103,8 @@ class LoopPool:
         self._opening: set[asyncio.Task[PostgresConnection]] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._end_of_loop: AsyncGenerator[None] | None = None
+        # the timer that looks for slow statements, the task that asks whether the server answers
+        # anybody, and when the last one ended
         self._watch: asyncio.TimerHandle | None = None
         self._probe: asyncio.Task[None] | None = None
         self._probed = 0.0

@@ -36,21 +36,31 @@ from treefold_orm._sqlite.clock import Connection
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 5.0
+"""Seconds that a write waits for another process that writes, before it raises `DatabaseLocked`."""
 POOL_TIMEOUT = 10.0
+"""Seconds that a caller waits for a connection of this process. Longer than `BUSY_TIMEOUT`: what
+holds one up may be a write that waits for another process, and ends with an error of its own.
+"""
 READERS = min(4, os.cpu_count() or 1)
+"""Connections that read beside the one that writes; more only wait for the same processors."""
 
 
 class SQLiteSession(Session):
-    """One SQLite connection, usable from any thread but by one caller at a time."""
+    """One SQLite connection, usable from any thread but by one caller at a time.
+
+    Attributes:
+        pool: the pool that it is of; its worker takes the next job from the line there.
+        running: the job that its worker runs.
+    """
 
     __slots__ = ("_connect", "_file", "_job", "_raw", "_worker", "pool", "running")
 
     def __init__(self, connect: Callable[[], Connection], file: str) -> None:
         self._connect = connect
         self._file = file
-        self._raw: Connection | None = None
-        self._worker: Worker | None = None
-        self._job: Job | None = None
+        self._raw: Connection | None = None  # opened by the first use
+        self._worker: Worker | None = None  # started by the first use from async code
+        self._job: Job | None = None  # on its way to the worker
         self.pool: Pool[SQLiteSession] | None = None
         self.running = Running()
 
