@@ -55,41 +55,56 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
         raise FieldError("join() needs at least one column: join(cte, column='field')")
     alias = check_database(cte.alias, query._alias, query._meta, "CTE")
     source = cte.source
+    # joined CTEs are numbered: a node of a column names its CTE by this place
     place = sum(isinstance(step, JoinCTE) for step in query._key)
-    known = dict(source.columns)
-    index = {name: i for i, (name, _) in enumerate(source.columns)}
+    columns = {
+        name: CTENode(field, place, index) for index, (name, field) in enumerate(source.columns)
+    }
     scope: Scope = query._make_scope()
     scope.database = [alias]
     base = find_identical_run(scope.params, cte.params)
     if base is None:
         base = len(scope.params)
         scope.params.extend(cte.params)
-    tests: list[Node] = []
-    for name, value in on.items():
-        check_untainted(name)
-        if not name or name not in known:
-            raise cte.build_unknown_name_error(name)
-        left = CTENode(known[name], place, index[name])
-        right = resolve(as_expression(value), scope)
-        if contains_window(right):
-            raise FieldError("join() cannot compare with a window: annotate and filter by it")
-        tests.append(build_comparison(left, "exact", right))
-    names: list[tuple[str, CTENode]] = []
-    for name, field in source.columns:
-        if name and name not in on:
-            try:
-                require_unused_name(query, name)
-            except FieldError as error:
-                raise FieldError(f"{error}: name the column of the CTE otherwise") from None
-            names.append((name, CTENode(field, place, index[name])))
+    tests = _build_join_tests(cte, on, columns, scope)
+    names = _choose_added_columns(query, on, columns)
     leading = source.columns[: source.unique]
     single = bool(leading) and all(name in on for name, _ in leading)
     from treefold_orm._expressions.cte_nodes import Join  # loaded with the driver, not before
 
-    step = Join(source, base, tuple(tests), tuple(names), optional, single)
+    step = Join(source, base, tests, tuple(names.items()), optional, single)
     made = query._add_resolved(JoinCTE(step), scope)
-    made._notes = {**(query._notes or {}), **dict(names)}
+    made._notes = {**(query._notes or {}), **names}
     return made
+
+
+def _build_join_tests(
+    cte: Joinable, on: dict[str, Any], columns: dict[str, CTENode], scope: Scope
+) -> tuple[Node, ...]:
+    tests: list[Node] = []
+    for name, value in on.items():
+        check_untainted(name)
+        if not name or name not in columns:
+            raise cte.build_unknown_name_error(name)
+        right = resolve(as_expression(value), scope)
+        if contains_window(right):
+            raise FieldError("join() cannot compare with a window: annotate and filter by it")
+        tests.append(build_comparison(columns[name], "exact", right))
+    return tuple(tests)
+
+
+def _choose_added_columns(
+    query: Any, on: dict[str, Any], columns: dict[str, CTENode]
+) -> dict[str, CTENode]:
+    """The columns that rows get as annotations: those that the join does not compare."""
+    # the column without a name counts the steps of a recursion whose query asked for no depth
+    added = {name: column for name, column in columns.items() if name and name not in on}
+    for name in added:
+        try:
+            require_unused_name(query, name)
+        except FieldError as error:
+            raise FieldError(f"{error}: name the column of the CTE otherwise") from None
+    return added
 
 
 def require_unused_name(query: Any, name: str, *known: str) -> None:

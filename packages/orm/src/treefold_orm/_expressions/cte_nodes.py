@@ -2,6 +2,15 @@
 
 Like all nodes these are hashable and without values: they are part of the key of every query that
 uses the CTE, so that a plan belongs to its shape. No SQL is built here.
+
+Example, articles with the number that their writers have published:
+
+    totals = CTE(Article.objects.filter(views__gt=5).values("writer").annotate(n=Count("*")))
+    Article.objects.filter(title="Ants").join(totals, writer="writer")
+
+`Source` is `totals` itself: `columns` are `writer` and `n`, and `size` is 1, for the parameter 5.
+`Join` is its use in the second query, whose parameters are `("Ants", 5)`: those of the CTE begin at
+the `base` 1, `on` compares its column `writer` with that of the article, and `names` adds `n`.
 """
 
 from __future__ import annotations
@@ -18,8 +27,9 @@ from treefold_orm._fields.meta import Relation
 class Recursion(Node):
     """How a recursive CTE goes on: over `relation`, to rows that meet `where`.
 
-    `limit` is the index of the parameter that holds the greatest depth; `carried` are pairs of the
-    value at the start and the value of each step.
+    `limit` is the index of the parameter that holds the greatest depth; `depth` says that a column
+    counts the steps to a row. `carried` are pairs of the value at the start and the value of each
+    step, such as the names of all categories above.
     """
 
     relation: Relation
@@ -33,7 +43,8 @@ class Recursion(Node):
 class Source(Node):
     """One CTE: the key of its query, its columns (name and field), and how many parameters it has.
 
-    `unique` says how many leading columns tell its rows apart, 0 where none do.
+    `unique` says how many leading columns tell its rows apart, 0 where none do; `recursion` is set
+    for a recursive one, whose `key` is that of the first rows.
     """
 
     key: tuple[Any, ...]
