@@ -13,7 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.nodes import ConvertNode, Expr, ParamNode, needs_outer_type
+from treefold_orm._expressions.nodes import (
+    ConversionMode,
+    ConvertNode,
+    Expr,
+    ParamNode,
+    needs_outer_type,
+)
 from treefold_orm._fields import carriers
 from treefold_orm._fields.base import MISSING, AnyField
 from treefold_orm._fields.numbers import DecimalField
@@ -182,7 +188,7 @@ def describe_type(field: AnyField) -> str:
     return name if field.meta is MISSING else f"{field.meta.name}.{field.name} ({name})"
 
 
-def convert_node(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
+def convert_node(node: Expr, field: AnyField | None, mode: ConversionMode = "value") -> Expr:
     """Return `node` in the representation of `field`: the node itself where it has it already.
 
     Nothing is lost on the way, except to the nearest float; raises `FieldError` for types without

@@ -3,6 +3,16 @@ values.
 
 Values live beside the tree, in the query's parameters; a node refers to them by index. Two queries
 with equal trees therefore share one compiled plan. Nothing here builds SQL.
+
+Example, `Article.objects.annotate(half=F("views") / 2)`, whose parameters are `(2,)`: the value of
+`half` is
+
+    ArithNode(
+        FloatField(),
+        "/",
+        ColumnNode(Article.views, hops=(), column=Article.views),
+        ParamNode(BigIntegerField(), index=0),
+    )
 """
 
 from __future__ import annotations
@@ -10,7 +20,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import is_
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from treefold_orm._base.records import Record, record
 from treefold_orm._expressions.template import Template
@@ -19,6 +29,16 @@ from treefold_orm._fields.meta import Relation
 
 if TYPE_CHECKING:
     from treefold_orm._terms.search_index import SearchIndex
+
+
+# mode      where a value is converted
+# same      only the type is another: nothing is written
+# value     for a result
+# operand   beside an operator or in a comparison, which mind results that are too large themselves
+# assign    a column takes the value, with its rounding and its limits
+# cast      the same, where the caller asks for it: `Cast("views", DecimalField(...))`
+# output    the same, where that is asked before the type of the value is known; a cast afterwards
+ConversionMode = Literal["same", "value", "operand", "assign", "cast", "output"]
 
 
 class Node(Record):
@@ -82,16 +102,10 @@ class ConstNode(Expr):
 
 @record
 class ConvertNode(Expr):
-    """The value of `arg` in the form of `field`, which differs from its own.
-
-    `mode` is "same" where only the type is another, "value" for a result, "operand" beside an
-    operator or in a comparison, which mind results that are too large themselves, and "assign"
-    where a column takes the value, with its rounding and its limits; "cast" is the same where the
-    caller asks for it, and "output" where that is asked before the type of `arg` is known.
-    """
+    """The value of `arg` in the form of `field`, which differs from its own."""
 
     arg: Expr
-    mode: str
+    mode: ConversionMode
 
 
 @record
