@@ -40,7 +40,22 @@ def build_nesting_error() -> FieldError:
 
 
 class QuerySteps(QuerySource):
-    """A model, the steps of a query and their values; every change is made to a copy."""
+    """A model, the steps of a query and their values; every change is made to a copy.
+
+    `Article.objects.filter(views__gt=5).order_by("title")[20:30]` has
+
+    | Attribute | Value |
+    |---|---|
+    | `_meta`, `_alias` | the description of `Article`, and the database `default` |
+    | `_key` | `_meta`, a `Filter` and an `Ordering`, without any value |
+    | `_params` | `(5,)` |
+    | `_low`, `_high` | 20 and 30: a slice becomes a step when the plan is looked up |
+    | `_notes` | None: no annotations; else their nodes by name |
+    | `_prefetches`, `_max_rows` | what `prefetch_related()` and `limit_rows()` were given |
+    | `_parent` | None; for `writer.articles` the related manager that new rows are tied to |
+    | `_raises_lazy` | False: its instances may load what they lack |
+    | `_cache` | None; its rows once they were iterated over |
+    """
 
     __slots__ = (
         "_alias",
@@ -63,11 +78,11 @@ class QuerySteps(QuerySource):
     _notes: dict[str, Expr] | None
     _alias: str
     _prefetches: tuple[Prefetch, ...]
-    _parent: Any  # the related manager that new rows are tied to
+    _parent: Any
     _low: int
     _high: int | None
     _max_rows: int | None
-    _raises_lazy: bool  # instances load nothing by themselves
+    _raises_lazy: bool
     _cache: Any
 
     def _clone(self) -> Self:

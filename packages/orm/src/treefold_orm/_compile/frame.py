@@ -44,9 +44,26 @@ class NeedsJoin(Exception):  # noqa: N818, RUF100 - a signal inside this package
 class Frame:
     """One table and the tables joined to it.
 
-    `offset` is added to parameter indexes (a query inside another one shares the outer
-    parameters); `parent` is the frame that `OuterRef` looks at; `link` is the through-table side
-    of a many-to-many.
+    Attributes:
+        meta, alias: the model of the table, and its name in the statement: `t0`.
+        offset: added to indexes of parameters: a query inside another one shares its parameters.
+        parent: the frame that `OuterRef` looks at.
+        joinable: False for UPDATE and DELETE, which take no joins: `NeedsJoin` is raised instead.
+        grouped: True if its rows are grouped, so that aggregates are those of groups.
+        whole: True if every row is needed: what belongs to them is aggregated in one pass, and not
+            row by row.
+        distinct_over: how a grouped query aggregates distinct values of related rows.
+        pending, link: of a frame over rows of a many-to-many relation: the relation whose target
+            is not joined yet, and the alias of the through table.
+        counts_rows: True where a row that is there twice would be a wrong result.
+        tie: the condition to the row outside that related rows belong to.
+        joins: the joins in their order; some may still grow until FROM is finished.
+        aggregated: what is aggregated in one pass, by the rows that it is of.
+        held: values that FROM computes already.
+        table, ctes, cte_columns: the CTE that it selects from, the aliases of all by their place in
+            the query, and columns by name.
+        ranks: the alias of the join of a search.
+        attach: joins the CTEs again, in a copy that needs aliases of its own.
     """
 
     def __init__(
@@ -66,24 +83,20 @@ class Frame:
         self.parent = parent
         self.joinable = joinable
         self.grouped = False
-        # every row is needed: what belongs to them is aggregated in one pass, not row by row
         self.whole = False
-        # how a grouped query aggregates distinct values of related rows; set where rows are grouped
         self.distinct_over: Callable[[Any], SQL] | None = None
         self.alias: SQL = builder.generate_table_alias()
         self.link: SQL | None = None
         self.pending: Relation | None = None
-        self.counts_rows = False  # True where a row that is there twice would be a wrong result
-        self.tie: SQL | None = None  # the condition to the row outside that related rows belong to
-        # joins are written as they are asked for, but some may still grow until FROM is finished
+        self.counts_rows = False
+        self.tie: SQL | None = None
         self.joins: list[SQL | Callable[[], SQL]] = []
         self.aggregated: dict[Any, Any] = {}
-        self.held: dict[Expr, SQL] = {}  # values that stand in FROM already
-        # the CTEs of the query: the name it selects from, aliases by place, columns by name
+        self.held: dict[Expr, SQL] = {}
         self.table: SQL | None = None
         self.ctes: dict[int, SQL] = {}
         self.cte_columns: dict[str, CTENode] = {}
-        self.ranks: dict[Any, SQL] = {}  # the alias of the join of a search
+        self.ranks: dict[Any, SQL] = {}
         self.attach: Callable[[Frame], None] | None = None
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()

@@ -31,15 +31,32 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class State:
-    """The parts of one SELECT, before they become SQL."""
+    """The parts of one SELECT, before they become SQL.
+
+    Attributes:
+        where: the conditions, of which all hold.
+        order: None leaves `Meta.ordering` in force, an empty tuple asks for no order.
+        annotations: those that rows have, by name.
+        rows: what a row becomes: "instances", "dicts", "tuples", "named" or "flat".
+        names, columns: what `values()` was asked for: the names of a row, and the columns that they
+            are made of. A pair of a name and a number is a key of so many columns.
+        grouped, groups: whether rows are grouped, and the columns that `values()` named for it.
+        loaded: the paths of the columns that instances have; None for all.
+        related: the paths of `select_related()`.
+        distinct, distinct_on: `distinct()` without and with expressions.
+        nothing: True after `none()`.
+        limit, offset: the places of their parameters and not their values, so that all pages of a
+            list share one plan.
+        combined, common: the other parts of a union and the like, and the types that the columns of
+            all parts have in common.
+        source, joins: the CTE that it selects from, and those that it joins.
+    """
 
     meta: Meta
     where: list[nodes.Node] = field(default_factory=list[nodes.Node])
-    # None leaves `Meta.ordering` in force, an empty tuple asks for no order
     order: tuple[nodes.OrderNode, ...] | None = None
     annotations: dict[str, nodes.Expr] = field(default_factory=dict[str, nodes.Expr])
     rows: str = "instances"
-    # a pair is the name of a key of several columns, and their number
     names: tuple[str | tuple[str, int], ...] | None = None
     columns: tuple[tuple[str, nodes.Expr], ...] = ()
     grouped: bool = False
@@ -49,7 +66,6 @@ class State:
     distinct: bool = False
     distinct_on: tuple[nodes.Expr, ...] = ()
     nothing: bool = False
-    # the places of parameters and not their values, so that all pages of a list share one plan
     limit: int | None = None
     offset: int | None = None
     lock: steps.Lock | None = None

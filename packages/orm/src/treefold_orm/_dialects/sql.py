@@ -131,14 +131,20 @@ class Builder:
     Parameters are marked by number first and get their placeholders in `finish_statement`, in the
     order in which they stand in the finished text; a piece may therefore be built early, used
     twice, or not at all.
+
+    Attributes:
+        consts: the values that belong to the shape of the statement.
+        ctes: the names of CTEs, by what they are and where their parameters start.
+        same: where an outer query has the parameters of a CTE that an inner one shares with it, by
+            their place and number in the inner one.
     """
 
     def __init__(self) -> None:
+        # each way in which a parameter travels has a slot, and `\0` and the slot are its mark
         self._slots: list[tuple[int, Encoder | None]] = []
         self._known: dict[tuple[int, Encoder | None], int] = {}
         self.consts: list[Any] = []
         self._aliases = 0
-        # CTEs by what they are and where their parameters start, and their text as it is finished
         self.ctes: dict[Any, SQL] = {}
         self.same: dict[tuple[int, int], int] = {}
         self._with: list[SQL] = []
