@@ -29,6 +29,12 @@ class Relation(Record):
 
     For `many`, the rows of `through` connect the keys of both sides: `source_field` and
     `target_field` are then the two foreign keys of the through model.
+
+    | `kind` | Example | `source_field` | `target_field` |
+    |---|---|---|---|
+    | forward | `Article.writer` | `Article.writer_id` | `Writer.id` |
+    | reverse | `Writer.articles` | `Writer.id` | `Article.writer_id` |
+    | many | `Article.labels` | `article_id` of the through model | its `label_id` |
     """
 
     name: str
@@ -90,7 +96,32 @@ class Instance:
 
 
 class Meta:
-    """Everything known about one model."""
+    """Everything known about one model.
+
+    Attributes:
+        model, name: the class, and its name.
+        registry: where models find the targets of their relations by name.
+        space: the project of the model, empty for one of a library; models of two projects in one
+            process do not meet.
+        abstract: True for a base of models, which has no table.
+        table_name, table: the table, plain and quoted.
+        database: the alias that the model lives on.
+        fields, by_attname: the columns by name (`writer`) and by attribute (`writer_id`).
+        relations: one step to other models, by the name in a lookup: foreign keys, the way back of
+            those of others, and many-to-many fields.
+        many: the many-to-many fields by name.
+        pointers: the foreign keys that point here, also without a way back.
+        columns, columns_without_key: the columns in the order of a row.
+        db_filled, auto_now: those of them whose value the database chooses, or each save.
+        pk, keys, key_place: the primary key, its columns, and its index in `columns`.
+        version: the field that counts saves, for optimistic locking.
+        ordering, latest_by: names to order by, for all queries and for `latest()`.
+        auto_created: True for the table of a many-to-many field that names no model for it.
+        managed: False for a table that another tool creates.
+        own_saves: which of `save` and `asave` the model overrides.
+        default_manager: where relations to many rows begin; None for all rows.
+        lookups, orderings: what keywords and names to order by were resolved to.
+    """
 
     def __init__(self, model: type[Instance], *, table: str, abstract: bool) -> None:
         self.model = model
@@ -106,14 +137,14 @@ class Meta:
         self.by_attname: dict[str, Field[Any]] = {}
         self.relations: dict[str, Relation] = {}
         self.many: dict[str, Any] = {}
-        self.pointers: list[Any] = []  # the foreign keys that point here, also without a way back
+        self.pointers: list[Any] = []
         self.columns: tuple[Field[Any], ...] = ()
         self.columns_without_key: tuple[Field[Any], ...] = ()
         self.db_filled: tuple[Field[Any], ...] = ()
         self.auto_now: tuple[Field[Any], ...] = ()
         self.key_place = 0
         self.pk: Field[Any] = cast("Field[Any]", None)
-        self.keys: tuple[Field[Any], ...] = ()  # the columns of the primary key
+        self.keys: tuple[Field[Any], ...] = ()
         self.version: Field[Any] | None = None
         self.ordering: tuple[str, ...] = ()
         self.latest_by: tuple[str, ...] = ()
@@ -123,8 +154,8 @@ class Meta:
         self.managed = True
         self.verbose_name = ""
         self.verbose_name_plural = ""
-        self.own_saves: frozenset[str] = frozenset()  # which of save and asave the model overrides
-        self.default_manager: Any = None  # where relations to many rows begin; None for all rows
+        self.own_saves: frozenset[str] = frozenset()
+        self.default_manager: Any = None
         self.lookups: dict[str, Any] = {}
         self.orderings: dict[tuple[str, ...], Any] = {}
 

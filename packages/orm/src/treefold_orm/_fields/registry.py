@@ -32,11 +32,13 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self._roots: list[str] = []
+        self._roots: list[str] = []  # the folders of applications
+        # by space, module and qualified name; `_gone` are those that a reload has taken out
         self._models: dict[tuple[str, str, str], Meta] = {}
+        self._gone: dict[tuple[str, str, str], Meta] = {}
+        # targets named by text: those whose model is not defined yet, and those that are settled
         self._waiting: list[_TextTarget] = []
         self._named_targets: list[_TextTarget] = []
-        self._gone: dict[tuple[str, str, str], Meta] = {}
         self._lock = threading.RLock()  # a reload defines models in a thread beside the requests
         self._unsure = False  # a model came that a settled text could mean as well
 
