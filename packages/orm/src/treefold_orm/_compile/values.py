@@ -102,17 +102,12 @@ def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> 
 
 def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     dialect = frame.dialect
-    # keys of JSON are bound like values: no key is ever a part of the statement's text
     if node.name == "json_path":
-        column, path = node.args
-        keys = path.value if isinstance(path, nodes.ConstNode) else ()
-        return dialect.json.build_path_value(
-            build_expression(frame, column), keys, frame.builder.bind_const
-        )
+        document, keys = _read_json_path(frame, node)
+        return dialect.json.build_path_value(document, keys, frame.builder.bind_const)
     if node.name == "json_order":
-        column, path = cast("nodes.FuncNode", node.args[0]).args
-        keys = path.value if isinstance(path, nodes.ConstNode) else ()
-        document = build_expression(frame, column)
+        # its one argument is a path, of which the dialect takes the document and the keys apart
+        document, keys = _read_json_path(frame, cast("nodes.FuncNode", node.args[0]))
         return dialect.json.build_path_order(node.option, document, keys, frame.builder.bind_const)
     args = [build_expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
@@ -125,6 +120,13 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
             return dialect.cast_function_result(
                 dialect.build_function_call(node.name, args), node.field
             )
+
+
+def _read_json_path(frame: Frame, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:
+    column, path = node.args
+    # keys of JSON are bound like values: no key is ever a part of the statement's text
+    keys = path.value if isinstance(path, nodes.ConstNode) else ()
+    return build_expression(frame, column), keys
 
 
 def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
