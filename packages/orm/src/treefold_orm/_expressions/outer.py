@@ -2,6 +2,16 @@
 
 Until then the rules for operands have nothing to go by; here the inner query's nodes get the type
 and the rules run again. No SQL is built here.
+
+Example, the articles of each writer:
+
+    inner = Article.objects.filter(writer=OuterRef("pk")).values("views")
+    Writer.objects.annotate(views=Subquery(inner))
+
+| | The node of `OuterRef("pk")` |
+|---|---|
+| in `inner` alone | `OuterNode(field=None, path="pk", level=1)` |
+| in the annotation | `OuterNode(field=Writer.id, path="pk", level=1)`, compared as two integers |
 """
 
 from __future__ import annotations

@@ -1,7 +1,14 @@
 """PgQueuer's statements as a worker uses them: a suspect is claimed alone, and its starts are kept.
 
-claimed: confirm, convert (lost its worker before), report
-->       convert; the others are released at once, and nothing is claimed until it has ended
+A suspect is a job whose last run was lost with its worker. One that takes the process along, as by
+using all its memory, must not take the jobs beside it along a second time:
+
+| Step | Jobs |
+|---|---|
+| PgQueuer claims a batch | `confirm`, `convert` (a suspect), `report` |
+| the worker runs | `convert` |
+| it releases at once, for other workers | `confirm`, `report` |
+| it claims, until `convert` has ended | none |
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 A cursor holds the values of the ordering columns of one row and a mark of the ordering it belongs
 to. It comes back from outside: every value is checked by its field, and nothing of it becomes SQL.
+
+Example, `Article.objects.order_by("-views").keyset(2)`: `views` may have ties, so the key completes
+the order. The last row of the page has 10 views and the key 7, and the next page is
+
+    cursor   WyI3Mjc2Y2EzMSIsMTAsN10, which is ["7276ca31",10,7] in base64
+    WHERE    ((t0."views" < ?) OR (t0."views" = ? AND t0."id" > ?)), of (10, 10, 7)
 """
 
 from __future__ import annotations
@@ -48,6 +54,8 @@ class Page(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class _Term:
+    """One part of the order: the field of its values, and the attribute of a row that has them."""
+
     node: OrderNode
     field: Field[Any]
     name: str
