@@ -36,6 +36,8 @@ log = logging.getLogger("treefold.orm")
 
 REPEATS = 3
 """Once may be chance, and so may be twice: from here on a loop is likely."""
+MAX_SHOWN_SQL = 200
+"""Characters of a statement in a warning: enough to know it by its columns and its table."""
 
 Refusal: TypeAlias = tuple[int, str, Sequence[Mapping[str, Any]] | None]
 
@@ -58,7 +60,10 @@ class Application(Protocol):
 
 @dataclass(eq=False, slots=True)
 class _Configured:
-    """A database that settings asked for, and the running applications that share it."""
+    """A database that settings asked for, and the running applications that share it.
+
+    `address` is the working directory and the address, which may be relative to it.
+    """
 
     address: tuple[str, str]
     database: Database
@@ -211,7 +216,7 @@ class Databases:
                 " select_related(), prefetch_related() or a bulk method: %s",
                 count,
                 source.removeprefix(f"{self._root.resolve()}/"),
-                sql if len(sql) <= 200 else f"{sql[:200]}...",
+                sql if len(sql) <= MAX_SHOWN_SQL else f"{sql[:MAX_SHOWN_SQL]}...",
             )
         if not recorder.events:
             return ""
@@ -224,6 +229,15 @@ class Databases:
             check_address(alias, address)
             self._configure_one(alias, address)
 
+    # the database of an alias           address of the settings    outcome
+    # none yet                           any                        configured
+    # that of settings                   the same                   kept
+    # that of settings, used by no       another                    configured again
+    #   running application
+    # that of settings, in use           another                    ConfigurationError
+    # that of a call of configure()      any                        kept
+    # a sandbox over that of settings    another                    ConfigurationError
+    # any other sandbox                  any                        kept
     def _configure_one(self, alias: str, address: str) -> None:
         # a relative SQLite path leads to another file from another working directory
         place = (str(Path.cwd()), address)
