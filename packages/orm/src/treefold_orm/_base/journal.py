@@ -29,6 +29,8 @@ caller was cancelled.
 _ABSENT: Any = object()
 _NOTHING: dict[Any, Any] = {}  # in place of a dictionary that most instances never need
 _SWEEP = 1000
+"""Entries from which on those of dropped instances are removed; fewer cost less memory than time.
+"""
 
 
 _ALL_ABSENT = (_ABSENT,) * len(STATE)

@@ -25,6 +25,9 @@ from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, Encoder
 
 MAX_PLANS = 2048
+"""Plans that one database keeps: shapes of queries, of which a program has some hundred; the bound
+is for a program that builds ever new ones, such as filters with any number of terms.
+"""
 
 Bind = Callable[[Sequence[Any]], Sequence[Any]]
 

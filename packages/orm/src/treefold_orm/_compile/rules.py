@@ -29,6 +29,9 @@ from treefold_orm._expressions.nodes import ColumnNode, Expr, Node, OrderNode
 ConditionSQL = tuple[SQL, bool]  # the text, and whether it can be NULL
 
 MAX_CHAIN = 250
+"""Terms in one pair of parentheses: a quarter of the 1,000 levels that SQLite takes in an
+expression.
+"""
 
 EXPRESSIONS: dict[type[Expr], Callable[[Frame, Any], SQL]] = {}
 """The SQL of an expression, by its class."""

@@ -11,6 +11,7 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
 
 MAX_DEPTH = 64
+"""Levels of nested conditions and expressions; the compiler calls itself several times for each."""
 
 
 class Scope:

@@ -14,7 +14,8 @@ from treefold_orm._fields.base import Field, Owner, Stored
 if TYPE_CHECKING:
     from treefold_orm._terms.columns import Column
 
-_NO_PARTS = frozenset({"binary", "json", "array"})
+_UNORDERED = frozenset({"binary", "json", "array"})
+"""Kinds of columns that cannot be part of a key: they have no order in which rows could come."""
 
 
 class KeyAccess:
@@ -69,7 +70,11 @@ class CompositePrimaryKey(KeyAccess):
 
 
 class KeyColumns(Field[tuple[Any, ...]]):
-    """The primary key of a model with several key columns; `parts` are these columns."""
+    """The primary key of a model with several key columns; `parts` are these columns.
+
+    A field in all places that take one (lookups, orders, messages), with tuples as values; no
+    column of its own is created or read.
+    """
 
     internal = "key"
 
@@ -117,7 +122,7 @@ def _check_part(meta: Owner, part: Field[Any]) -> None:
     where = f"{meta.name}.{part.name}"
     if part.null:
         raise ModelError(f"{where} cannot be part of the primary key: drop null=True")
-    if not hasattr(part, "to") and part.internal in _NO_PARTS:
+    if not hasattr(part, "to") and part.internal in _UNORDERED:
         raise ModelError(
             f"{where} cannot be part of the primary key: a {type(part).__name__} has no order"
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 _WIDE = decimal.Context(prec=2000)
 _MOST = 10**18
+"""Decimals on SQLite are integers of at most 18 digits: 19 do not all fit into 64 bits."""
 
 
 def round_to_decimal(value: Any, places: int) -> decimal.Decimal:

@@ -21,6 +21,7 @@ SWEEP_EVERY = timedelta(minutes=10)
 """How often writes remove the rows that have expired."""
 
 LONGEST_KEY = 255
+"""Characters of a key; the hash of a session id has 64."""
 LONGEST_LIFE = 10 * 366 * 24 * 3600
 """Seconds."""
 

@@ -19,6 +19,7 @@ from typing import Any, cast
 JSON = "text, numbers, booleans, None, lists, and dicts with text as keys"
 WAY_OUT = "pass the key of a row, or text, and read the object in the job"
 MAX_DEPTH = 100
+"""Levels of an argument: no call needs as many, and a list that holds itself has no end."""
 
 _type: Callable[[Any], Any] = type  # typed for any argument, for the type checker
 

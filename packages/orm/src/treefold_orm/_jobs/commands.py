@@ -26,6 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FAILURE = 1
+"""The exit code of a command that could not do its work."""
 
 
 def _project_command(function: Callable[P, int]) -> Callable[P, int]:

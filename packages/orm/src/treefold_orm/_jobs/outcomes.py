@@ -14,8 +14,9 @@ from typing import TypeVar
 
 E = TypeVar("E", bound=BaseException)
 LONGEST_MESSAGE = 2_000
+"""Characters of a message: `treefold jobs list` shows it in one line, and it may quote any text."""
 LONGEST_TRACEBACK = 20_000
-"""Characters that are recorded."""
+"""Characters of a traceback: some 200 lines, with a bound for an error of endless recursion."""
 
 
 def clean_text(text: str, limit: int | None = None) -> str:

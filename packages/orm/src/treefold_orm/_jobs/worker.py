@@ -41,6 +41,7 @@ from treefold_orm._runtime.connections import aclose_all, database_for
 log = running.log
 
 LONGEST_BACKOFF = 3600.0
+"""Seconds between two attempts of a job: what fails for hours is tried once in an hour."""
 LONGEST_PAUSE = 30.0
 """Seconds between two attempts to reach a database that is away."""
 CANCEL_TIMEOUT = 1.0

@@ -9,6 +9,7 @@ from treefold_orm._base.records import Record, record
 from treefold_orm._base.statement import Statement
 
 REPEATS = 5
+"""How often one line may run the same query in a recording before it counts as repeated."""
 
 
 @record

@@ -16,6 +16,7 @@ from treefold_orm._base.errors import FieldError, FieldValueError
 Kind = Literal["plain", "phrase", "websearch"]
 KINDS: tuple[Kind, ...] = ("plain", "phrase", "websearch")
 MAX_LENGTH = 1000
+"""Characters of a search, which may come from a request: each word is one more condition."""
 
 _NOTHING = '""'  # a phrase without words, which no row has
 _PARTS = re.compile(r'(-?)"([^"]*)"|([^\s"]+)')

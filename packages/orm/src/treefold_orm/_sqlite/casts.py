@@ -22,7 +22,9 @@ from treefold_orm._sqlite.refusals import fail_statement
 _READ = {kind: re.compile(form, re.ASCII | re.IGNORECASE) for kind, form in TEXT_FORMS.items()}
 _WIDE = decimal.Context(prec=2000)
 _MOST = 10**18
+"""Decimals on SQLite are integers of at most 18 digits: 19 do not all fit into 64 bits."""
 _FAR = 2.0**54
+"""From here on floats are 4 or more apart, and a short text may lie half-way between two."""
 
 
 def _require_text_form(text: str, kind: str) -> str:

@@ -16,6 +16,7 @@ from treefold_orm._sqlite.numbers import divide_and_round
 from treefold_orm._sqlite.refusals import fail_statement
 
 _MOST = 10**18
+"""Decimals on SQLite are integers of at most 18 digits: 19 do not all fit into 64 bits."""
 _PRECISE = decimal.Context(prec=50)
 
 

@@ -21,6 +21,7 @@ _MOST = 10**18  # a scaled decimal has at most 18 digits
 DATES = "A date or time must lie between the years 1 and 9999"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY = 86_400_000_000
+"""Microseconds."""
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
