@@ -17,7 +17,7 @@ import pytest
 import treefold_http
 from treefold_http import Application, BootError, Settings, SettingsError
 from treefold_http.cache import Cache, _memory, cached, configure_cache, get_cache
-from treefold_http.cache._memory import _TAG, MemoryBackend
+from treefold_http.cache._memory import _TAG_BYTES, MemoryBackend
 
 
 @pytest.fixture
@@ -193,12 +193,12 @@ def test_s55_many_keys_stay_within_the_bytes_and_the_used_ones_stay() -> None:
         backend.write_entry(f"key-{number}", b"x" * 50, 60, (f"tag-{number}",))
         assert backend.read_entry("used", ())[0] == b"1"
     assert backend._bytes <= 200_000
-    assert len(backend._entries) == len(backend._keys_of) < 700
+    assert len(backend._entries) == len(backend._keys_by_tag) < 700
     sizes = [entry.size for entry in backend._entries.values()]
-    assert sum(sizes) + len(backend._keys_of) * _TAG == backend._bytes
+    assert sum(sizes) + len(backend._keys_by_tag) * _TAG_BYTES == backend._bytes
     for number in range(20_000):
         backend.invalidate_tags([f"other-{number}"])
-    assert len(backend._invalidated) <= 10_000
+    assert len(backend._invalidations) <= 10_000
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def test_s55_an_entry_that_leaves_takes_its_tags_with_it() -> None:
     backend.write_entry("a", b"x", 60, ("one", "two"))
     backend.write_entry("b", b"x", 60, ("two",))
     backend.invalidate_tags(["one"])
-    assert list(backend._keys_of) == ["two"]
+    assert list(backend._keys_by_tag) == ["two"]
     backend.delete_entry("b")
-    assert (backend._bytes, backend._keys_of) == (0, {})
+    assert (backend._bytes, backend._keys_by_tag) == (0, {})
 
 
 def test_a_value_too_large_for_the_cache_is_not_kept() -> None:
