@@ -2,6 +2,14 @@
 
 This module records failures and finds the last good version that a reload falls back on.
 `_project.boot` decides which files are read, and when.
+
+| What fails | In a boot | In a reload |
+|---|---|---|
+| a boot file, such as `hooks.py` (`fatal`) | the boot ends | its former value goes on |
+| the module of a route | the route answers 500 | its last good version goes on, else 500 |
+| a setting that does not fit the project | the boot ends | it is logged |
+
+A reload comes with every save of a file: it logs a failure only where its cause is new.
 """
 
 from __future__ import annotations
@@ -24,10 +32,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LONGEST_ERROR = 500
+_MAX_ERROR = 500
+"""Characters of an error in one line, such as that of a response header; the log has all of it."""
 IS_FINDING = {"is_finding": True}
 """Attribute of the log records that the report of a boot repeats, for tools that print it."""
-_OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+"""The prefix of the files of this package, whose frames say nothing to the author of a project."""
 
 
 @dataclass(slots=True)
@@ -65,17 +75,21 @@ class Findings:
         found = build_broken_file(file, error, cause=cause, kept=kept)
         if fatal and self.former is None:
             self.fatal = found
-        if self.former is None:
-            get_logger().error(
-                "%s failed to load: %s", file, found.error, exc_info=error, extra=IS_FINDING
-            )
-        elif (found.cause, found.error) not in [
-            (one.cause, one.error) for one in (*self.former.report.broken, *self.broken)
-        ]:
-            get_logger().error("%s failed to load: %s", cause, found.error, exc_info=error)
+        self._log_failure(found, error)
         if (file, found.error) not in [(one.file, one.error) for one in self.broken]:
             self.broken.append(found)
         return found
+
+    def _log_failure(self, found: BrokenFile, error: BaseException) -> None:
+        if self.former is None:
+            get_logger().error(
+                "%s failed to load: %s", found.file, found.error, exc_info=error, extra=IS_FINDING
+            )
+            return
+        earlier = (*self.former.report.broken, *self.broken)
+        # one module that many routes import fails for each of them
+        if (found.cause, found.error) not in [(one.cause, one.error) for one in earlier]:
+            get_logger().error("%s failed to load: %s", found.cause, found.error, exc_info=error)
 
     def find_known_failure(self, file: str) -> BrokenFile | None:
         """Return the failure of a file without a last good version that is not to be tried."""
@@ -117,9 +131,9 @@ class Findings:
     def read_boot_file(self, read: Callable[[], T], former: Callable[[LoadedProject], T]) -> T:
         """Read a boot file; if that fails during a reload, return its previous value."""
         count = len(self.broken)
-        said = read()
+        value = read()
         failed = len(self.broken) > count
-        return former(self.former) if failed and self.former is not None else said
+        return former(self.former) if failed and self.former is not None else value
 
 
 def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
@@ -131,9 +145,9 @@ def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool
 
 def _format_error_line(error: BaseException) -> str:
     # cut before the scrubbing, which looks at each character of a message of any length
-    text = f"{type(error).__name__}: {error}"[: 2 * _LONGEST_ERROR]
+    text = f"{type(error).__name__}: {error}"[: 2 * _MAX_ERROR]
     text = " ".join(scrub(text).split())
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
+    return text if len(text) <= _MAX_ERROR else f"{text[:_MAX_ERROR]}..."
 
 
 def find_failing_file(error: BaseException, root: str) -> str:
@@ -157,7 +171,7 @@ def _strip_internal_frames(error: BaseException) -> TracebackType | None:
     while step is not None:
         frames.append(step)
         step = step.tb_next
-    foreign = ("<frozen importlib", _OURS)
+    foreign = ("<frozen importlib", _OWN_PACKAGE)
     own = [step for step in frames if not step.tb_frame.f_code.co_filename.startswith(foreign)]
     kept: TracebackType | None = None
     for step in reversed(own or frames[:1]):
