@@ -1,7 +1,11 @@
 """Cookies both ways: the `Cookie` field to values, a value to a `Set-Cookie` field (RFC 6265bis).
 
 Parsing is one linear pass that never percent-decodes a name and never raises; formatting refuses
-characters that would end the cookie early or add an attribute, at the line that sets it.
+characters that would end the cookie early or add an attribute, at the line that sets it:
+
+    parse_cookies('a=1; b="two"; ; =x')    [("a", "1"), ("b", "two")]
+
+    format_cookie("a", "1", max_age=60)    a=1; Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Lax
 """
 
 from __future__ import annotations
@@ -14,8 +18,11 @@ from typing import Literal
 from treefold_http._wire.header_fields import is_token
 
 MAX_COOKIES = 100
+"""Cookies of one field: twice what a browser must be able to keep for a site (RFC 6265bis, 6.1)."""
 
-_value = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*").fullmatch  # cookie-octet
+# cookie-octet of RFC 6265bis: visible ASCII without the quote, the comma, `;` and the backslash
+_value = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*").fullmatch
+# path-value: printable ASCII without `;`, which would begin another attribute
 _attribute = re.compile(r"[\x20-\x3a\x3c-\x7e]*").fullmatch
 
 SameSite = Literal["lax", "strict", "none"]
@@ -70,17 +77,7 @@ def format_cookie(
     _check_cookie(name, value, path, domain, samesite)
     if not secure and (samesite == "none" or partitioned):
         raise ValueError(f"Cookie {name!r} with samesite='none' or partitioned needs secure=True")
-    # browsers compare the prefix without regard to case (RFC 6265bis)
-    prefix = name.lower()
-    if prefix.startswith("__secure-") and not secure:
-        raise ValueError(
-            f"Cookie {name!r} must be secure because of its prefix; set secure=True or rename it"
-        )
-    if prefix.startswith("__host-") and not (secure and path == "/" and domain is None):
-        raise ValueError(
-            f"Cookie {name!r} must have secure=True, path='/' and no domain because of its"
-            " prefix; set these or rename it"
-        )
+    _check_name_prefix(name, path, domain, secure)
     parts = [f"{name}={value}"]
     if max_age is not None:
         parts.append(f"Max-Age={max_age:d}")
@@ -100,6 +97,23 @@ def format_cookie(
     if partitioned:
         parts.append("Partitioned")
     return "; ".join(parts)
+
+
+# A browser drops a cookie whose name promises attributes that it does not have:
+#   __Secure-   Secure
+#   __Host-     Secure, Path=/ and no Domain
+def _check_name_prefix(name: str, path: str | None, domain: str | None, secure: bool) -> None:
+    # browsers compare the prefix without regard to case (RFC 6265bis)
+    lowered = name.lower()
+    if lowered.startswith("__secure-") and not secure:
+        raise ValueError(
+            f"Cookie {name!r} must be secure because of its prefix; set secure=True or rename it"
+        )
+    if lowered.startswith("__host-") and not (secure and path == "/" and domain is None):
+        raise ValueError(
+            f"Cookie {name!r} must have secure=True, path='/' and no domain because of its"
+            " prefix; set these or rename it"
+        )
 
 
 def _check_cookie(
