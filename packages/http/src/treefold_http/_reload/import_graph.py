@@ -3,6 +3,15 @@
 Source text is parsed, nothing is run. A false dependency costs one import too many, a missed one
 leaves old code in place. So imports inside functions count, and so do the modules that define the
 classes, functions or instances among a module's globals.
+
+Example, the names of `Services/mail.py` and the edges that they make:
+
+    from Models.user import User      Models.user, Models.user.User
+    from . import templates           Services, Services.templates
+    import smtp.client                smtp, smtp.client
+    import_module(".queue", __package__)        Services.queue
+
+`Models.user.User` is no module and leads nowhere; a change of `Models/user.py` runs `mail.py` too.
 """
 
 from __future__ import annotations

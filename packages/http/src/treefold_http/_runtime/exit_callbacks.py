@@ -2,6 +2,17 @@
 
 The part after `yield` runs once the response is sent, in reverse order of entry. If the handler
 fails, the exception is thrown in at the `yield` first, so that a transaction can roll back.
+
+Example, a dependency and what becomes of it in a request whose handler raises:
+
+    async def in_transaction():
+        async with transaction():
+            yield
+
+1. `enter_async` runs it to its `yield`: BEGIN is sent, and `exit_generator` is registered.
+2. The handler raises `NotFound`.
+3. `run_exit_callbacks` calls `exit_generator(NotFound)`, which throws it in at the `yield`:
+   ROLLBACK is sent, and the exception comes out again, as the outcome of the request.
 """
 
 from __future__ import annotations

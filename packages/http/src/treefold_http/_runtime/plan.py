@@ -40,7 +40,9 @@ class RoutePlan:
     def find_masked_segments(self, raw_path: bytes) -> tuple[int, ...]:
         """Return the indexes, among the non-empty path segments, to mask in logs.
 
-        Counted from the end, because an unversioned request has no version segment.
+        Counted from the end, because an unversioned request has no version segment: for a route
+        `/v1/resets/{token}` `masked` is `(-1,)`, and the result is `(2,)` for `/v1/resets/abc` and
+        `(1,)` for `/resets/abc`.
         """
         if not self.masked:
             return ()

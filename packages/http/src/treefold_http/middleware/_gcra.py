@@ -3,6 +3,15 @@
 The time of a key is the moment at which its limit is completely free again. A request moves it by
 one interval, and is refused if that exceeds the burst. Check and move are atomic: in memory there
 is no await between them, on Redis they are one script.
+
+Example, `2/10s`: the interval is 5 s, the window 10 s.
+
+| Request at | Time before | Time after | Answer |
+|---|---|---|---|
+| 100 s | - | 105 s | allowed |
+| 101 s | 105 s | 110 s | allowed |
+| 102 s | 110 s | 110 s | refused: 115 s is more than 10 s away; wait 3 s |
+| 105 s | 110 s | 115 s | allowed |
 """
 
 from __future__ import annotations
@@ -31,6 +40,7 @@ _parse = re.compile(r"([1-9][0-9]{0,8}) ?/ ?([1-9][0-9]{0,5})? ?([a-z]+)").fullm
 _LOOKS = 8
 """How many keys a full table looks at for one that it can forget."""
 _SHORT = 64
+"""Characters of a key that is kept as it is; a longer one is hashed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,7 @@ class MemoryTable:
         self._rate = rate
         self._max_keys = max_keys
         self._times: dict[str, int] = {}
+        # the keys in a ring, and the hand that stops behind the one that was replaced last
         self._ring: list[str] = []
         self._hand = 0
 
