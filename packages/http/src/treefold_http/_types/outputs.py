@@ -1,4 +1,13 @@
-"""The types of responses that a handler module declares."""
+"""The types of responses that a handler module declares.
+
+Example, the variables of a handler module and the outputs that they declare:
+
+    response_model = Book
+    responses = {404: Problem, "5XX": {"model": Failure}, 410: "no longer sold"}
+
+    Output(status=None, type=Book), Output(status="404", type=Problem),
+    Output(status="5XX", type=Failure)
+"""
 
 from __future__ import annotations
 
@@ -22,13 +31,14 @@ def read_declared_outputs(
     response_model: Any, responses: Mapping[int | str, Any] | None
 ) -> tuple[Output, ...]:
     """Return the types of responses that a handler module declares."""
-    given: dict[str | None, Any] = {None: response_model}
-    for status, said in (responses or {}).items():
-        table = cast("Mapping[str, Any]", said)
-        model = table.get("model") if isinstance(said, Mapping) else said
-        given[str(status)] = None if isinstance(model, str) else model
+    models: dict[str | None, Any] = {None: response_model}
+    for status, declared in (responses or {}).items():
+        table = cast("Mapping[str, Any]", declared)
+        model = table.get("model") if isinstance(declared, Mapping) else declared
+        # a text describes the response and says nothing about its body
+        models[str(status)] = None if isinstance(model, str) else model
     return tuple(
         Output(status=status, type=read(model))
-        for status, model in given.items()
+        for status, model in models.items()
         if model is not None
     )
