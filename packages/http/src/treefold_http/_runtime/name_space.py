@@ -28,7 +28,10 @@ from treefold_http._runtime.settings import Settings, read_project_name
 TEST_RUN = "TREEFOLD_TEST_RUN"
 """The variable that the pytest plugin sets, for this process and those that it starts."""
 
-_LONGEST = 64
+_MAX_NAME = 64
+"""Characters of a name in a key; a longer one is cut, and gets a part of its digest."""
+_DIGEST = 8
+"""Hexadecimal digits of that part."""
 _process_run = f"test-{secrets.token_hex(4)}"
 
 
@@ -75,13 +78,13 @@ class NameSpace:
         environment = settings.environment
         if run is not None:
             environment = f"{run}.{environment}" if environment else run
-        first = () if settings.secret_key is None else (settings.secret_key,)
+        newest = () if settings.secret_key is None else (settings.secret_key,)
         return cls(
             _escape_name(name or root.resolve().name),
             environment or ("development" if dev else "production"),
             is_test=run is not None,
             is_folder=name is None,
-            secrets=(*first, *settings.secret_key_fallbacks),
+            secrets=(*newest, *settings.secret_key_fallbacks),
             databases=_collect_database_addresses(settings),
         )
 
@@ -118,10 +121,11 @@ def _find_project_folder() -> Path:
 def _escape_name(text: str) -> str:
     """Return a text without colons and the signs of patterns, different for different texts."""
     name = quote(text, safe="") or "root"
-    if len(name) <= _LONGEST:
+    if len(name) <= _MAX_NAME:
         return name
     # of the whole text, so that two long names with one beginning stay apart
-    return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    suffix = f"-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]}"
+    return f"{name[: _MAX_NAME - len(suffix)]}{suffix}"
 
 
 def _collect_database_addresses(settings: Settings) -> tuple[str, ...]:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
     from treefold_http._runtime.runtime import Runtime
 
-_NAMES = frozenset({b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip"})
-_PREFIX = b"x-forwarded-"
-_warned: WeakKeyDictionary[Runtime, set[str]] = WeakKeyDictionary()
+_PROXY_FIELDS = frozenset({b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip"})
+"""Header fields that proxies add and browsers do not, beside those with the prefix."""
+_PROXY_PREFIX = b"x-forwarded-"
+_warned_entries: WeakKeyDictionary[Runtime, set[str]] = WeakKeyDictionary()
+"""The middleware entries that have warned, by application."""
 
 
 def is_relayed(connection: Connection) -> bool:
@@ -30,18 +32,23 @@ def is_relayed(connection: Connection) -> bool:
     if client and client[0] and int(client[1]) == 0:
         return False
     fields = connection.fields
-    if not any(name in _NAMES or name.startswith(_PREFIX) for name in fields):
+    if not any(name in _PROXY_FIELDS or name.startswith(_PROXY_PREFIX) for name in fields):
         return False
     address = parse_address(client_of(connection.scope))
     return address is None or not address.is_global
 
 
 def warn_of_relay(connection: Connection, entry: str, effect: str) -> None:
-    """Log, once for each application and entry, which line is missing."""
-    told = _warned.setdefault(connection.app, set())
-    if entry in told:
+    """Log, once for each application and entry, which line is missing.
+
+    Args:
+        entry: the middleware, such as `RateLimit`.
+        effect: what it does for want of an address, such as "counts all clients as one".
+    """
+    warned = _warned_entries.setdefault(connection.app, set())
+    if entry in warned:
         return
-    told.add(entry)
+    warned.add(entry)
     peer = client_of(connection.scope)
     get_logger().warning(
         "%s %s: the proxy %s sends requests of other clients and is not trusted; add"

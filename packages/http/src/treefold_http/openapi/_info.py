@@ -39,10 +39,11 @@ def read_info(root: Path, latest: str | None) -> Info:
     except (OSError, ValueError):
         content = {}
     project = content.get("project")
-    said = cast("dict[str, Any]", project) if isinstance(project, dict) else {}
+    metadata = cast("dict[str, Any]", project) if isinstance(project, dict) else {}
 
     def find_text(key: str) -> str | None:
-        value = said.get(key)
+        # a file of this name may be for other tools, with anything in it
+        value = metadata.get(key)
         return value if isinstance(value, str) and value else None
 
     title = find_text("name") or root.resolve().name or "API"
