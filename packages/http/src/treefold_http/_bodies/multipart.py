@@ -88,6 +88,12 @@ async def parse_multipart_events(
     parser.finish_body()
 
 
+# state      holds                  what comes next
+# preamble   `_preamble` is bytes   text before the first boundary, which is dropped
+# header     no flag is set         the header fields of a part
+# data       `_in_data`             the data of a part; also `_plain` where a block begins in the
+#                                   middle of it, and is searched for a boundary before it is parsed
+# epilogue   `_ended`               text behind the closing boundary, which is dropped
 class PartParser:
     """Split a multipart body into heads and data, block by block.
 
@@ -126,12 +132,14 @@ class PartParser:
         )
         self._parser.logger = _silent
         self._events: list[Event] = []
+        # bytes of the body so far, and of small chunks that wait to be parsed together
         self._total = self._waiting = 0
         self._small: list[bytes] = []
         self._preamble: bytes | None = b""
-        self._block = b""
+        self._block = b""  # given to the parser now
         self._before = 0  # bytes parsed before this block
         self._at = 0  # where the last name, value or data ended
+        # what the limits count; `_epilogue` is bytes
         self._parts = self._files = self._delimiters = self._epilogue = 0
         self._in_data = self._plain = self._ended = False
         self._reset_part()

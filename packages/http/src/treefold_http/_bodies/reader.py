@@ -35,8 +35,11 @@ class BodyReader:
         limit: the most bytes to take.
 
     Attributes:
+        size: the bytes received so far.
         asked: True once a read of the body has begun.
         was_awaited: True if a reader was cancelled while it waited for the client.
+        complete: True once the last byte has come.
+        disconnected: True once the client has left before that.
         json: the value that `Request.json` returned; the handler may have mutated it.
         names: every member name of the body, if a decoder has seen them all.
         document: the parsed JSON body, if no handler holds it and could mutate it.

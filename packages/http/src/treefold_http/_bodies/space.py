@@ -79,6 +79,7 @@ class FormSpace:
         self._memory_limit = max(limits.memory, limits.total)
         self._memory_share = max(limits.memory // 2, limits.total)
         self._disk_limit = limits.disk
+        # the speed of the last window, and the beginning of this one with the bytes since
         self._started = self._since = monotonic()
         self._recent = 0
         self._speed = 0.0

@@ -19,6 +19,7 @@ from treefold_http._wire.file_names import sanitize_filename
 from treefold_http._wire.limits import Limits
 
 CHUNK = 64 * 1024
+"""Bytes of a piece of `async for`: each is one job of a thread if the file is on disk."""
 
 
 class UploadFile:
@@ -59,9 +60,10 @@ class UploadFile:
         self.content_type = content_type
         self.headers = Headers([]) if headers is None else headers
         self.size = len(content)
+        # the bytes are in one of the two: in memory as pieces, or on disk
         self._held = [content] if content else []
         self._spool: Spool | None = None
-        self._position = 0
+        self._position = 0  # of the next `read`
         self._closed = False
 
     async def read(self, n: int = -1) -> bytes:

@@ -105,10 +105,12 @@ class Reloader:
         self._space = ModuleSpace.get_or_create_space(app.root)
         self._settings = Settings.load(app.root)
         self._index = ModuleIndex(self._space.root)
+        # the containers of each module, as they were at the end of the last reload
         self._contents: dict[str, Contents] = {}
-        self._failed: frozenset[str] = frozenset()
-        self._pending: frozenset[str] = frozenset()
+        self._failed: frozenset[str] = frozenset()  # modules without their newest version
+        self._pending: frozenset[str] = frozenset()  # changed files that no reload has taken yet
         self._import_seconds = import_seconds
+        # modules whose import took too long: left out until one of their files changes
         self._blocking: list[_LeaveOut] = []
         self._space.loader = SourceOnlyLoader
         patch_import_functions()

@@ -65,6 +65,12 @@ class Session(MutableMapping[str, Any]):
 
     Attributes:
         is_read_only: True for a WebSocket, which cannot set a cookie.
+        former_id: the id in the store, if the session has got another one in this request.
+        ended: the id in the store of the session that this request has ended.
+        is_kept: True if a new session is stored even without a value: a form has its token.
+        is_login: True if the request has logged a user in: the session is stored even if another
+            request has removed the former one meanwhile.
+        is_touched: True once the handler has used the session, which its response then depends on.
         is_closed: True once the response is being sent.
         is_changed: True once a value was set or removed, a method changed the session, or such a
             change was refused; changes inside of a value do not count.
@@ -74,6 +80,7 @@ class Session(MutableMapping[str, Any]):
     _connection: Any
     _: KW_ONLY
     is_read_only: bool
+    # None until it is read; its form in the store, None for a new session; why it cannot be read
     _record: SessionRecord | None = field(init=False, default=None)
     _stored: bytes | None = field(init=False, default=None)
     _error: BaseException | None = field(init=False, default=None)

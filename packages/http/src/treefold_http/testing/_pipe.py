@@ -26,10 +26,10 @@ class Pipe:
     """Messages from an application to one client."""
 
     def __init__(self) -> None:
-        self._messages: deque[tuple[Message, int]] = deque()
-        self._unread = 0
-        self._ended = False
-        self._left = False
+        self._messages: deque[tuple[Message, int]] = deque()  # with their sizes
+        self._unread = 0  # bytes of them
+        self._ended = False  # the application has returned
+        self._left = False  # the client has disconnected
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
