@@ -32,6 +32,14 @@ HEAD_BYTES = 64 * 1024
 Higher than the limits of the application (32 KiB of fields, 8 KiB of target), which refuses a head
 slightly above its own limits with a request id and a line in the log.
 """
+EXTENSION_BYTES = 16 * 1024
+"""Limit in bytes of the chunk extensions of one body."""
+FRAMING_BYTES = 12
+"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
+UNREADABLE = "Invalid HTTP request received."
+"""The log's message for bytes that are no request."""
+ANSWERED = "treefold.answered"
+"""Scope key for the status that was already sent in place of the application's."""
 
 
 def build_refusal_response(status: int, identity: str, text: str | None = None) -> bytes:
@@ -60,16 +68,16 @@ def generate_request_id() -> str:
     return secrets.token_hex(14)
 
 
-EXTENSION_BYTES = 16 * 1024
-"""Limit in bytes of the chunk extensions of one body."""
-FRAMING_BYTES = 12
-"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
-UNREADABLE = "Invalid HTTP request received."
-"""The log's message for bytes that are no request."""
-ANSWERED = "treefold.answered"
-"""Scope key for the status that was already sent in place of the application's."""
-
-
+# state      begins with                            timer           when it ends
+# head       the connection, or the first byte of   HEAD_SECONDS    408 if a byte has come; close
+#            a later request
+# body       a whole head whose body is not whole   BODY_TICK,      408 if the last six ticks
+#                                                   again & again   brought too little; close
+# response   a whole body                           none
+# idle       a whole response                       uvicorn's       close
+# lingering  close() while the client still sends   LINGER_SILENCE  close, unless bytes have come
+#                                                                   and LINGER_SECONDS are left
+# detached   stop_watching()                        none
 class ConnectionTimeouts:
     """Enforces the time limits of one connection; the protocol reports received bytes to it.
 
@@ -80,10 +88,13 @@ class ConnectionTimeouts:
     HEAD_SECONDS: ClassVar[float] = 10.0
     """From the connection, or the first byte of a later request, to the end of the head (R-11)."""
     BODY_TICK: ClassVar[float] = 5.0
+    """Seconds between two looks at how much of a body has come."""
     BODY_TICKS: ClassVar[int] = 6
+    """Looks that are summed: a client that stops for some seconds may still catch up."""
     BODY_LEAST: ClassVar[int] = 15_000
     """Fewest bytes of a body in six ticks: 500 a second over 30 seconds (R-12)."""
     LINGER_SILENCE: ClassVar[float] = 5.0
+    """Seconds without a byte after which a client that lingers has read its response."""
     LINGER_SECONDS: ClassVar[float] = 30.0
     """Seconds during which the unread rest of a body is discarded, so that the response is read."""
 
