@@ -19,6 +19,7 @@ from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.errors import ServiceUnavailable
 
 COPY = 256 * 1024
+"""Bytes of one read while a file of a form is copied."""
 
 
 _spools: WeakSet[Spool] = WeakSet()

@@ -54,8 +54,11 @@ KINDS = (DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD)
 _DOCUMENTS = ("docs", "openapi.json")
 _GIB = 1024**3
 _MOST_MEMORY = 32 * _GIB
+"""Bytes of all bodies that one process may have to hold; few machines have more."""
 _LARGE_BODY = 64 * 1024 * 1024
+"""Bytes from which on an upload of anybody is worth a finding."""
 _MOST_FILES = 10_000
+"""Files of one mounted folder that are looked at: the check must end soon, whatever lies there."""
 _PRIVATE = frozenset(
     {".sqlite3", ".sqlite", ".db", ".dump", ".bak", ".key", ".p12", ".pfx", ".kdbx"}
 )

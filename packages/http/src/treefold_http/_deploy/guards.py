@@ -38,6 +38,7 @@ KINDS = (SIBLING, VERSION, TWICE, CACHED)
 
 _AUTOMATIC = ("OPTIONS",)
 _LEAST_SIBLINGS = 3
+"""Guarded neighbours of one bare route from which on it was likely forgotten."""
 
 
 def check_guards(deployment: Deployment) -> Iterator[Finding]:

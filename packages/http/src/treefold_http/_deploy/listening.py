@@ -39,7 +39,9 @@ SLOW = Kind(
 KINDS = (NO_TLS, NO_HSTS, OPEN_KEY, SLOW)
 
 _SHORTEST_HSTS = 86_400
+"""Seconds: a day. Less protects no visitor who comes back tomorrow."""
 _LONGEST_IDLE = 120.0
+"""Seconds that an idle connection may stay open to the internet without a proxy in front."""
 
 
 def check_listening(deployment: Deployment) -> Iterator[Finding]:

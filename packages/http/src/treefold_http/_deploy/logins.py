@@ -35,6 +35,7 @@ IN_QUERY = Kind(
 KINDS = (UNLIMITED, LOOSE, CHOSEN_KEY, IN_QUERY)
 
 _MOST = 100
+"""Guesses a minute at one login that are not worth a finding."""
 _MINUTE = 60_000_000_000
 _CHOSEN = frozenset({"headers", "query", "cookies"})
 _SECRET_INPUTS = PASSWORDS | {"secret", "clientsecret", "apikey", "accesskey"}

@@ -61,6 +61,7 @@ _ENDINGS = {
 }
 """Endings of names in `[app]` that are secrets, and their least bytes; others choose passwords."""
 _LEAST_CHARACTERS = 8
+"""Different characters of a secret; a random one of 16 has more."""
 _PLACEHOLDERS = (
     *("changeme", "replaceme", "placeholder", "insecure", "example", "yoursecret", "mysecret"),
     *("topsecret", "supersecret", "secretkey", "password", "qwerty", "123456789", "abcdefgh"),

@@ -19,6 +19,7 @@ from treefold_http._runtime.settings import ADDRESS_VARIABLES, APP_PREFIX, Setti
 ENVIRONMENT = "environment"
 _FILES = (("treefold.toml", ()), ("pyproject.toml", ("tool", "treefold")))
 _GIT_SECONDS = 5.0
+"""Seconds that git may take to list a few files, which it does in milliseconds."""
 
 
 class SettingSources:

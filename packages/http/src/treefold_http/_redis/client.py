@@ -39,6 +39,7 @@ PAUSE = 1.0
 TIMEOUTS = 3
 """Timeouts in a row after which the server is unavailable; one refused connection suffices."""
 WARN_EVERY = 10.0
+"""Seconds between two warnings, since each request would log one while Redis is away."""
 
 
 class RedisUnavailable(TreefoldError):
@@ -69,10 +70,11 @@ class SharedRedis:
         self.url = url
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopClient]
         self._loops = WeakKeyDictionary()
-        self._blocking: Any = None
-        self._effects: dict[str, None] = {}
-        self._timeouts = 0
-        self._away_until = 0.0
+        self._blocking: Any = None  # the client of worker threads
+        self._effects: dict[str, None] = {}  # an ordered set
+        self._timeouts = 0  # in a row
+        self._away_until = 0.0  # until then no command is sent
+        # True from a warning until Redis answers again, and when that was
         self._is_told = False
         self._warned = float("-inf")
         self._claims: dict[str, tuple[Claim, float]] = {}

@@ -18,6 +18,7 @@ Contents: TypeAlias = dict[int, tuple[Container, Container]]
 
 _CONTAINERS = (list, dict, set)
 _DEPTH = 3
+"""Levels below a global that are searched: `{"events": {"created": [handler]}}` has three."""
 _LONGEST = 1000
 """Most elements of a container that are searched for further containers."""
 

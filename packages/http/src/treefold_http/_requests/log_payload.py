@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 NONE = "-"
 MAX_UNREAD = 16 * 1024
+"""Bytes of a body that no handler has read, and that is read for the log alone."""
 MAX_RENDERED = 64 * 1024
+"""Bytes of a payload that is shown; of a larger one the log has only type and size."""
 UNREAD_BODY_TIMEOUT = 0.05
 """Seconds that an unread body may take to arrive."""
 

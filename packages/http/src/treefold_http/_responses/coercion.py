@@ -60,6 +60,7 @@ PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
 """Type to encoder and Content-Type; subclasses and records are added at their first use."""
 
 _LEARNED = 1024
+"""Types of results that are remembered; a program returns far fewer."""
 
 
 def _build_plain_response(

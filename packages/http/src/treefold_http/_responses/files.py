@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
 
 CHUNK = 64 * 1024
+"""Bytes of one read, and the size up to which a file is sent in one message."""
 
 _NO_WHOLE_FILE = frozenset({204, 205, 206, 304})
 

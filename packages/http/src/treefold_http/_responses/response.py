@@ -74,6 +74,7 @@ class _Lengths(dict[int, tuple[bytes, bytes]]):
 
 
 _COMMON_SIZES = 4096
+"""Bytes of a body up to which its Content-Length field is kept, made once for each size."""
 _LENGTHS = _Lengths()
 
 

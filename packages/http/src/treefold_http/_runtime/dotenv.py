@@ -14,6 +14,7 @@ from treefold_http._runtime.boot_report import SettingsError
 NAME = ".env"
 PREFIX = "TREEFOLD_"
 MAX_BYTES = 1024 * 1024
+"""Bytes of the file, which is read whole."""
 
 # of bytes: lines of other programs may have any encoding
 _LINE = re.compile(rb"(?:export[ \t]+)?(TREEFOLD_[^\s=]*)[ \t]*(=?)[ \t]*(.*)", re.DOTALL)

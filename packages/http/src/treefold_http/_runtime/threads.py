@@ -23,6 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LIMIT = 40
+"""Threads of one application, which mostly wait: for a file, or for a database."""
 
 
 class _Job:

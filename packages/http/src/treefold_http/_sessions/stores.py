@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
 
 MAX_BYTES = 32 * 1024 * 1024
+"""Bytes of all sessions in memory; those of visitors without a login go first."""
 _ENTRY_OVERHEAD = 400
 """Bytes that one entry costs besides its value: key, tuple, slots of the dictionary."""
 

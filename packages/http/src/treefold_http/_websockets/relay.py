@@ -36,11 +36,13 @@ RoomMessage: TypeAlias = str | bytes
 FEATURE = "Rooms(redis=...)"
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _TIMEOUT = 5.0
+"""Seconds that Redis may take to connect, to take a message, and to confirm a subscription."""
 _PAUSE = 1.0
 """Seconds between attempts after a failure, so that broadcasts do not wait for a lost host."""
 
 
 _WARN_EVERY = 10.0
+"""Seconds between two warnings of a message that is not signed."""
 
 
 class Relay:
@@ -72,12 +74,14 @@ class Relay:
         kind = f"room:{parse_database_number(url)}"
         self._channel = build_redis_key(names, kind, "", shared=shared)
         self._signer = Signer(require_signing_secrets(names), ("room", self._channel))
-        self._warned = float("-inf")
+        self._warned = float("-inf")  # when a message was not signed; the log has one in a while
         self._publisher: Any = None
         self._publisher_loop: asyncio.AbstractEventLoop | None = None
+        # the subscriber; `_tried` is set once its first attempt has ended, either way
         self._task: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()
         self._listening = False
+        # True while Redis does not answer, and the time until which no message is sent to it
         self._away = False
         self._pause_until = 0.0
 

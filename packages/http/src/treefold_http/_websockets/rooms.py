@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
 
 QUEUE = 32
+"""Messages that wait for one socket; a client that reads slower than that is dropped."""
 
 
 class Rooms:

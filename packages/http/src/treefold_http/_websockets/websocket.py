@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_MESSAGE = 1024 * 1024
+"""Bytes of a message that a client sends."""
 LAST_WORD = 1.0
 """Seconds that a close frame may wait for a client that does not read."""
 MAX_REASON = 123

@@ -12,7 +12,9 @@ from urllib.parse import quote
 Disposition: TypeAlias = Literal["attachment", "inline"]
 
 _MAX_NAME = 255
+"""Characters of a file name; file systems take about 255 bytes."""
 _MAX_SUFFIX = 32
+"""Characters from the last dot that count as a suffix, and stay when a name is shortened."""
 
 # Controls, path separators of any system, and the marks that make `gpj.exe` read `exe.jpg`.
 _dangerous = re.compile("[\x00-\x1f\x7f-\x9f/\\\\\u200e\u200f\u202a-\u202e\u2066-\u2069]")

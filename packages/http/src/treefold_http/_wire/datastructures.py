@@ -18,6 +18,7 @@ from treefold_http._wire.header_fields import BLANKS, encode_header
 V = TypeVar("V")
 
 MAX_QUERY_PAIRS = 1000
+"""Parameters of one query string (S-23)."""
 
 
 class MultiMapping(Mapping[str, V], Generic[V]):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import unicodedata
 
 MAX_BYTES = 200
+"""File systems take 255; the rest is for a number or a suffix that an application adds."""
 FALLBACK = "upload"
 
 _FORBIDDEN = '<>:"|?*'
 _SUFFIX_BYTES = 20
+"""Bytes behind the last dot that count as a suffix, and stay when a name is shortened."""
 _EDGES = " .-"  # hidden files, options of commands, and final characters that Windows drops
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$"]

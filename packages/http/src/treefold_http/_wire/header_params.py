@@ -11,6 +11,7 @@ import re
 from treefold_http._wire.header_fields import is_token
 
 MAX_LENGTH = 4096
+"""Characters of a value with parameters, such as that of Content-Disposition."""
 
 _control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
 

@@ -81,6 +81,7 @@ def to_plain(value: object) -> Any:
 
 _dumps: dict[type, tuple[Dump, Dump] | None] = {}
 _MAX_DUMPS = 1024
+"""Classes whose functions are kept."""
 
 
 def model_dump(kind: type) -> tuple[Dump, Dump] | None:

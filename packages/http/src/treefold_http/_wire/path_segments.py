@@ -19,6 +19,7 @@ from urllib.parse import unquote
 Segments: TypeAlias = tuple[str, ...]
 
 _MAX_DECODINGS = 8
+"""Percent-decodings that are followed: proxies and applications in a row do one each."""
 _DOTS = (".", "..")
 _is_plain = re.compile(r"[A-Za-z0-9_~-]+(?:\.[A-Za-z0-9_~-]+)*").fullmatch
 _separators = re.compile(r"[/\\]")

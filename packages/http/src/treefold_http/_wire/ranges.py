@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_RANGES = 8
+"""Ranges of one field: each costs the part header of a multipart response."""
 MAX_FIELD = 4096
+"""Characters of the field."""
 
 
 class Span(NamedTuple):

@@ -17,8 +17,11 @@ from treefold_http._wire.header_fields import BLANKS
 from treefold_http._wire.root_path import add_root_prefix
 
 MAX_FIELDS = 100
+"""Header fields of one request; a browser sends about 20."""
 MAX_HEADER_BYTES = 32 * 1024
+"""Bytes of all names and values together."""
 MAX_TARGET_BYTES = 8 * 1024
+"""Bytes of path and query; RFC 9110, 4.1 asks for 8,000 at least."""
 
 _FRAMING = (b"content-length", b"transfer-encoding")
 SINGLE_FIELDS = frozenset(
@@ -34,6 +37,7 @@ SINGLE_FIELDS = frozenset(
 more than one X-Request-ID no id."""
 _PORTS = {b"http": b":80", b"https": b":443"}
 _KNOWN_HOSTS_LIMIT = 1024
+"""Hosts that were found well-formed, and need no second check."""
 _CLOSE = {"Connection": "close"}
 _known_hosts: set[bytes] = set()
 

@@ -31,8 +31,11 @@ _ROWS = (
     *("abcdefghijklmnopqrstuvwxyz", "01234567890", "741852963", "147258369", "159753", "951753"),
 )
 _SHORTEST_WALK = 3
+"""Keys in a row that count as a walk over the keyboard: `qwe`."""
 _FEWEST_DIGITS = 4
+"""Digits from which on a password counts as a number."""
 _LONGEST_PAIR = 16
+"""Characters up to which two common words in a row are looked for."""
 _MOST_AROUND = 6
 """Signs and digits around a word that do not make it less common."""
 

@@ -21,9 +21,13 @@ from treefold_http._wire.interpreter import format_caller_location
 T = TypeVar("T")
 
 LONGEST = 8192
-"""Characters of a token or a key; a longer one is refused unread."""
+"""Characters of a token or a key; a longer one is refused unread.
+
+Far more than a JSON Web Token with many claims has: a longer text would only cost a hash, a lookup
+or the check of a signature.
+"""
 SHORTEST_KEY = 16
-"""Characters of an API key."""
+"""Fewest characters of an API key: 16 out of 64 signs are 96 bits, too many to try out."""
 
 
 @overload

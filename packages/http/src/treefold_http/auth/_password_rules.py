@@ -18,7 +18,10 @@ from treefold_http._wire.errors import UnprocessableEntity
 SHORTEST = 8
 """Characters of a password (NIST SP 800-63B, 3.1.1.2)."""
 MOST_SIMILAR = 0.7
+"""The ratio of `SequenceMatcher` from which on a password is too close to what is known of a user.
+"""
 _SHORTEST_PART = 3
+"""Characters: shorter parts, such as the `com` of an address, say nothing of a user."""
 
 
 class PasswordFault(NamedTuple):

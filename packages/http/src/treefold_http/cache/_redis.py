@@ -24,9 +24,11 @@ Stored: TypeAlias = "Tokens | int"
 MAX_VALUE = 1024 * 1024
 """Bytes of a value that is kept."""
 LONGEST_TTL = 30 * 24 * 3600
+"""Seconds that an entry is kept, whatever ttl it is written with: the tokens of tags outlive it."""
 _TAG_LIFE = (LONGEST_TTL + 24 * 3600) * 1000
 """Milliseconds that a token outlives every entry that may name a former one."""
 _UNSENT = 10_000
+"""Invalidations that wait for Redis to come back; more become one of all values."""
 
 # A script, because the tags of an entry are known only once it is read: without one a read would
 # take two round trips. A missing key is false in Lua, hence `or ''`.

@@ -24,6 +24,7 @@ from treefold_http._wire.header_fields import BLANKS
 _VARY = (b"vary", b"Origin")
 _ANY = (b"access-control-allow-origin", b"*")
 _KNOWN_LIMIT = 1024
+"""Origins whose response fields are kept."""
 _PORTS = {"http": 80, "https": 443}
 _NAME = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
 _is_host = re.compile(rf"(?:{_NAME}\.)*{_NAME}|\[[0-9a-f:.]+\]").fullmatch

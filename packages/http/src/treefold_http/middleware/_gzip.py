@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treefold_http._wire.asgi import Message, RawHeaders, Send
 
 MINIMUM = 1000
+"""Bytes from which on a body is compressed; a smaller one fits into one packet as it is."""
 IN_THREAD = 64 * 1024
 """Bytes from which a body is compressed beside the event loop."""
 
@@ -32,6 +33,7 @@ _EVENTS = b"text/event-stream"
 _VARY = (b"vary", b"Accept-Encoding")
 _WITHOUT_BODY = frozenset({204, 205, 304})
 _PARTIAL = 206
+"""Ranges count bytes of the file as it is, and would be wrong in a compressed one."""
 _OF_PLAIN_BYTES = frozenset(
     {b"content-length", b"accept-ranges", b"content-md5", b"digest", b"content-digest"}
 )

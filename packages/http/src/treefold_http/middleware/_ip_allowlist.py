@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
 
 _KNOWN_LIMIT = 4096
+"""Addresses that were found allowed, and need no second search of the networks."""
 _REFUSED = "This address may not use this service"
 
 

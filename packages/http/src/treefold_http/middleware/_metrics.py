@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _UNMATCHED = "unmatched"
 _LEFT = 499
+"""The status of a request whose client left before there was an answer; never sent."""
 _LOOPBACK = ("127.0.0.1", "::1")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 

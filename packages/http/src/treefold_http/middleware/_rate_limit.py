@@ -36,6 +36,7 @@ KeyOf = Callable[[Any], "str | int | None"]
 
 _SECOND = 1_000_000_000
 MAX_KEYS = 100_000
+"""Clients that are counted at one time; a new one takes the place of one with a free limit."""
 
 _SECONDS = {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}
 _POLICY = "requests (`q`) and the seconds until all of them are back (`w`)"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treefold_router import Route
 
 _YEAR = 31_536_000
+"""Seconds: what browsers ask for before they preload a site's HSTS."""
 _NO_STORE = (b"cache-control", b"no-store")
 _SECURE = ("https", "wss")
 

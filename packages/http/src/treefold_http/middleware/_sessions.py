@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from treefold_http._websockets.websocket import WebSocket
 
 IDLE = 2 * 3600
+"""Seconds without a request after which a login ends."""
 ANONYMOUS = 1800
+"""The same for a session without a user."""
 ABSOLUTE = 14 * 24 * 3600
+"""Seconds after the login when it ends in any case."""
 
 StoreName = Literal["memory", "redis", "database", "cookie"]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _TEST = "testserver"
 _KNOWN_LIMIT = 1024
+"""Hosts below a wildcard that were found trusted, and need no second comparison."""
 
 
 class TrustedHosts:

@@ -37,6 +37,7 @@ _Key: TypeAlias = tuple[str, str | None, str, str | None]
 _KINDS: Mapping[str, _Write] = {"openapi": write_openapi, "asyncapi": write_asyncapi}
 _KEY = "documents"
 _MAX_ENCODED = 64
+"""Documents that are kept encoded, for versions and root paths."""
 _CODINGS = ("gzip",)
 DEFAULT = "default"
 """In place of a version: the document of the default version, with paths without a version."""
