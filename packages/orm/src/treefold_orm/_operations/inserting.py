@@ -2,6 +2,12 @@
 
 An attribute whose field has a `db_default` and was given no value is not set on the instance: its
 column is left out of the statement and read back by it.
+
+| What the instance lacks | Columns of the INSERT | RETURNING |
+|---|---|---|
+| nothing | all | nothing: the row is known |
+| a generated key | all others | the key |
+| values with a `db_default` | all others | these, and a generated key |
 """
 
 from __future__ import annotations
@@ -34,23 +40,24 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
     meta = instance._meta
     database = database_for(alias)
     key = meta.pk
-    given = not key.generated or instance.__dict__.get(key.attname) is not None
+    has_key = not key.generated or instance.__dict__.get(key.attname) is not None
     if has_several_databases():
         check_related_databases(instance, alias)
     if meta.db_filled:
-        left = find_database_filled_fields(instance)
-        if left:
-            yield from _insert_with_database_values(instance, database, left)
+        database_filled = find_database_filled_fields(instance)
+        if database_filled:
+            yield from _insert_with_database_values(instance, database, database_filled)
             return instance
-    fields = meta.columns if given else meta.columns_without_key
-    plan = database.plans.get(("insert", meta, given))
+    fields = meta.columns if has_key else meta.columns_without_key
+    # without what the database fills there are two plans for a model: with its key and without
+    plan = database.plans.get(("insert", meta, has_key))
     if plan is None:
         plan = _build_cached_insert_plan(
-            database, meta, given, fields, returning=() if given else (key,)
+            database, meta, has_key, fields, returning=() if has_key else (key,)
         )
     cleaned = _clean_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
-    if given:
+    if has_key:
         try:
             yield Statement("count", plan.sql, args)
         except ZoneMismatch as error:
@@ -64,9 +71,9 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
         except ZoneMismatch as error:
             raise error.with_field_name(format_field_names(fields)) from None
         place = meta.key_place
-        made = rows[0][0]
-        set_attribute_with_undo(instance, key.attname, made)
-        set_stored_row(instance, (*args[:place], made, *args[place:]), alias)
+        generated = rows[0][0]
+        set_attribute_with_undo(instance, key.attname, generated)
+        set_stored_row(instance, (*args[:place], generated, *args[place:]), alias)
     return instance
 
 
@@ -95,6 +102,7 @@ def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
         except FieldValueError:
             refuse_expression(field, value)
             raise
+        # the instance shows what is stored: a value in the field's own type and one spelling
         if checked is not value and (checked.__class__ is not value.__class__ or field.normalises):
             setattr(instance, field.attname, checked)
         cleaned.append(checked)
