@@ -279,7 +279,12 @@ def build_related_distinct_parts(
 
 @dataclass(slots=True)
 class _ByOwner:
-    """Related rows grouped by the row they belong to, with one column for each aggregate."""
+    """Related rows grouped by the row they belong to, with one column for each aggregate.
+
+    In the first example `alias` is `t2`, `inner` the frame of `article AS t1`, `key` is
+    `t1."writer_id"` and `owner` `t0."id"`; `columns` are the aggregates, here one, and `tests` the
+    conditions on related rows, here none.
+    """
 
     alias: SQL
     inner: Frame

@@ -162,6 +162,16 @@ class Field(Generic[T]):
     `get_<field>_display()`; `validators` are called with each value written and raise `ValueError`;
     `sensitive` hides the field from string lookups, `values()`, `repr()` and errors (default:
     decided by the name); `verbose_name` and `help_text` describe the field for people.
+
+    A field gets its names when its model binds it. Of `writer = ForeignKey(Writer, db_column="w")`
+
+    | Attribute | Value |
+    |---|---|
+    | `name` | `writer`, in lookups |
+    | `attname` | `writer_id`, the attribute that holds the value of the column |
+    | `column_name`, `quoted` | `w`, and `"w"` for SQL |
+    | `column` | the column as an expression |
+    | `meta` | the description of `Article` |
     """
 
     types: ClassVar[dict[str, str]] = {}

@@ -71,10 +71,11 @@ class OwnDatabases:
         self._folder = folder
         self._worker = worker
         self._reuse = reuse
-        self._made: list[Database] = []
+        self._made: list[Database] = []  # by this run; all are closed at its end
+        # the file of this run by that of the application, and the test database by its server
         self._files: dict[str, str] = {}
         self._servers: dict[str, _TestDatabase] = {}
-        self._tables_of = 0
+        self._tables_of = 0  # the number of models that had tables: further ones get theirs
 
     @contextmanager
     def active(self) -> Generator[None]:

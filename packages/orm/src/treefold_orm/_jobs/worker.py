@@ -105,11 +105,11 @@ class Worker:
         self.put_back = 0
         self._options = options
         self._schedules = [] if options.drain else schedules
-        self._seats = asyncio.Semaphore(options.concurrency)
+        self._seats = asyncio.Semaphore(options.concurrency)  # one for each job that runs
         self._running: dict[asyncio.Task[None], tuple[Job, Starts]] = {}
-        self._apart: set[asyncio.Task[None]] = set()
-        self._stopping = asyncio.Event()
-        self._released = asyncio.Event()
+        self._apart: set[asyncio.Task[None]] = set()  # statements beside the jobs
+        self._stopping = asyncio.Event()  # no further job is taken
+        self._released = asyncio.Event()  # the grace period is over: running jobs are put back
         self._queue: PgQueuer | None = None
         self._claims: Claims | None = None
 
