@@ -3,6 +3,12 @@ parameters, and what is left is a tree of nodes (see `nodes.py`).
 
 Classes of this room resolve themselves; those of the room `terms` are resolved by the rule of their
 class, which `conditions.py` completes. No SQL is built here.
+
+Example, `F("views") + 5` for a query of articles that has the parameter `"Ants"` already: the value
+becomes the second parameter, of the type that `views` needs beside it:
+
+    scope.params    ["Ants", 5]
+    ArithNode(BigIntegerField(), "+", ColumnNode(...Article.views), ParamNode(..., index=1))
 """
 
 from __future__ import annotations
@@ -76,7 +82,7 @@ def resolve_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
 
 
 def resolve_value(value: Any, scope: Scope, field: AnyField | None = None) -> nodes.Expr:
-    """Freeze an expression, a query or a bare value; a bare value is checked by `field` when
+    """Resolve an expression, a query or a bare value; a bare value is checked by `field` when
     given.
     """
     node = _resolve_operand(value, scope)
@@ -89,26 +95,28 @@ def resolve_value(value: Any, scope: Scope, field: AnyField | None = None) -> no
 def resolve_operands(
     values: Sequence[Any], scope: Scope, field: AnyField | None = None
 ) -> tuple[nodes.Expr, ...]:
-    """Freeze values that stand side by side: bare ones are checked by the type that the
+    """Resolve values that stand side by side: bare ones are checked by the type that the
     expressions among them have in common, or by `field` when given.
     """
-    frozen: list[nodes.Expr | None] = []
+    resolved: list[nodes.Expr | None] = []
     places: list[int] = []
     for value in values:
-        frozen.append(_resolve_operand(value, scope))
-        if frozen[-1] is None:  # values are numbered in reading order
+        resolved.append(_resolve_operand(value, scope))
+        # a bare value: values are numbered in reading order, and its type is known only once all
+        # expressions are
+        if resolved[-1] is None:
             places.append(scope.add_param(None, None).index)
-    beside = field or find_common_expression_type([node for node in frozen if node is not None])
-    bare = iter(places)
-    made: list[nodes.Expr] = []
-    for value, node in zip(values, frozen, strict=True):
+    beside = field or find_common_expression_type([node for node in resolved if node is not None])
+    left = iter(places)
+    operands: list[nodes.Expr] = []
+    for value, node in zip(values, resolved, strict=True):
         if node is None:
             carrier, coerced = _find_carrier(value, beside)
-            place = next(bare)
+            place = next(left)
             scope.params[place] = coerced
             node = nodes.ParamNode(carrier, place)
-        made.append(node)
-    return tuple(made)
+        operands.append(node)
+    return tuple(operands)
 
 
 def _resolve_operand(value: Any, scope: Scope) -> nodes.Expr | None:
