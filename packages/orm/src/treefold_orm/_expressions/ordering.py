@@ -1,4 +1,14 @@
-"""Ordering: the terms of `order_by` and `Meta.ordering`, resolved against a model."""
+"""Ordering: the terms of `order_by` and `Meta.ordering`, resolved against a model.
+
+| Term | Nodes, each with its direction and the place of NULL |
+|---|---|
+| `"-views"` | `views` |
+| `F("views").desc(nulls="last")` | `views` |
+| `"payload__size"`, at a JSON path | the type of the value, its number, its text |
+| `"pk"` of a key of several columns | each of its columns |
+| `Q(views__gt=5)` | the condition as a truth value |
+| `"?"` | a random number |
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,15 @@
 
 Of the frames, `RowRange` counts rows, `GroupRange` groups of rows that the ordering leaves equal,
 `ValueRange` goes by the distance between values. Their bounds become values of the query.
+
+Example, windows ordered by days with the values 1, 2, 2 and 5, at the second row:
+
+| Frame | Its rows |
+|---|---|
+| `RowRange(-1, 0)` | 1, 2 |
+| `GroupRange(-1, 0)` | 1, 2, 2 |
+| `ValueRange(0, 3)` | 2, 2, 5 |
+| `"all"` | 1, 2, 2, 5 |
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@ other sync code.
 
 Lazy loads are batched: one query serves every instance of the same result, and each instance takes
 its part of the answer when it is read.
+
+Example, 50 articles of 3 writers in sync code:
+
+    for article in Article.objects.all():    1 query
+        article.writer.name                  1 query for the first article, with the 3 keys of all
+                                             50; for the others their writer is in the batch
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 One transaction holds everything that any thread or event loop does with the database, and is rolled
 back at the end. Transactions of the code under test become savepoints of it. The connection lives
 on a loop in a thread of its own, so that test, application and worker threads all reach it.
+
+    with sandbox():                            BEGIN
+        client.post("/v1/articles", ...)       SAVEPOINT s1 ... RELEASE SAVEPOINT s1
+        assert Article.objects.count() == 1    SAVEPOINT s2 ... RELEASE SAVEPOINT s2
+                                               ROLLBACK
 """
 
 from __future__ import annotations
