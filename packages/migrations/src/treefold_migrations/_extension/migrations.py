@@ -3,6 +3,11 @@
 Found by the entry point `migrations` of the group `treefold.extensions`. Nothing of HTTP and of the
 command line is imported; of an application, only its `root` is read. Every boot imports this
 module: the rest of the package is imported when it is asked something.
+
+Example, the error of a query and what `explain` adds to it in development:
+
+    no such column: book.rank
+    Migration 0003_add_rank brings it and is not applied: run 'treefold migrate'
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ FOLDER = "migrations"
 DEFAULT = "default"
 
 _UNWRITTEN = "No migration brings it yet: run 'treefold makemigrations', then 'treefold migrate'"
+# of SQLite and of PostgreSQL: `no such table: book`, `relation "book" does not exist`;
+# `no such column: b.rank`, `table book has no column named rank`, `column b.rank does not exist`
 _NO_TABLE = re.compile(r'no such table: (?:main\.)?"?(?P<a>\w+)|relation "(?P<b>[^"]+)" does not')
 _NO_COLUMN = re.compile(
     r'no such column: (?:"?\w+"?\.)?"?(?P<a>\w+)|has no column named "?(?P<b>\w+)'
