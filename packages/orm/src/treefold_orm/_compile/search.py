@@ -39,8 +39,9 @@ _QUERIES: dict[str, LiteralString] = {
     "phrase": "phraseto_tsquery('{}'::regconfig, ({})::text)",
     "websearch": "websearch_to_tsquery('{}'::regconfig, ({})::text)",
 }
-# what a weight counts: PostgreSQL's own numbers, and ten times as much
-_COUNTS = {"A": 10, "B": 4, "C": 2, "D": 1}
+# ten times what PostgreSQL counts for them (1.0, 0.4, 0.2, 0.1): bm25() takes any numbers, and only
+# their ratio decides
+_WEIGHTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 
 def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
@@ -78,14 +79,14 @@ def _build_excluding_search(frame: Frame, node: SearchNode, meta: Meta) -> SQL:
 
 
 def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
-    asked = _build_tsquery(frame, node)
-    part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, part=True), asked)
+    query = _build_tsquery(frame, node)
+    part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, part=True), query)
     # `-word` of a websearch may stand in the rest of the whole, which would hide the row then
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
     # what a part has, the whole has too: the index finds the rows, and the part decides
     return SQL(
-        "({} @@ {} AND {})", _build_search_vector(frame, node, hops, part=False), asked, part
+        "({} @@ {} AND {})", _build_search_vector(frame, node, hops, part=False), query, part
     )
 
 
@@ -94,10 +95,10 @@ def build_rank(frame: Frame, node: RankNode) -> SQL:
     search = node.search
     if frame.dialect.name != "sqlite":
         vector = _build_search_vector(frame, search, (), part=True)
-        asked = _build_tsquery(frame, search)
+        query = _build_tsquery(frame, search)
         # alone, ts_rank() gives a little to rows that do not match
         template: LiteralString = "CASE WHEN {0} @@ {1} THEN ts_rank({0}, {1}) ELSE 0 END"
-        return SQL("(" + template + ")::double precision", vector, asked)
+        return SQL("(" + template + ")::double precision", vector, query)
     alias = frame.ranks.get(search)
     if alias is None:
         alias = frame.ranks[search] = _join_ranked_rows(frame, search)
@@ -150,11 +151,11 @@ def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     builder, meta = frame.builder, frame.meta
     table = quote_identifier(build_search_index_name(node.index, meta))
     name, alias = builder.generate_cte_name(), builder.generate_table_alias()
-    counts = [SQL(", {}.0", render_integer(_COUNTS[letter])) for letter in node.index.weights]
+    counts = [SQL(", {}.0", render_integer(_WEIGHTS[letter])) for letter in node.index.weights]
     # bm25() is the smaller the better a row fits, ts_rank() the greater
     best = SQL("-bm25({}{})", table, join_sql("", counts))
-    asked = _build_fts5_query(frame, node)
-    body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)
+    query = _build_fts5_query(frame, node)
+    body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, query)
     builder.add_cte_text(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
     own = frame.build_own_column(meta.pk)
     frame.joins.append(SQL("LEFT JOIN {} AS {} ON {}.c0 = {}", name, alias, alias, own))
