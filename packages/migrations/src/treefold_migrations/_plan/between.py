@@ -86,24 +86,32 @@ def compute_table_changes(
         or any(key[0] == name for key in (*answers.fills, *answers.using))
     }
     gone = before.keys() - {source for source in pairs.values() if source}
-    while True:  # a key that changes reaches what points to it, and what points to that
-        reached = {
-            name
-            for name in pairs.keys() - touched
-            if new.find_target_tables(name) & (touched | gone)
-            or _references_changed_table(old, pairs[name], touched)
-        }
-        if not reached:
-            break
-        touched |= reached
-    made = [
+    touched = _add_referencing_tables(touched, gone, pairs, old, new)
+    changes = [
         _build_table_change(old, new, pairs[name], name, answers, dialect)
         for name in after
         if name in touched
     ]
-    made += [TableChange(old.build_table_def(name), None) for name in before if name in gone]
+    changes += [TableChange(old.build_table_def(name), None) for name in before if name in gone]
     # a change of labels or validators makes another shape, and the same table
-    return [c for c in made if c.before != c.after or c.conversions or c.fills]
+    return [c for c in changes if c.before != c.after or c.conversions or c.fills]
+
+
+def _add_referencing_tables(
+    touched: set[str], gone: set[str], pairs: Mapping[str, str | None], old: _Side, new: _Side
+) -> set[str]:
+    """Return changed tables with those that point to them, and those that point to these."""
+    found = set(touched)
+    while True:
+        reached = {
+            name
+            for name in pairs.keys() - found
+            if new.find_target_tables(name) & (found | gone)
+            or _references_changed_table(old, pairs[name], found)
+        }
+        if not reached:
+            return found
+        found |= reached
 
 
 def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | None]:
@@ -168,6 +176,14 @@ def resolve_foreign_key(given: AnyField) -> AnyField:
 class FieldPair:
     """One field before and after; `name` is the one it has last. `created` and `dropped_table` tell
     that its whole table comes or goes.
+
+    | Change | `old` | `new` | Flag |
+    |---|---|---|---|
+    | altered or renamed | the field before | the field after | |
+    | added | None | the field | |
+    | dropped | the field | None | |
+    | of a new table | None | the field | `created` |
+    | of a dropped table | the field | None | `dropped_table` |
     """
 
     table: str
