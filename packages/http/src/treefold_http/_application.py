@@ -94,6 +94,12 @@ class Application:
         has_own_server: served by `treefold serve` or `dev`, which apply the settings `[serve]`.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
+        threads, background: the threads of plain functions, and the tasks behind responses.
+        providers, injection: the values by type, and the context in which calls are planned.
+        errors: the responses for exceptions, those of the project's own included.
+        disconnects, sockets: what is watched while streams are sent, and the open WebSockets.
+        mounts: applications and folders outside of the versions.
+        lifespan: startup and shutdown.
     """
 
     def __init__(
@@ -124,6 +130,7 @@ class Application:
         self.state = State()
         self._default_version = default_version
         self._given_settings = settings
+        # made by their first use; the project by the boot, and replaced by a reload
         self._settings: Settings | None = None
         self._names: NameSpace | None = None
         self._is_tested = False

@@ -101,6 +101,8 @@ class CORS:
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
         self.reaches_private_network = allow_private_network
+        # Answers to allowed origins have the first two, and preflights also the third. All others
+        # have `_refused`, by which caches keep the two kinds apart.
         allowed = (b"access-control-allow-credentials", b"true")
         self._granted: RawHeaders = [allowed] if allow_credentials else []
         exposed = _join_names(expose_headers)
