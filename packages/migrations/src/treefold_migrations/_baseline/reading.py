@@ -45,7 +45,10 @@ ORDER BY c.relname
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view, or a table that migrations do not manage; `null` of a column is a guess."""
+    """A view, or a table that migrations do not manage.
+
+    `null` of a column is a guess: a catalog says it of columns of tables, not of views.
+    """
 
     kind: str
     name: str
