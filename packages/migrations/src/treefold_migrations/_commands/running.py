@@ -427,8 +427,8 @@ def _load_history(folder: Folder) -> History:
     path = Path(folder)
     if not path.exists() and path.name != "migrations":
         raise FileError(
-            f"There is no folder {str(folder)!r}; the folder of the migrations comes first, then"
-            f" the target: migrate('migrations', {path.name!r})"
+            f"There is no folder {str(folder)!r}; give the folder of the migrations first, then the"
+            f" target: 'migrations', {path.name!r}"
         )
     return load_folder(folder)
 
