@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._operations.base import Operation
 
-_NAME = re.compile(r"(\d{4,})_[a-z0-9_]+")
+_NAME = re.compile(r"([0-9]{4,})_[a-z0-9_]+")
 _NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 _MAX_WORDS = 50
 """Characters after the number: a line of a list shows them, and no file system refuses them."""
