@@ -6,6 +6,8 @@ the database holds with an undisturbed run. Prints one JSON object.
 
 `migrate`: migrates once, and prints the names of the files that it applied.
 
+`rollback`: takes the last file back.
+
 `rounds`: forks runners that begin at once on an empty database, in several rounds.
 """
 
@@ -41,6 +43,9 @@ def main() -> None:
     if sys.argv[1] == "migrate":
         half, phase = given.get("half", "sync"), given.get("phase")
         print(json.dumps(migrate(place, folder, half=half, phase=phase)))
+    elif sys.argv[1] == "rollback":
+        place.configure()
+        Runner("default", load_folder(folder)).rollback(allow_destructive=True)
     elif sys.argv[1] == "rounds":
         warm(place, folder)
         print(json.dumps([one_round(place, folder, given, n) for n in range(given["rounds"])]))

@@ -30,7 +30,6 @@ from treefold_migrations._run.runner import Runner
 from treefold_migrations._schedule.half_done import (
     describe_progress,
     describe_resolving_commands,
-    list_half_done,
 )
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
@@ -422,8 +421,9 @@ def _list_applied(history: History, database: str) -> list[str]:
 
 
 def has_half_done(history: History, database: str) -> bool:
-    """Return True if a file is half done; an expanded one is not."""
-    return bool(list_half_done(Runner(database, history).applied()))
+    """Return True if a file is half applied or half rolled back; an expanded one is neither."""
+    progress = Runner(database, history).applied().progress
+    return any(not entry.is_expanded for entry in progress.values())
 
 
 def describe_unfinished_files(history: History, database: str) -> dict[str, str]:
