@@ -88,6 +88,13 @@ async def run_row_slowly(number: int) -> None:
     await run_row(number)
 
 
+async def wait_for_gate(number: int) -> None:
+    """Note the begin, and run until there is a row with a number below 0."""
+    await araw("INSERT INTO job_runs VALUES (:number, :pid)", number=number, pid=os.getpid())
+    while not await araw("SELECT number FROM job_runs WHERE number < 0"):  # noqa: ASYNC110 - the test is another process
+        await asyncio.sleep(0.02)
+
+
 def generate() -> Any:
     yield 1
 

@@ -301,6 +301,61 @@ async def test_a_suspect_runs_alone_and_nothing_is_claimed_beside_it(queue: Queu
     assert sorted(orm_jobs.seen[2:]) == [0, 1, 2, 3]
 
 
+def test_suspects_of_two_workers_run_at_the_same_time(queue: Queue) -> None:
+    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0"]
+    held = "SELECT count(DISTINCT number) FROM job_runs WHERE number IN (1, 2)"
+    pids = "SELECT json_agg(DISTINCT pid) FROM job_runs WHERE number"
+    picked = "SELECT count(*) FROM pgqueuer WHERE status = 'picked'"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(command))
+        return started[-1]
+
+    def wait_until(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not condition():
+            assert time.monotonic() < deadline, queue.states()
+            time.sleep(0.02)
+
+    try:
+        lost = [start(), start()]
+        for number in (1, 2):
+            enqueue(orm_jobs.wait_for_gate, number)
+        wait_until(lambda: queue.value(held) == 2)
+        for process in lost:
+            process.kill()
+            process.wait(10)
+        queue.run("DELETE FROM job_runs")
+
+        # each of two workers has one suspect, and neither waits for that of the other
+        suspicious = {start().pid, start().pid}
+        wait_until(lambda: queue.value(held) == 2)
+        assert set(json.loads(queue.value(f"{pids} IN (1, 2)"))) == suspicious
+        mark = "SELECT json_agg(headers -> 'treefold' -> 'losses') FROM pgqueuer"
+        assert json.loads(queue.value(mark)) == [1, 1]
+
+        # meanwhile they claim no neighbour, within several of their looks at the queue
+        for number in range(10, 16):
+            enqueue(orm_jobs.run_row, number)
+        time.sleep(1.5)
+        assert (queue.value(picked), queue.value(f"{pids} >= 10")) == (2, None)
+        other = start()
+        wait_until(lambda: queue.value("SELECT count(*) FROM pgqueuer") == 2)
+        assert json.loads(queue.value(f"{pids} >= 10")) == [other.pid]
+
+        queue.run("INSERT INTO job_runs VALUES (-1, 0)")
+        wait_until(lambda: queue.states() is None)
+        assert queue.value("SELECT count(*) FROM job_runs WHERE number > 0") == 8
+        for process in started[2:]:
+            process.terminate()
+            assert process.wait(10) == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.wait(10)
+
+
 async def test_a_stop_is_neither_a_loss_nor_an_attempt(queue: Queue) -> None:
     for _ in range(3):
         if queue.states() is None:
