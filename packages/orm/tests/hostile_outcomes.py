@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 PIECES = [
     *("\0", "\udcff", "\ud800", "\x1b[31m", "\r\n", "\u202e", "\N{PILE OF POO}", "'", '"', "{0}"),
@@ -79,3 +80,66 @@ def end(number: int) -> Any:
     if draw.random() < 0.8:
         raise draw.choice(exceptions_of(draw))
     return draw.choice(RESULTS)
+
+
+# -- ends that are long ---------------------------------------------------------------------------
+
+CHAINED = 100_000
+FIVE_MEGABYTES = 5_000_000
+
+
+def raise_error(error: BaseException) -> NoReturn:
+    raise error
+
+
+def raise_chained(link: str) -> NoReturn:
+    """Raise an exception with a chain of others behind it, by `__cause__` or `__context__`."""
+    error = ValueError("the first of the chain")
+    for number in range(CHAINED):
+        above = ValueError(f"link {number}")
+        setattr(above, link, error)
+        error = above
+    raise error
+
+
+def raise_nested_groups() -> NoReturn:
+    error: Exception = ValueError("the innermost")
+    for _ in range(2_000):
+        members: list[Exception] = [error]
+        error = ExceptionGroup("g", members)
+    raise error
+
+
+def raise_noted() -> NoReturn:
+    error = ValueError("noted")
+    error.add_note("n" * FIVE_MEGABYTES)
+    raise error
+
+
+def descend(depth: int) -> int:
+    return descend_further(depth + 1)
+
+
+def descend_further(depth: int) -> int:  # two functions: lines of one alone are shown once
+    return descend(depth + 1)
+
+
+LONG_FAILURES: dict[str, Callable[[], Any]] = {
+    "message": lambda: raise_error(ValueError("m" * FIVE_MEGABYTES)),
+    "message of surrogates": lambda: raise_error(ValueError("\udcff" * FIVE_MEGABYTES)),
+    "key": lambda: raise_error(KeyError("\0" * FIVE_MEGABYTES)),
+    "lines": lambda: raise_error(SystemExit("\r\n" * (FIVE_MEGABYTES // 2))),
+    "name": lambda: raise_error(type("E" * FIVE_MEGABYTES, (Exception,), {})()),
+    "note": raise_noted,
+    "str": lambda: raise_error(UnreadableError("s" * FIVE_MEGABYTES)),
+    "causes": lambda: raise_chained("__cause__"),
+    "contexts": lambda: raise_chained("__context__"),
+    "recursion": lambda: descend(0),
+    "group": lambda: raise_error(ExceptionGroup("g", [OSError(n) for n in range(CHAINED)])),
+    "nested groups": raise_nested_groups,
+}
+LONG_RESULTS: dict[str, Callable[[], Any]] = {
+    "text": lambda: "r" * 50_000_000,
+    "bytes": lambda: bytes(50_000_000),
+    "rows": lambda: [{"id": number} for number in range(300_000)],
+}

@@ -110,6 +110,16 @@ async def end_hostile_async(number: int) -> Any:
     return hostile_outcomes.end(number)
 
 
+def end_long(name: str) -> Any:
+    """End with more than a queue should keep; the name chooses how."""
+    seen.append(name)
+    return (hostile_outcomes.LONG_FAILURES | hostile_outcomes.LONG_RESULTS)[name]()
+
+
+async def end_long_async(name: str) -> Any:
+    return end_long(name)
+
+
 class Sender:
     def send(self) -> None: ...
 

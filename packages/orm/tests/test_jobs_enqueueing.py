@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import hostile_outcomes
 import orm_jobs
 import pytest
 from orm_queue import Queue, new_queue
@@ -190,6 +191,20 @@ async def test_in_process_a_failing_job_is_logged_and_does_not_raise(
     assert "failed" in caplog.records[1].message
     assert '{"message": "no address", "password": "***"}' in caplog.records[1].message
     assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("name", hostile_outcomes.LONG_FAILURES)
+async def test_in_process_a_long_failure_is_logged_and_does_not_raise(
+    name: str, half: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure("sqlite", ":memory:")
+    here.dev = True
+    with caplog.at_level(logging.INFO, "treefold.jobs"):
+        await keep(half, orm_jobs.end_long, name)
+    (record,) = caplog.records
+    assert record.message.startswith("JOB orm_jobs:end_long failed ")
+    assert orm_jobs.seen == [name]
+    caplog.clear()  # its tracebacks are long
 
 
 async def test_a_job_logs_one_line_with_its_arguments_masked(

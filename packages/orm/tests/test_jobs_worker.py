@@ -32,6 +32,8 @@ from treefold_orm.jobs import Schedule, aenqueue, enqueue
 
 KILLS = int(os.environ.get("TREEFOLD_JOB_KILLS", "2"))
 HOSTILE = int(os.environ.get("TREEFOLD_JOB_OUTCOMES", "40"))
+LONGEST_RECORD = 60_000
+"""Characters of JSON: those of message and traceback, and room for escapes."""
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +169,36 @@ async def test_hostile_ends_are_recorded_once_and_alone(
     assert all(
         [await engine.read_last_error(job.id) for job in await engine.list_failed_jobs(10**6)]
     )
+
+
+@pytest.mark.usefixtures("short_log")
+@pytest.mark.parametrize("name", hostile_outcomes.LONG_FAILURES)
+async def test_a_long_failure_is_recorded_once_within_a_bound(queue: Queue, name: str) -> None:
+    ends = [orm_jobs.end_long, orm_jobs.end_long_async]
+    for number, end in enumerate(ends):
+        await aenqueue(end, name)
+        await aenqueue(orm_jobs.note, number)
+    await asyncio.wait_for(worker(attempts=2, backoff=0.001).run(), 60)
+    assert Counter(orm_jobs.seen) == {name: 4, 0: 1, 1: 1}
+    assert queue.states() == "failed 1, failed 1"
+    logged = "FROM pgqueuer_log WHERE traceback IS NOT NULL"
+    assert queue.value(f"SELECT count(*) {logged}") == 4
+    assert queue.value(f"SELECT max(length(traceback::text)) {logged}") < LONGEST_RECORD
+    assert queue.value("SELECT max(length(headers::text)) FROM pgqueuer") < 500
+    for job in await engine.list_failed_jobs(10):
+        assert await engine.read_last_error(job.id)
+    # where it was raised is kept, however long its text is
+    assert queue.value(f"SELECT count(*) {logged} AND traceback::text LIKE '%hostile_out%'") == 4
+
+
+@pytest.mark.parametrize("name", hostile_outcomes.LONG_RESULTS)
+async def test_a_long_result_is_dropped(queue: Queue, name: str) -> None:
+    for end in (orm_jobs.end_long, orm_jobs.end_long_async):
+        await aenqueue(end, name)
+    await asyncio.wait_for(worker(attempts=2).run(), 60)
+    assert (orm_jobs.seen, queue.states()) == ([name] * 2, None)
+    ended = "SELECT count(*) FROM pgqueuer_log WHERE status = 'successful' AND traceback IS NULL"
+    assert queue.value(ended) == 2
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

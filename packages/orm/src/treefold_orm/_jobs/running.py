@@ -104,6 +104,7 @@ def log_outcome(
     took = (perf_counter() - start) * 1000
     line = "JOB %s %s %.2fms%s"
     cause = None if error is None else error.__cause__
+    cause = None if cause is None else outcomes.without_long_chain(cause)
     log.log(level, line, call.function, outcome, took, format_arguments(call), exc_info=cause)
 
 
