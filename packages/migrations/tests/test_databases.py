@@ -363,6 +363,24 @@ def test_a_half_done_file_of_one_database_is_resolved_there(files: Files, places
         migrate(files.folder)
 
 
+def test_a_half_rolled_back_file_of_one_database_is_resolved_there(
+    files: Files, places: Places
+) -> None:
+    back = 'RunSQL("SELECT 1", "DELETE FROM gone", transactional=False, database="analytics")'
+    files.write("0001_initial", AUTHOR, EVENT)
+    files.write("0002_more", AGE, back, KIND)
+    migrate(files.folder)
+    with pytest.raises(RunError, match="`migrate --resolve 0002_more skip`"):
+        rollback(files.folder)
+    assert recorded(places)[1] == ["0001_initial", "0002_more"]
+    done = resolve(files.folder, "0002", "skip")
+    assert [run.database for run in done] == ["analytics"]
+    assert recorded(places)[1] == ["0001_initial"]
+    rollback(files.folder)
+    assert recorded(places) == [["0001_initial"]] * 2
+    assert drift(files.folder) == []
+
+
 def test_a_file_that_failed_on_one_database_can_be_corrected(files: Files, places: Places) -> None:
     """The others have nothing of it but a record, which follows."""
     files.write("0001_initial", AUTHOR, EVENT)

@@ -23,7 +23,6 @@ from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._schedule.forward_runs import Phase
-from treefold_migrations._schedule.half_done import list_half_done
 from treefold_migrations._schedule.planning import Target, plan_single_file
 from treefold_migrations._schedule.script import render_script
 from treefold_migrations._schedule.targeted_files import list_applied_after
@@ -136,10 +135,11 @@ def resolve(
     chosen = list(every.by_alias)
     if every.several:
         found = every.history.find(name).name
+        # also one that is half rolled back, which the records still have
         half = [
             alias
             for alias, runner in every.by_alias.items()
-            if any(entry.name == found for entry in list_half_done(runner.applied()))
+            if (entry := runner.applied().progress.get(found)) and not entry.is_expanded
         ]
         # none is half done: the first one raises the error that says so
         chosen = half or chosen[:1]
