@@ -348,6 +348,21 @@ async def test_an_inner_query_without_a_database_runs_where_the_outer_one_does(
             assert await half.rows(asked.order_by("pk")) == wanted, alias
 
 
+async def test_rows_of_an_inner_query_without_a_database_are_of_the_outer_one(
+    pair: Any, half: Any
+) -> None:
+    """They are saved where they were read."""
+    posts = Post.objects.order_by("pk").prefetch_related(Prefetch("author", Author.objects.all()))
+    query = Author.objects.using("other").prefetch_related(Prefetch("posts", posts))
+    author = next(row for row in await half.rows(query) if row._cached_posts)
+    post = author._cached_posts[0]
+    assert (post._alias, post.author._alias) == ("other", "other")
+    post.title = "new"
+    await half(post).save()
+    counts = [await half(Post.objects.using(a).filter(title="new")).count() for a in ALIASES]
+    assert counts == [0, 1]
+
+
 TAKING: list[Callable[[Any], Any]] = [
     lambda held: Author.objects.filter(pk__in=held.values("author")).values("pk"),
     lambda held: Author.objects.filter(Q(age__gt=1) | ~Q(pk__in=held.values("author"))).values(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
+from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
 from treefold_orm._base.references import build_owner_reference, find_cached_related, is_cached
@@ -152,6 +153,8 @@ def attach_related(
         query = (build_default_query if relation.to_many else build_unfiltered_query)(
             relation.target, alias
         )
+    elif isinstance(query._alias, Home) and query._alias != alias:
+        query = query.using(alias)  # its rows are of the database that they are read from
     target = to_attr or f"_cached_{relation.name}"
     if relation.kind == "forward":
         yield from _attach_forward(instances, relation, query, target, batch_lazy=batch_lazy)
