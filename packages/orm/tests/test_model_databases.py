@@ -364,16 +364,24 @@ async def test_a_query_in_the_other_direction_is_refused(tables: None, half: Any
         Hit.objects.using("replica").filter(visitor_key__in=keys)
 
 
-async def test_prefetches_and_sets_of_other_databases_are_refused(tables: None, half: Any) -> None:
+async def test_a_prefetch_of_a_replica_is_a_statement_there(tables: None, half: Any) -> None:
     origin = await half(Origin.objects).create(name="mail")
+    await half(Hit.objects).create(origin=origin, amount=1)
+    copy_of_it = await half(Origin.objects.using("replica")).create(name="copy")
+    await half(Hit.objects.using("replica")).create(origin=copy_of_it, amount=2)
+    assert origin.pk == copy_of_it.pk
     others = Prefetch("hits", Hit.objects.using("replica"))
-    with pytest.raises(FieldError, match="'replica'"):
-        Origin.objects.prefetch_related(others)
-    with pytest.raises(FieldError, match="'replica'"):
-        await half.call(
-            lambda: prefetch_related_objects([origin], others),
-            lambda: aprefetch_related_objects([origin], others),
-        )
+    (found,) = await half.rows(Origin.objects.prefetch_related(others))
+    assert [(hit._alias, hit.amount) for hit in found.hits.all()] == [("replica", 2)]
+    await half.call(
+        lambda: prefetch_related_objects([origin], others),
+        lambda: aprefetch_related_objects([origin], others),
+    )
+    assert [(hit._alias, hit.amount) for hit in origin.hits.all()] == [("replica", 2)]
+
+
+async def test_sets_of_other_databases_are_refused(tables: None, half: Any) -> None:
+    origin = await half(Origin.objects).create(name="mail")
     with pytest.raises(FieldError, match="'replica'"):
         await half(origin.hits).set(Hit.objects.using("replica"))
     await half(origin.hits).set(Hit.objects.all())

@@ -6,6 +6,9 @@ Compiled as it stands, the inner query would run where the outer one does, and f
 none. An inner query that nothing has placed is meant to, if its model is of the same database as
 that of the outer one. One that was placed gives its database to a query around it that was not,
 which then cannot move: `using()` comes first.
+
+The query of a `Prefetch` is no part of the statement around it. One that was placed elsewhere is a
+statement there, which runs after that of the outer query (`split_prefetches`).
 """
 
 from __future__ import annotations
@@ -57,10 +60,6 @@ def check_movable(query: Any, alias: str) -> None:
             f"using({alias!r}) cannot follow a query that was taken in, which is of the database "
             f"{query._alias!r}; call using() first, on both"
         )
-    for spec in query._prefetches:
-        if spec.query is not None:
-            what = f"query of Prefetch({spec.path!r})"
-            check_database(spec.query._alias, alias, query._meta, what)
 
 
 def _holds_query(part: Any) -> bool:

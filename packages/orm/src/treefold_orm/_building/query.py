@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias, check_untainted
 from treefold_orm._building.joins import CTEJoins
-from treefold_orm._building.one_database import check_database, check_movable
+from treefold_orm._building.one_database import check_movable
 from treefold_orm._building.own_rows import build_key_ordering
 from treefold_orm._building.selecting import (
     check_grouping,
@@ -365,6 +365,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
     def prefetch_related(self, *lookups: str | Prefetch | None) -> Self:
         """Load relations with one more query each: names, nested names, or `Prefetch` with a
         query; `prefetch_related(None)` loads none again.
+
+        A query with `using()` is sent to its own database.
         """
         made = self._clone()
         if None in lookups:
@@ -372,10 +374,6 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             made._prefetches = ()
             return made
         given = [as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None]
-        for spec in given:
-            if spec.query is not None:
-                what = f"query of Prefetch({spec.path!r})"
-                check_database(spec.query._alias, self._alias, self._meta, what)
         loaded = made._find_last_step(steps.Load)
         if loaded is not None and (missing := self._find_prefetch_columns(given) - loaded.names):
             made = made._set_loaded_columns(loaded.names | missing)

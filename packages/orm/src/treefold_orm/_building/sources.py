@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.nodes import contains_window
@@ -19,7 +21,8 @@ class Prefetch:
 
     With `to_attr` the rows are put there as a list, and the relation itself stays unloaded. A
     slice, `Post.objects.order_by("-views")[:3]`, is one for each owner: by the query's order, else
-    that of the model, and then by key.
+    that of the model, and then by key. A query with `using()` is sent to that database, any other
+    to that of the outer query.
     """
 
     __slots__ = ("path", "query", "to_attr")
@@ -91,6 +94,45 @@ def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
             f"Prefetch({spec.path!r}) needs a query of {here.name}, not of {spec.query._meta.name}"
         )
     return spec
+
+
+def split_prefetches(
+    specs: Sequence[Prefetch], alias: str
+) -> tuple[Sequence[Prefetch], Sequence[Prefetch]]:
+    """Return the relations that an operation in the database `alias` loads, and those for which
+    statements follow in other databases.
+
+        prefetch_related(Prefetch("posts", Post.objects.using("other")), "posts__tags", "country")
+
+    gives `country`, and then the two others: a post's tags are looked up in its own database. A
+    relation is in both lists if only relations below it are loaded elsewhere, by its own query.
+    """
+    here: list[Prefetch] = []
+    later: list[Prefetch] = []
+    loaded_later: tuple[str, ...] = ()
+    for spec in specs:
+        if loaded_later and f"{spec.path}__".startswith(loaded_later):
+            later.append(spec)
+        elif _is_placed_elsewhere(spec, alias):
+            way = spec.path.rpartition("__")[0]
+            if way:
+                here.append(Prefetch(way))
+            later.append(spec)
+            if spec.to_attr is None:
+                loaded_later += (f"{spec.path}__",)
+        else:
+            here.append(spec)
+            if spec.query is not None and split_prefetches(spec.query._prefetches, alias)[1]:
+                later.append(spec)
+    return here, later
+
+
+def _is_placed_elsewhere(spec: Prefetch, alias: str) -> bool:
+    """Return True for a query with a database of its own other than `alias`."""
+    if spec.query is None:
+        return False
+    placed: str = spec.query._alias
+    return placed != alias and not isinstance(placed, Home)
 
 
 def require_relation(meta: Meta, name: str) -> Relation:

@@ -110,7 +110,7 @@ def insert_instances(
             )
     if has_several_databases():
         for row in rows:
-            check_related_databases(row, alias)
+            check_related_databases(row, alias, meta.columns)
     yield from _load_partly_read_rows(rows, alias, meta.columns)
     database = database_for(alias)
     parts = _split_into_parts(meta, rows, rule)
@@ -358,7 +358,7 @@ def update_instances(
     if has_several_databases():
         for row in rows:
             check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
-            check_related_databases(row, alias)
+            check_related_databases(row, alias, columns)
     stored = [row for row in rows if row._row]
     yield from _load_partly_read_rows(stored, alias, columns)
     database = database_for(alias)

@@ -42,9 +42,7 @@ def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
         require_lock_transaction()
     found = yield from fetch_row_by_plan(query._meta, plan, args)
     if query._prefetches:
-        yield from prefetch_relations(
-            [found], query._prefetches, query._alias, batch_lazy=batch_lazy
-        )
+        yield from prefetch_relations([found], query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading([found])
     return found

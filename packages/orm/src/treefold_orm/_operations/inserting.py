@@ -42,7 +42,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
     key = meta.pk
     has_key = not key.generated or instance.__dict__.get(key.attname) is not None
     if has_several_databases():
-        check_related_databases(instance, alias)
+        check_related_databases(instance, alias, meta.columns)
     if meta.db_filled:
         database_filled = find_database_filled_fields(instance)
         if database_filled:

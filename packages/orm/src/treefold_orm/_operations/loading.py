@@ -22,6 +22,7 @@ from treefold_orm._building.sources import (
     is_sliced,
     list_relation_source_columns,
     require_relation,
+    split_prefetches,
 )
 from treefold_orm._building.starting import build_default_query, build_unfiltered_query
 from treefold_orm._expressions.nodes import Expr, contains_window
@@ -65,7 +66,7 @@ def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
         )
     found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading(found)
     return found
@@ -88,10 +89,11 @@ def disable_lazy_loading(found: Sequence[Any]) -> None:
 
 
 def prefetch_relations(
-    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+    instances: list[Any], outer: AnyQuery, *, batch_lazy: bool
 ) -> Operation[None]:
-    """Load every relation of `specs` for all instances."""
-    for spec in specs:
+    """Load the relations of a query for all its instances, but for those of other databases."""
+    specs, alias = outer._prefetches, outer._alias
+    for spec in split_prefetches(specs, alias)[0]:
         here = instances
         parts = spec.path.split("__")
         for depth, part in enumerate(parts, start=1):
@@ -150,9 +152,7 @@ def attach_related(
 ) -> Operation[None]:
     """Load one relation for all instances and put the rows in place."""
     if query is None:
-        query = (build_default_query if relation.to_many else build_unfiltered_query)(
-            relation.target, alias
-        )
+        query = _build_related_query(relation, alias)
     elif isinstance(query._alias, Home) and query._alias != alias:
         query = query.using(alias)  # its rows are of the database that they are read from
     target = to_attr or f"_cached_{relation.name}"
@@ -164,6 +164,20 @@ def attach_related(
         yield from _attach_many_to_many(
             instances, relation, query, target, alias, batch_lazy=batch_lazy
         )
+
+
+def _build_related_query(relation: Relation, alias: str) -> AnyQuery:
+    if not relation.to_many:
+        return build_unfiltered_query(relation.target, alias)
+    made = build_default_query(relation.target, alias)
+    if made._prefetches and (later := split_prefetches(made._prefetches, alias)[1]):
+        path = f"{relation.name}__{later[0].path}"
+        raise FieldError(
+            f"The manager of {relation.target.name} prefetches {later[0].path!r} from another "
+            f"database than {alias!r}, which only a query of its own can; give that query to "
+            f"Prefetch({relation.name!r}), or name Prefetch({path!r}) in the outer query"
+        )
+    return made
 
 
 def fetch_related_by_key(
@@ -211,10 +225,14 @@ def _attach_reverse(
     for item, key in zip(found, map(attrgetter(field.attname), found), strict=True):
         held = by_key[key]
         if not held:
-            references[key] = build_owner_reference(owners[key], key, prefetched=True)
+            owner = owners[key]
+            # the owner of a row of another database is there, with the same key
+            apart = owner._row and owner._alias != query._alias
+            references[key] = None if apart else build_owner_reference(owner, key, prefetched=True)
         held.append(item)
-        if not joined:  # else the query has loaded the way back, and items hold it
-            setattr(item, back, references[key])
+        # else the query has loaded the way back, and items hold it
+        if not joined and (reference := references[key]) is not None:
+            setattr(item, back, reference)
     for instance, key in zip(instances, keys, strict=True):
         held = by_key[key]
         setattr(instance, target, held if relation.to_many else (held[0] if held else None))
@@ -229,7 +247,7 @@ def _fetch_slice_per_key(
     raw = yield Statement("rows", plan.sql, args)
     found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading(found)
     return found
@@ -286,7 +304,7 @@ def _fetch_linked_rows(
     unique = dict(zip(places, raw, strict=True))  # what is connected to several comes with each
     found = decode_rows(plan, list(unique.values()), batch_lazy=batch_lazy)
     if query._prefetches:
-        yield from prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+        yield from prefetch_relations(found, query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading(found)
     items = dict(zip(unique, found, strict=True))

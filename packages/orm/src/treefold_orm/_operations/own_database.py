@@ -6,8 +6,11 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.references import find_cached_related
+from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._terms.operators import Expression
 
 
 def format_key_for_error(instance: Instance) -> str:
@@ -24,17 +27,40 @@ def check_stored_in(instance: Instance, alias: str, remedy: str) -> None:
         )
 
 
-def check_related_databases(instance: Instance, alias: str) -> None:
-    """Raise `FieldError` where a related instance that was assigned is of another database."""
+def check_related_databases(instance: Instance, alias: str, fields: Fields) -> None:
+    """Raise `FieldError` where one of `fields`, which are to be written, takes its key from a
+    related instance of another database.
+
+    A related row that was prefetched from there stands beside the key that was read with the
+    instance: this key is written again as it is.
+    """
     values = instance.__dict__
-    for field in instance._meta.columns:
+    for field in fields:
         if not is_foreign_key(field):
             continue
         related: Instance | None = find_cached_related(instance, field.name)
+        if related is None or not related._row or related._alias == alias:
+            continue
         # with another key in the column, the cached instance is not what will be written; None
-        # waits for the key of one that is not saved yet
-        if related is not None and values.get(field.attname) in (None, related.pk):
+        # waits for the key of one that was not saved when it was assigned
+        key = values.get(field.attname)
+        if key is None:
+            taken = values.get(f"_awaits_{field.attname}")
+        elif isinstance(key, Expression) or key != related.pk:
+            taken = False
+        else:
+            taken = not _is_stored_key(instance, field, key, alias)
+        if taken:
             check_related_database(field, related, alias)
+
+
+def _is_stored_key(instance: Instance, field: AnyField, key: Any, alias: str) -> bool:
+    shape = instance._shape or instance._meta.columns
+    if not instance._row or instance._alias != alias or field not in shape:
+        return False
+    raw = instance._row[shape.index(field)]
+    decode = field.decoder(database_for(alias).dialect.name)
+    return key == (raw if decode is None or raw is None else decode(raw))
 
 
 def check_related_database(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:

@@ -6,18 +6,23 @@
 Each step of a path loads the relation for those instances that lack it, by one statement, and goes
 on with all rows at its end. An instance may come from `only()` or `raw()` and lack the foreign key
 itself, which is loaded first: reading it here would send a statement inside of another operation.
+
+An operation runs in one database. Those that load relations of other databases come one by one
+from `plan_prefetches_elsewhere`, each with its alias, once the operation before it has run:
+
+    authors -> [post.author_id in 1, 2] in "other" -> [tags of these posts] in "other"
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
+from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo
 from treefold_orm._base.references import find_cached_related, is_cached
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.one_database import check_database
 from treefold_orm._building.own_rows import (
     extend_loaded_columns,
     filter_by_keys,
@@ -28,6 +33,7 @@ from treefold_orm._building.sources import (
     as_prefetch,
     list_relation_source_columns,
     require_relation,
+    split_prefetches,
 )
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import AnyField
@@ -59,8 +65,11 @@ def prefetch_related_objects(instances: Iterable[Instance], *lookups: str | Pref
     """
     found, specs, alias = _check_arguments(instances, lookups)
     if found and specs:
-        work = prefetch_missing(found, specs, alias, batch_lazy=True)
-        run(alias, work, "await aprefetch_related_objects()")
+        name = "await aprefetch_related_objects()"
+        if split_prefetches(specs, alias)[0]:
+            run(alias, prefetch_missing(found, specs, alias, batch_lazy=True), name)
+        for other, work in plan_prefetches_elsewhere(found, specs, alias, batch_lazy=True):
+            run(other, work, name)
 
 
 async def aprefetch_related_objects(
@@ -69,7 +78,10 @@ async def aprefetch_related_objects(
     """`prefetch_related_objects` for async code."""
     found, specs, alias = _check_arguments(instances, lookups)
     if found and specs:
-        await arun(alias, prefetch_missing(found, specs, alias, batch_lazy=False))
+        if split_prefetches(specs, alias)[0]:
+            await arun(alias, prefetch_missing(found, specs, alias, batch_lazy=False))
+        for other, work in plan_prefetches_elsewhere(found, specs, alias, batch_lazy=False):
+            await arun(other, work)
 
 
 def _check_arguments(
@@ -100,19 +112,16 @@ def _check_arguments(
             f"{aliases[1]!r}; call it for each"
         )
     specs = [as_prefetch(found[0]._meta, lookup) for lookup in lookups]
-    for spec in specs:
-        if spec.query is not None:
-            what = f"query of Prefetch({spec.path!r})"
-            check_database(spec.query._alias, aliases[0], found[0]._meta, what)
     return found, specs, aliases[0]
 
 
 def prefetch_missing(
     instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
 ) -> Operation[None]:
-    """Load every relation of `specs` for the instances that lack it."""
-    refusing = [item for item in instances if item._raises_lazy]
-    for spec in specs:
+    """Load the relations of `specs`, but for those of other databases, for the instances that lack
+    them.
+    """
+    for spec in split_prefetches(specs, alias)[0]:
         here = instances
         parts = spec.path.split("__")
         for part in parts[:-1]:
@@ -130,9 +139,76 @@ def prefetch_missing(
             yield from _load_relation(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
-    for item in refusing:  # what they have now is loaded along with them
-        item._raises_lazy = False
-    disable_lazy_loading(refusing)
+
+
+def plan_prefetches_elsewhere(
+    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+) -> Generator[tuple[str, Operation[None]]]:
+    """Yield the operations that load relations of other databases, each with its alias.
+
+    The caller runs one before it asks for the next. What can be loaded in `alias` is there already.
+    """
+    here, later = split_prefetches(specs, alias)
+    for spec in later:
+        rows = instances
+        *way, last = spec.path.split("__")
+        for part in way:
+            yield from _plan_relation(rows, part, batch_lazy=batch_lazy)
+            rows = collect_related(rows, part)
+        if spec not in here:
+            yield from _plan_relation(rows, last, spec, specs, batch_lazy=batch_lazy)
+        if spec.query is not None and spec.query._prefetches:
+            for own, below in _group_by_database(_collect_prefetched(rows, spec)):
+                yield from plan_prefetches_elsewhere(
+                    below, spec.query._prefetches, own, batch_lazy=batch_lazy
+                )
+
+
+def _plan_relation(
+    instances: list[Any],
+    name: str,
+    spec: Prefetch | None = None,
+    specs: Sequence[Prefetch] = (),
+    *,
+    batch_lazy: bool,
+) -> Generator[tuple[str, Operation[None]]]:
+    query, to_attr = (None, None) if spec is None else (spec.query, spec.to_attr)
+    if query is None and to_attr is None:
+        instances = [item for item in instances if not is_cached(item, name)]
+    if not instances:
+        return
+    relation = require_relation(instances[0]._meta, name)
+    groups = _group_by_database(instances)
+    if spec is not None and query is not None:
+        query = extend_loaded_columns(query, collect_prefetch_columns(relation, spec, specs))
+        if not isinstance(query._alias, Home):
+            columns = list_relation_source_columns(relation.source, name)
+            for own, group in groups:
+                if own != query._alias and _find_lacking_columns(group, columns):
+                    yield own, load_columns(group, own, columns)
+            groups = [(query._alias, instances)]
+    for alias, group in groups:
+        work = _load_relation(
+            group, relation, alias, query=query, to_attr=to_attr, batch_lazy=batch_lazy
+        )
+        yield alias, work
+
+
+def _group_by_database(instances: Sequence[Any]) -> list[tuple[str, list[Any]]]:
+    groups: dict[str, list[Any]] = {}
+    for item in instances:
+        groups.setdefault(item._alias, []).append(item)
+    return list(groups.items())
+
+
+def _collect_prefetched(instances: list[Any], spec: Prefetch) -> list[Any]:
+    if spec.to_attr is None:
+        return collect_related(instances, spec.path.rpartition("__")[2])
+    found: list[Any] = []
+    for instance in instances:
+        value = instance.__dict__.get(spec.to_attr)
+        found += value if isinstance(value, list) else [value]
+    return list({id(item): item for item in found if item is not None}.values())
 
 
 def _load_relation(
@@ -150,15 +226,18 @@ def _load_relation(
         lacking = [item for item in instances if not _is_loaded(item, relation)]
     if not lacking:
         return
-    yield from load_columns(
-        lacking, alias, list_relation_source_columns(relation.source, relation.name)
-    )
+    columns = list_relation_source_columns(relation.source, relation.name)
+    yield from load_columns(lacking, alias, columns)
     for item in lacking:
         _check_source(item, relation)
         record_cache_for_undo(item, to_attr or f"_cached_{relation.name}")
     yield from attach_related(
         lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
     )
+    refusing = [item for item in lacking if item._raises_lazy]
+    for item in refusing:  # what they have now is loaded along with them
+        item._raises_lazy = False
+    disable_lazy_loading(refusing)
 
 
 def _is_loaded(instance: Instance, relation: Relation) -> bool:
@@ -186,7 +265,7 @@ def load_columns(
 
     Raises `DoesNotExist` where such a row is gone.
     """
-    lacking = [o for o in instances if o._row and any(f.attname not in o.__dict__ for f in fields)]
+    lacking = _find_lacking_columns(instances, fields)
     if not lacking:
         return
     meta = lacking[0]._meta
@@ -199,3 +278,7 @@ def load_columns(
         if instance.pk not in fresh:
             raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
         adopt_columns(instance, fresh[instance.pk], fields)
+
+
+def _find_lacking_columns(instances: Sequence[Any], fields: Sequence[AnyField]) -> list[Any]:
+    return [o for o in instances if o._row and any(f.attname not in o.__dict__ for f in fields)]

@@ -63,13 +63,13 @@ def save_instance(
             yield from insert_instance(instance, alias)
         return
     _check_stored(instance, alias)
+    named = None if update_fields is None else tuple(map(meta.require_column, update_fields))
     if has_several_databases():
-        check_related_databases(instance, alias)
+        check_related_databases(instance, alias, meta.columns if named is None else named)
     database = database_for(alias)
     fields = row_state.find_changed_fields(instance, database)
-    if update_fields is not None:
-        wanted = map(meta.require_column, update_fields)
-        fields = [field for field in wanted if field.attname in instance.__dict__]
+    if named is not None:
+        fields = [field for field in named if field.attname in instance.__dict__]
     # without changes, save() still writes the times of auto_now
     if not fields and (update_fields is not None or not meta.auto_now):
         return

@@ -26,6 +26,7 @@ from treefold_orm._building.starting import find_unfiltered_exact_plan
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.times import DateField, DateTimeField
 from treefold_orm._operations import changing, fetching, loading, measuring
+from treefold_orm._queries.delivering import arun_query, run_query
 from treefold_orm._runtime.run import arun, check_blocking, run
 from treefold_orm._terms.columns import Column
 from treefold_orm._terms.operators import Condition, Expression
@@ -60,7 +61,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
                 work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
-        return run(query._alias, fetching.fetch_row(query, batch_lazy=True), "await aget()")
+        return run_query(query, fetching.fetch_row(query, batch_lazy=True), "await aget()")
 
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
         """`get` for async code."""
@@ -69,33 +70,33 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
             if ready is not None:
                 return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
-        return arun(query._alias, fetching.fetch_row(query, batch_lazy=False))
+        return arun_query(query, fetching.fetch_row(query, batch_lazy=False))
 
     def first(self) -> R | None:
         """Return the first row in the query's order (else by key), or None.
 
         Raises `FieldError` for groups without an order.
         """
-        return run(self._alias, fetching.fetch_first_row(self, batch_lazy=True), "await afirst()")
+        return run_query(self, fetching.fetch_first_row(self, batch_lazy=True), "await afirst()")
 
     def afirst(self) -> Coroutine[Any, Any, R | None]:
         """`first` for async code."""
-        return arun(self._alias, fetching.fetch_first_row(self, batch_lazy=False))
+        return arun_query(self, fetching.fetch_first_row(self, batch_lazy=False))
 
     def last(self) -> R | None:
         """Return the last row in the query's order (else by key), or None."""
-        return run(self._alias, fetching.fetch_last_row(self, batch_lazy=True), "await alast()")
+        return run_query(self, fetching.fetch_last_row(self, batch_lazy=True), "await alast()")
 
     def alast(self) -> Coroutine[Any, Any, R | None]:
         """`last` for async code."""
-        return arun(self._alias, fetching.fetch_last_row(self, batch_lazy=False))
+        return arun_query(self, fetching.fetch_last_row(self, batch_lazy=False))
 
     # -- many rows --------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[R]:
         if self._cache is None:
-            self._cache = run(
-                self._alias,
+            self._cache = run_query(
+                self,
                 loading.fetch_rows(self, batch_lazy=True),
                 "`async for`, or await the query",
             )
@@ -117,7 +118,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     async def _afetch_rows(self) -> list[R]:
         if self._cache is None:
-            self._cache = await arun(self._alias, loading.fetch_rows(self, batch_lazy=False))
+            self._cache = await arun_query(self, loading.fetch_rows(self, batch_lazy=False))
         return self._cache
 
     @overload
@@ -166,7 +167,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         from treefold_orm._operations import paging
 
         work = paging.fetch_page(self, size, after=after, before=before, batch_lazy=True)
-        return run(self._alias, work, "await akeyset()")
+        return run_query(self, work, "await akeyset()")
 
     def akeyset(
         self, size: int, *, after: str | None = None, before: str | None = None
@@ -175,7 +176,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         from treefold_orm._operations import paging
 
         work = paging.fetch_page(self, size, after=after, before=before, batch_lazy=False)
-        return arun(self._alias, work)
+        return arun_query(self, work)
 
     # -- numbers ----------------------------------------------------------------------------------
 
@@ -330,14 +331,14 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         work = fetching.fetch_first_or_raise(
             order_by_time(self, fields, latest=True), batch_lazy=True
         )
-        return run(self._alias, work, "await alatest()")
+        return run_query(self, work, "await alatest()")
 
     def alatest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`latest` for async code."""
         work = fetching.fetch_first_or_raise(
             order_by_time(self, fields, latest=True), batch_lazy=False
         )
-        return arun(self._alias, work)
+        return arun_query(self, work)
 
     def earliest(self, *fields: str | Column[Any]) -> R:
         """Return the row that is first by `fields`, or by `Meta.get_latest_by` without any.
@@ -347,14 +348,14 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         work = fetching.fetch_first_or_raise(
             order_by_time(self, fields, latest=False), batch_lazy=True
         )
-        return run(self._alias, work, "await aearliest()")
+        return run_query(self, work, "await aearliest()")
 
     def aearliest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`earliest` for async code."""
         work = fetching.fetch_first_or_raise(
             order_by_time(self, fields, latest=False), batch_lazy=False
         )
-        return arun(self._alias, work)
+        return arun_query(self, work)
 
     def dates(
         self, field: str | Column[Any], kind: Day, order: Order = "ASC"

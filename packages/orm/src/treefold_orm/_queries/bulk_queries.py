@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 from treefold_orm._building.query import M, QueryBuilder
 from treefold_orm._operations import fetching
+from treefold_orm._queries.delivering import arun_query, run_query
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.columns import Column
 
@@ -99,7 +100,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """
         chosen = field if field_name is None else field_name
         work = fetching.in_bulk(self, keys, field=chosen, batch_lazy=True)
-        return run(self._alias, work, "await ain_bulk()")
+        return run_query(self, work, "await ain_bulk()")
 
     def ain_bulk(
         self,
@@ -111,7 +112,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """`in_bulk` for async code."""
         chosen = field if field_name is None else field_name
         work = fetching.in_bulk(self, keys, field=chosen, batch_lazy=False)
-        return arun(self._alias, work)
+        return arun_query(self, work)
 
     def raw(self, sql: Any, /, **values: Any) -> list[M]:
         """Return instances from SQL of your own: `raw("SELECT * FROM post WHERE n > :low",

@@ -30,6 +30,7 @@ from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import creating, fetching
 from treefold_orm._queries.base_query import BaseQuery
 from treefold_orm._queries.bulk_queries import BulkQuery
+from treefold_orm._queries.delivering import aprefetch_elsewhere, prefetch_elsewhere
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.operators import Condition, Expression
 
@@ -165,15 +166,32 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
 def _run_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
     if query._meta.own_saves:
-        return _find_custom_save_function(name)(query, *args)
-    work = operation(query, *args, batch_lazy=True)
-    return run(query._alias, work, f"await a{name}()", write=True)
+        found = _find_custom_save_function(name)(query, *args)
+    else:
+        work = operation(query, *args, batch_lazy=True)
+        found = run(query._alias, work, f"await a{name}()", write=True)
+    if query._prefetches:
+        prefetch_elsewhere(query, _list_found_rows(found), f"await a{name}()")
+    return found
 
 
 def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     if query._meta.own_saves:
-        return _find_custom_save_function(name)(query, *args)
-    return arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
+        work = _find_custom_save_function(name)(query, *args)
+    else:
+        work = arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
+    return _await_relations(query, work) if query._prefetches else work
+
+
+async def _await_relations(query: QuerySet[Any], work: Coroutine[Any, Any, Any]) -> Any:
+    found = await work
+    await aprefetch_elsewhere(query, _list_found_rows(found))
+    return found
+
+
+def _list_found_rows(found: Any) -> list[Any]:
+    """The row that `get_or_create` or `update_or_create` has found; a new one has no relations."""
+    return [found[0]] if isinstance(found, tuple) and not found[1] else []
 
 
 def _find_custom_save_function(name: str) -> Callable[..., Any]:

@@ -17,10 +17,15 @@ from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Cursor, Database, Session, finish_despite_cancellation
 from treefold_orm._operations import loading
 from treefold_orm._operations.loading import mark_read_in_transaction
+from treefold_orm._queries.delivering import (
+    aprefetch_elsewhere,
+    arun_query,
+    prefetch_elsewhere,
+    run_query,
+)
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
 from treefold_orm._runtime.open_transaction import Transaction, execute_statements
-from treefold_orm._runtime.run import arun, run
 from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     plan, args = query._compile_plan("rows")
     database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
-        yield from run(query._alias, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
+        yield from run_query(query, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
         return
     with _hold_session(database, shared) as session:
         for chunk in session.fetch_chunks(plan.sql, args, size=chunk_size):
@@ -54,6 +59,7 @@ def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
                 mark_read_in_transaction(found, shared.journal)
             if query._prefetches:
                 session.run(_prefetch_chunk(query, found, shared, batch_lazy=True))
+                prefetch_elsewhere(query, found, "aiterator()")
             if query._raises_lazy:
                 loading.disable_lazy_loading(found)
             yield from found
@@ -64,7 +70,7 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
     plan, args = query._compile_plan("rows")
     database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
     if shared is None and database.single:
-        for item in await arun(query._alias, loading.fetch_rows(query, batch_lazy=False)):
+        for item in await arun_query(query, loading.fetch_rows(query, batch_lazy=False)):
             yield item
         return
     session = shared.session if shared is not None else await database.acheckout(write=False)
@@ -79,6 +85,7 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
                 mark_read_in_transaction(found, shared.journal)
             if query._prefetches:
                 await session.arun(_prefetch_chunk(query, found, shared, batch_lazy=False))
+                await aprefetch_elsewhere(query, found)
             if query._raises_lazy:
                 loading.disable_lazy_loading(found)
             for item in found:
@@ -95,7 +102,7 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
 def _prefetch_chunk(
     query: AnyQuery, found: list[Any], shared: Transaction | None, *, batch_lazy: bool
 ) -> Operation[None]:
-    work = loading.prefetch_relations(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    work = loading.prefetch_relations(found, query, batch_lazy=batch_lazy)
     return work if shared is None else record_changes(work, shared.journal)
 
 
