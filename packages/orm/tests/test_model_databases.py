@@ -378,6 +378,10 @@ async def test_a_prefetch_of_a_replica_is_a_statement_there(tables: None, half: 
         lambda: aprefetch_related_objects([origin], others),
     )
     assert [(hit._alias, hit.amount) for hit in origin.hits.all()] == [("replica", 2)]
+    hit = found.hits.all()[0]
+    hit.amount = 3
+    await half(Hit.objects).bulk_update([hit], ["amount"])
+    assert await half(Hit.objects.using("replica").filter(amount=3)).exists()
 
 
 async def test_sets_of_other_databases_are_refused(tables: None, half: Any) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from orm_halves import Handle, in_half
 from orm_models import Author, Country, Post, Tag
 from orm_pairs import ALIASES, PAIRS, open_pair
 
@@ -219,18 +220,34 @@ class Forms:
 
         return asked, right
 
-    def written_in_bulk(self) -> Made:
+    def _written_in_bulk(self, manager: Any) -> Made:
+        kept = {alias: Author.objects.using(alias).order_by("pk") for alias in ALIASES}
+
+        async def read_ages() -> list[list[int]]:
+            return [
+                await self.half.rows(query.values_list("age", flat=True)) for query in kept.values()
+            ]
+
         async def asked() -> Any:
-            rows = await self.half.rows(Author.objects.using(self.inner).order_by("pk"))
+            rows = await self.half.rows(kept[self.inner])
             for row in rows:
                 row.age = 77
-            await self.half(self.plain).bulk_update(rows, ["age"])
-            return await self.half.rows(self.authors.values_list("age", flat=True))
+            await self.half(manager).bulk_update(rows, ["age"])
+            return await read_ages()
 
         async def right() -> Any:
-            return [77] * len(await self.keys(self.plain))
+            before = await read_ages()
+            place = ALIASES.index(self.inner)
+            before[place] = [77] * len(before[place])
+            return before
 
         return asked, right
+
+    def written_in_bulk(self) -> Made:
+        return self._written_in_bulk(Author.objects)
+
+    def written_in_bulk_with_using(self) -> Made:
+        return self._written_in_bulk(self.plain)
 
     def set_by_a_query(self) -> Made:
         tags = Tag.objects.using(self.inner).filter(pk__lte=3)
@@ -259,7 +276,7 @@ class Forms:
 
 
 FORMS = [name for name in vars(Forms) if not name.startswith("_")][3:]
-APART = {"prefetched"}
+APART = {"prefetched", "written_in_bulk"}
 """Forms whose parts run by themselves, each in its database."""
 
 
@@ -368,3 +385,30 @@ async def test_a_query_takes_the_database_of_one_that_it_holds(
     held = Post.objects.using("default")
     with pytest.raises(FieldError, match=r"'default'.*'other'"):
         Post.objects.using("other").filter(author__in=taking(held))
+
+
+async def test_rows_of_two_databases_are_not_written_in_bulk(pair: Any, half: Any) -> None:
+    rows = [await half(Author.objects.using(alias)).get(pk=1) for alias in ALIASES]
+    before = await state_of(half)
+    for row in rows:
+        row.age = 77
+    message = r"bulk_update\(\) takes rows of one database, got rows of 'default' and 'other'"
+    with pytest.raises(FieldError, match=message):
+        await half(Author.objects).bulk_update(rows, ["age"])
+    assert await state_of(half) == before
+
+
+async def test_a_bulk_update_is_of_the_transaction_of_its_rows(pair: Any, half: Any) -> None:
+    async def body(h: Handle) -> None:
+        before = await state_of(h)
+        rows = await h.rows(Author.objects.using("other"))
+        async with h.transaction("other", rollback=True):
+            for row in rows:
+                row.age = F("age") + 70 if row.pk == 1 else 77
+            unsaved = Author(id=1, name="x", age=76)  # it is written where the others are
+            assert await h(Author.objects).bulk_update([*rows[1:], unsaved], ["age"]) > 0
+            assert await h(Author.objects.using("other").filter(age=76)).count() == 1
+            assert await h(Author.objects).bulk_update(rows, ["age"]) == len(rows)
+        assert await state_of(h) == before
+
+    await in_half(half, body)

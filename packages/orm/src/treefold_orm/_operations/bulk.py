@@ -14,6 +14,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, StaleObject
 from treefold_orm._base.journal import (
     NO_ANSWER,
@@ -24,6 +25,7 @@ from treefold_orm._base.journal import (
     set_attribute_with_undo,
 )
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
+from treefold_orm._building.steps import QuerySteps
 from treefold_orm._compile import writes
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.keys import expand_key_columns
@@ -344,6 +346,23 @@ def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], stored
             )
         record_state_for_undo(row)
         set_stored_row(row, tuple(loaded), database.alias)
+
+
+def choose_update_database(query: QuerySteps, given: Sequence[Instance]) -> str:
+    """Return the database that `bulk_update` writes to: that of the query where one was chosen,
+    else that of the rows.
+
+    Raises `FieldError` for rows of several databases.
+    """
+    if not isinstance(query._alias, Home):
+        return query._alias
+    aliases = sorted({row._alias for row in given if row._row})
+    if len(aliases) > 1:
+        raise FieldError(
+            f"bulk_update() takes rows of one database, got rows of {aliases[0]!r} and "
+            f"{aliases[1]!r}; call it for each"
+        )
+    return aliases[0] if aliases else query._alias
 
 
 def update_instances(

@@ -70,14 +70,20 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """Write the named fields of many instances with few statements; return how many rows
         matched.
 
+        They are written in the database that they were read from, as by `save()`; a query with
+        `using()` takes rows of that database only.
+
         Raises:
+            FieldError: the rows are of several databases, or of another one than the query.
             StaleObject: one changed since it was read, and the model has a version field; then none
                 is written.
         """
         from treefold_orm._operations import bulk
 
-        work = bulk.update_instances(self._meta, list(instances), self._alias, fields, batch_size)
-        return run(self._alias, work, "await abulk_update()", write=True)
+        rows = list(instances)
+        alias = bulk.choose_update_database(self, rows)
+        work = bulk.update_instances(self._meta, rows, alias, fields, batch_size)
+        return run(alias, work, "await abulk_update()", write=True)
 
     async def abulk_update(
         self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int | None = None
@@ -85,8 +91,10 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         """`bulk_update` for async code."""
         from treefold_orm._operations import bulk
 
-        work = bulk.update_instances(self._meta, list(instances), self._alias, fields, batch_size)
-        return await arun(self._alias, work, write=True)
+        rows = list(instances)
+        alias = bulk.choose_update_database(self, rows)
+        work = bulk.update_instances(self._meta, rows, alias, fields, batch_size)
+        return await arun(alias, work, write=True)
 
     def in_bulk(
         self,
