@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from treefold_cli._console.main import run
+from treefold_cli._console.main import run_command_line
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -51,7 +51,7 @@ def treefold(
 
     def call(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        code = run(arguments)
+        code = run_command_line(arguments)
         out, err = capsys.readouterr()
         return code, out, err
 

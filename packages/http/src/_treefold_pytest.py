@@ -42,38 +42,38 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     before = os.environ.get(_TEST_RUN)
     os.environ[_TEST_RUN] = run = f"test-{secrets.token_hex(4)}"
-    config.add_cleanup(lambda: _end_test_run(run, before))
+    config.add_cleanup(lambda: _clean_up_redis_run(run, before))
 
 
-def _end_test_run(run: str, before: str | None) -> None:
+def _clean_up_redis_run(run: str, previous_run: str | None) -> None:
     if "treefold_http._redis.client" in sys.modules:  # otherwise nothing of it is in Redis
-        from treefold_http._redis.ended_runs import forget_test_run
+        from treefold_http._redis.ended_runs import delete_test_run_keys
 
-        forget_test_run(run)
+        delete_test_run_keys(run)
     os.environ.pop(_TEST_RUN, None)
-    if before is not None:
-        os.environ[_TEST_RUN] = before
+    if previous_run is not None:
+        os.environ[_TEST_RUN] = previous_run
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Write the log of a phase while pytest captures it, not later between its dots."""
-    return (yield from _flush_log_after())
+    return (yield from _flush_log_after_phase())
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Do the same for the test itself."""
-    return (yield from _flush_log_after())
+    return (yield from _flush_log_after_phase())
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     """Do the same for the end of its fixtures."""
-    return (yield from _flush_log_after())
+    return (yield from _flush_log_after_phase())
 
 
-def _flush_log_after() -> Generator[None]:
+def _flush_log_after_phase() -> Generator[None]:
     try:
         return (yield)
     finally:
@@ -107,13 +107,15 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
     )
 
 
-def _require_api_folder(folder: Path, said: str) -> Path:
+def _require_api_folder(folder: Path, setting_text: str) -> Path:
     if not (folder / "Api").is_dir():
-        raise pytest.UsageError(f"{said}: {folder} must contain Api/; name the folder that does")
+        raise pytest.UsageError(
+            f"{setting_text}: {folder} must contain Api/; name the folder that does"
+        )
     return folder
 
 
-def make_application(root: Path) -> Application:
+def make_test_application(root: Path) -> Application:
     """Return the application of a root, with a secret of its own if the project has none.
 
     Like the databases of a run: sessions and tokens work in tests without a secret of production.
@@ -138,7 +140,7 @@ def treefold_apps() -> Callable[[Path], Application]:
     def boot_application(root: Path) -> Application:
         app = made.get(root)
         if app is None:
-            app = made[root] = make_application(root)
+            app = made[root] = make_test_application(root)
         app.boot()
         if root not in prepared:
             prepare_tests(app)

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from redis import Redis, RedisError
 
-from treefold_http._redis.ended_runs import forget_on
+from treefold_http._redis.ended_runs import delete_test_run_keys_on
 from treefold_http._runtime.name_space import TEST_RUN
 
 LOCAL = "redis://127.0.0.1:6379"
@@ -76,7 +76,7 @@ def server() -> Generator[str]:
             yield url
         finally:
             if run := os.environ.get(TEST_RUN):  # servers that tests start have used it too
-                forget_on(url, run)
+                delete_test_run_keys_on(url, run)
 
 
 @contextlib.contextmanager

@@ -167,9 +167,9 @@ def test_without_the_setting_no_request_is_prepared(project: Project, ask: Ask) 
     prepared: list[Any] = []
 
     class Counted(Application):
-        async def _prepare_scope(self, scope: Any, receive: Any, send: Any) -> Any:
+        async def _serve_unless_http(self, scope: Any, receive: Any, send: Any) -> Any:
             prepared.append(scope["type"])
-            return await super()._prepare_scope(scope, receive, send)
+            return await super()._serve_unless_http(scope, receive, send)
 
     app = Counted(project(FILES).root)
     for _ in range(3):

@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 
 from treefold_logging._escape import (
     CUT,
-    escape_bytes,
-    escape_field,
+    escape_log_field,
     escape_unprintable,
+    percent_encode_unprintable,
     shorten_text,
 )
 
@@ -26,7 +26,7 @@ from treefold_logging._escape import (
     ],
 )
 def test_a_field_is_one_word(text: str, shown: str) -> None:
-    assert escape_field(text) == shown
+    assert escape_log_field(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_a_long_text_is_cut_visibly() -> None:
 
 @given(st.text(), st.integers(20, 60))
 def test_a_field_is_printable_ascii_within_its_limit(text: str, limit: int) -> None:
-    shown = escape_field(text, limit)
+    shown = escape_log_field(text, limit)
     assert 0 < len(shown) <= limit
     assert all("!" <= char <= "~" for char in shown)
 
 
 @given(st.binary())
 def test_bytes_can_be_read_back_from_a_field(data: bytes) -> None:
-    assert unquote_to_bytes(escape_bytes(data)) == unquote_to_bytes(data)
+    assert unquote_to_bytes(percent_encode_unprintable(data)) == unquote_to_bytes(data)
 
 
 @given(st.text())

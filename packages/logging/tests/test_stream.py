@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from treefold_logging._stream import colour_level, is_coloured, write_to_stream
+from treefold_logging._stream import colour_level, supports_colour, write_to_stream
 
 DATA = memoryview("a line é\n".encode())
 
@@ -116,12 +116,12 @@ def test_a_terminal_is_coloured_unless_no_color_is_set(monkeypatch: pytest.Monke
     monkeypatch.delenv("NO_COLOR", raising=False)
     main, terminal = pty.openpty()
     with os.fdopen(main, "rb", buffering=0), os.fdopen(terminal, "w") as stream:
-        assert is_coloured(stream)
+        assert supports_colour(stream)
         monkeypatch.setenv("NO_COLOR", "1")
-        assert not is_coloured(stream)
+        assert not supports_colour(stream)
 
 
 @pytest.mark.parametrize("stream", [None, io.StringIO(), object()])
 def test_anything_else_is_plain(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert not is_coloured(stream)
+    assert not supports_colour(stream)

@@ -11,7 +11,7 @@ from treefold_logging._words import (
     LONGEST_KEPT,
     MAX_VERDICTS,
     WHOLE,
-    add_words,
+    add_sensitive_words,
     added_words,
     harmless,
     is_sensitive_in_query,
@@ -143,8 +143,8 @@ def added() -> Iterator[None]:
 @pytest.mark.usefixtures("added")
 def test_words_are_added_for_the_whole_process() -> None:
     assert not is_sensitive("Kunden-Nummer")
-    add_words(["kundennummer", "Plate"])
-    add_words([])
+    add_sensitive_words(["kundennummer", "Plate"])
+    add_sensitive_words([])
     assert is_sensitive("Kunden-Nummer")
     assert is_sensitive("number_plates")
     assert not is_sensitive("nummer")
@@ -153,4 +153,4 @@ def test_words_are_added_for_the_whole_process() -> None:
 @pytest.mark.parametrize("word", ["", "-", " _ "])
 def test_a_word_without_a_letter_is_refused(word: str) -> None:
     with pytest.raises(ValueError, match="must have a letter or a digit, got"):
-        add_words([word])
+        add_sensitive_words([word])

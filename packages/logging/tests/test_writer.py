@@ -71,10 +71,10 @@ def test_the_thread_writes_what_was_added_in_order(writer: Writer, disk: Disk) -
 def test_the_thread_rests_when_idle_and_the_next_entry_wakes_it(writer: Writer, disk: Disk) -> None:
     before = set(threading.enumerate())
     writer.add_entry("a\n")
-    until(lambda: disk.getvalue() == "a\n" and writer.is_resting)
+    until(lambda: disk.getvalue() == "a\n" and writer.is_thread_idle)
     (thread,) = set(threading.enumerate()) - before
     writer.add_entry("b\n")
-    until(lambda: disk.getvalue() == "a\nb\n" and writer.is_resting)
+    until(lambda: disk.getvalue() == "a\nb\n" and writer.is_thread_idle)
     assert set(threading.enumerate()) - before == {thread}
 
 

@@ -12,8 +12,8 @@ from inspect_place import Place
 from treefold_migrations import baseline, drift, load_folder, makemigrations, migrate
 from treefold_migrations._baseline.proving import execute_models
 from treefold_migrations._inspect.live import compare_database
-from treefold_migrations._run.drift import filter_unexpected
-from treefold_migrations._state.rendering import render_state
+from treefold_migrations._run.drift import exclude_known_differences
+from treefold_migrations._state.rendering import render_managed_tables
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Meta, plan_tables, statements
 
@@ -59,8 +59,8 @@ def made_again(taken: Taken, place: Place) -> None:
     """Create the tables of the models in an empty database, which then has the same schema."""
     for operation in plan_tables([m for m in taken.metas if m.managed], place.dialect):
         place.do(*statements(operation, place.dialect))
-    found = compare_database(render_state(taken.state, place.dialect), place.alias)
-    assert [str(difference) for difference in filter_unexpected(taken.state, found)] == []
+    found = compare_database(render_managed_tables(taken.state, place.dialect), place.alias)
+    assert [str(difference) for difference in exclude_known_differences(taken.state, found)] == []
 
 
 def _schema_of(place: Place) -> str:

@@ -95,7 +95,7 @@ def models_of(body: str) -> tuple[type[Model], ...]:
     # models of other pairs have the same names: each body is a space of its own
     source = _CLASS.sub(rf"\1    _space = {space!r}\n", module_of(body))
     exec("import datetime as dt, decimal, enum, uuid\n" + source, names)
-    registry.settle_targets()
+    registry.resolve_pending_targets()
     kinds = [kind for kind in names.values() if isinstance(kind, type)]
     return tuple(
         kind for kind in kinds if issubclass(kind, Model) and kind.__module__ == names["__name__"]

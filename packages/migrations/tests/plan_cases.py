@@ -6,7 +6,7 @@ from typing import Any
 
 from plan_engines import Bench, Row
 
-from treefold_migrations._plan.between import Answers, compute_table_changes
+from treefold_migrations._plan.between import PlannerHints, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.step import Step
 from treefold_orm import fields
@@ -32,14 +32,14 @@ class Case:
         expected: dict[str, tuple[str, list[Row]]] | None = None,
         *,
         only: str = "",
-        answers: Answers | None = None,
+        answers: PlannerHints | None = None,
     ) -> None:
         self.before = before
         self.after = after
         self.rows = rows or {}
         self.expected = expected or {}
         self.only = only
-        self.answers = answers or Answers()
+        self.answers = answers or PlannerHints()
 
     def changes(self, dialect: Dialect) -> list[TableChange]:
         """The changes for the planner."""

@@ -73,9 +73,9 @@ def _nothing_is_lost(place: Place, taken: Taken) -> None:
     from treefold_migrations import read_schema
     from treefold_migrations._baseline.names import sanitize_for_comment
     from treefold_migrations._inspect.compare import OWN_TABLES
-    from treefold_migrations._state.rendering import render_state
+    from treefold_migrations._state.rendering import render_managed_tables
 
-    rendered = render_state(taken.state, place.dialect)
+    rendered = render_managed_tables(taken.state, place.dialect)
     live = {n: t for n, t in read_schema(place.alias).items() if n not in OWN_TABLES}
     assert len(live) >= 14
     for name, table in live.items():

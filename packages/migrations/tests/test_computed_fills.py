@@ -15,7 +15,7 @@ from run_support import (
 )
 
 from treefold_migrations import Ambiguous, MigrationError, RunError, StateError, drift
-from treefold_migrations._detect.fills import parse_fill
+from treefold_migrations._detect.fills import parse_fill_value
 from treefold_migrations._run.runner import Runner
 from treefold_orm.schema import SourceWriter
 
@@ -174,7 +174,7 @@ def test_a_text_with_names_in_braces(files: Files, name: str, text: str) -> None
     state = files.history().compute_state_after()
     if (name, text) in WRONG:
         with pytest.raises(MigrationError, match=WRONG[name, text]):
-            parse_fill(state, "book", name, text)
+            parse_fill_value(state, "book", name, text)
     else:
-        made = SourceWriter().value(parse_fill(state, "book", name, text))
+        made = SourceWriter().value(parse_fill_value(state, "book", name, text))
         assert made == TEMPLATES[name, text]

@@ -185,7 +185,7 @@ def test_models_of_this_application_are_taken_without_naming_them(tmp_path: Path
     state_of(N)
 
     def found() -> list[str]:
-        registry.enter_space(tmp_path)
+        registry.enter_application_folder(tmp_path)
         return list(build_models_state().tables)
 
     names = contextvars.copy_context().run(found)

@@ -16,10 +16,10 @@ from treefold_migrations import CreateTable, Operation, SchemaState, StateError
 from treefold_migrations._detect.answers import Answers, Question
 from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._detect.models import sort_by_references
-from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._files.loading import load_file
 from treefold_migrations._files.writing import write_migration
-from treefold_migrations._state.rendering import render_state
+from treefold_migrations._state.rendering import render_managed_tables
 from treefold_migrations._state.schema_state import TableOptions, TableState, is_same_state
 from treefold_orm import CheckConstraint, F, Index, Lower, Q, SearchIndex, UniqueConstraint, fields
 from treefold_orm.schema import Postgres, SQLite
@@ -111,7 +111,7 @@ def walked(state: SchemaState, operations: list[Operation]) -> SchemaState:
     for operation in operations:
         state = operation.apply(state)
         for dialect in (SQLite(), Postgres()):
-            render_state(state, dialect)
+            render_managed_tables(state, dialect)
     return state
 
 
@@ -137,7 +137,7 @@ def test_operations_lead_from_any_schema_to_any_other(
 def test_any_schema_is_written_and_loaded_again(tmp_path_factory: Any, state: SchemaState) -> None:
     folder = tmp_path_factory.mktemp("files")
     path = write_migration(folder, "0001_initial", [], detect_operations(SchemaState(), state))
-    loaded: Loaded = load_file(path)
+    loaded: LoadedMigration = load_file(path)
     assert is_same_state(History(folder, [loaded]).compute_state_after(), state)
 
 

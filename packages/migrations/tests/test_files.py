@@ -18,7 +18,7 @@ from treefold_migrations._detect.differences import detect_operations
 from treefold_migrations._files.hashing import compute_legacy_digests
 from treefold_migrations._files.layout import format_expression
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._files.names import build_next_name, suggest_name_words
+from treefold_migrations._files.names import build_next_migration_name, suggest_name_words
 from treefold_migrations._files.writing import render_migration_source, write_migration
 from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm import fields
@@ -191,11 +191,11 @@ def test_an_operation_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -
 
 
 def test_numbers_go_on_after_the_highest() -> None:
-    assert build_next_name([], "initial") == "0001_initial"
-    assert build_next_name(["0003_a", "0003_b", "0002_x"], "Add Slug!") == "0004_add_slug"
-    assert build_next_name(["9999_x"], "") == "10000_changes"
-    assert build_next_name([], "ä" * 9 + "x" * 99) == "0001_" + "x" * 50
-    words = suggest_name_words([m.DropTable("a"), m.DropTable("b")], first=False)
+    assert build_next_migration_name([], "initial") == "0001_initial"
+    assert build_next_migration_name(["0003_a", "0003_b", "0002_x"], "Add Slug!") == "0004_add_slug"
+    assert build_next_migration_name(["9999_x"], "") == "10000_changes"
+    assert build_next_migration_name([], "ä" * 9 + "x" * 99) == "0001_" + "x" * 50
+    words = suggest_name_words([m.DropTable("a"), m.DropTable("b")], is_first_migration=False)
     assert words == "drop table a and more"
 
 

@@ -19,7 +19,7 @@ from treefold_migrations._files.history import History
 from treefold_migrations._inspect.found import InspectError
 from treefold_migrations._inspect.live import compare_database
 from treefold_migrations._run.drift import adrift, drift
-from treefold_migrations._state.rendering import render_state
+from treefold_migrations._state.rendering import render_managed_tables
 from treefold_orm import UniqueViolation, aclose_all, configure
 from treefold_orm.schema import ColumnDef, CreateTable, TableDef, statements
 
@@ -298,7 +298,7 @@ def history(folder: Path) -> History:
 def apply(place: Place, files: History, *names: str) -> None:
     """Create what the named files lead to, and record them."""
     state = files.replay_migrations(names)
-    for table in render_state(state, place.dialect).values():
+    for table in render_managed_tables(state, place.dialect).values():
         place.do(*statements(CreateTable(table), place.dialect))
     migrate(files.folder, names[-1], database=place.alias, fake=True)
 

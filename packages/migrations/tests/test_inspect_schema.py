@@ -24,9 +24,11 @@ MODELS = ("orm_amounts", "orm_articles", "orm_bakery", "orm_composite", "orm_mod
 def metas_of(module: str) -> list[Meta]:
     """The models of a module of the ORM's tests, and the tables between them."""
     importlib.import_module(module)
-    registry.settle_targets()
+    registry.resolve_pending_targets()
     return [
-        m for m in registry.list_space_models() if m.model.__module__ == module and not m.abstract
+        m
+        for m in registry.list_application_models()
+        if m.model.__module__ == module and not m.abstract
     ]
 
 

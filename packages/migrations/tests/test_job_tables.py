@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from treefold_migrations import drift, load_folder, makemigrations, migrate, rollback
-from treefold_migrations._detect.job_tables import detect_job_operations
+from treefold_migrations._detect.job_tables import detect_job_table_operations
 from treefold_migrations._extension.migrations import Migrations
 from treefold_migrations._files.writing import write_migration
 from treefold_orm import close_all, configure, raw
@@ -50,7 +50,7 @@ def written(project: Path) -> Path:
     head = history.head()
     after = [] if head is None else [head.name]
     name = f"{len(history.files) + 1:04d}_job_tables"
-    return write_migration(folder, name, after, detect_job_operations(project, history))
+    return write_migration(folder, name, after, detect_job_table_operations(project, history))
 
 
 def tables() -> list[str]:
@@ -59,7 +59,7 @@ def tables() -> list[str]:
 
 
 def test_a_project_without_jobs_gets_no_tables(tmp_path: Path) -> None:
-    assert detect_job_operations(tmp_path, None) == []
+    assert detect_job_table_operations(tmp_path, None) == []
 
 
 def test_the_tables_are_made_and_dropped_by_a_migration(project: Path, database: str) -> None:
@@ -67,7 +67,7 @@ def test_the_tables_are_made_and_dropped_by_a_migration(project: Path, database:
     folder = project / "migrations"
     migrate(folder=folder)
     assert tables() == ["pgqueuer", "pgqueuer_log", "pgqueuer_schedules", "pgqueuer_statistics"]
-    assert detect_job_operations(project, load_folder(folder)) == []
+    assert detect_job_table_operations(project, load_folder(folder)) == []
     assert drift(folder) == []
     rollback(folder=folder)
     assert tables() == []
@@ -97,12 +97,12 @@ def test_tables_of_another_version_get_a_migration_that_brings_them_up_to_date(
         .replace("    attempts integer NOT NULL DEFAULT 0,\n", "")
     )
     migrate(folder=project / "migrations")
-    (operation,) = detect_job_operations(project, load_folder(project / "migrations"))
+    (operation,) = detect_job_table_operations(project, load_folder(project / "migrations"))
     assert "ADD COLUMN IF NOT EXISTS attempts" in str(vars(operation)["sql"])
     written(project)
     migrate(folder=project / "migrations")
     assert raw("SELECT attempts FROM pgqueuer") == []
-    assert detect_job_operations(project, load_folder(project / "migrations")) == []
+    assert detect_job_table_operations(project, load_folder(project / "migrations")) == []
 
 
 def test_missing_tables_are_pending_work(project: Path, database: str) -> None:

@@ -7,7 +7,7 @@ from pairs import PAIRS, Pair, answers_of, read_pairs, state_of
 
 from treefold_migrations import Ambiguous, DataLossRefused, MigrationError, Operation
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._state.rendering import render_state
+from treefold_migrations._state.rendering import render_managed_tables
 from treefold_migrations._state.schema_state import is_same_state
 from treefold_orm.schema import Dialect, Imports, Postgres, SQLite
 
@@ -50,8 +50,11 @@ def test_every_state_on_the_way_is_a_schema(pair: Pair) -> None:
         state = pair.old()
         for operation in found(pair):
             state = operation.apply(state)
-            render_state(state, dialect)
-        tables, wanted = render_state(state, dialect), render_state(pair.new(), dialect)
+            render_managed_tables(state, dialect)
+        tables, wanted = (
+            render_managed_tables(state, dialect),
+            render_managed_tables(pair.new(), dialect),
+        )
         assert tables.keys() == wanted.keys()
         for name, table in tables.items():
             assert {c.name: c for c in table.columns} == {c.name: c for c in wanted[name].columns}

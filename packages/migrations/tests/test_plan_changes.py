@@ -10,7 +10,7 @@ import pytest
 from plan_cases import Case, one, shape
 from plan_engines import Bench
 
-from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.between import PlannerHints
 from treefold_orm import (
     CheckConstraint,
     ExclusionConstraint,
@@ -41,7 +41,7 @@ CASES: dict[str, Case] = {
         [shape("person", TEXT), post(fields.ForeignKey("person", related_name="+"))],
         {"user": NAMES, "post": [{"title": "'a'", "author_id": "2"}]},
         {"person": ("name", [("Ann",), ("Bob",), ("it's",)]), "post": ("author_id", [(2,)])},
-        answers=Answers(tables={"person": "user"}),
+        answers=PlannerHints(tables={"person": "user"}),
     ),
     "rename_column": Case(
         [
@@ -62,7 +62,7 @@ CASES: dict[str, Case] = {
         ],
         {"user": NAMES},
         {"user": ("label", [("Ann",), ("Bob",), ("it's",)])},
-        answers=Answers(fields={"user": {"label": "name", "m": "n"}}),
+        answers=PlannerHints(fields={"user": {"label": "name", "m": "n"}}),
     ),
     "swap_columns": Case(
         [
@@ -77,7 +77,7 @@ CASES: dict[str, Case] = {
         ],
         {"pair": [{"a": "'x'", "b": "'y'"}]},
         {"pair": ("a", [("y",)])},
-        answers=Answers(fields={"pair": {"a": "b", "b": "a"}}),
+        answers=PlannerHints(fields={"pair": {"a": "b", "b": "a"}}),
     ),
     "rename_key": Case(
         [shape("user", TEXT), post(fields.ForeignKey("user"))],
@@ -87,7 +87,7 @@ CASES: dict[str, Case] = {
         ],
         {"user": NAMES, "post": [{"title": "'a'", "author_id": "3"}]},
         {"user": ("number", [(1,), (2,), (3,)]), "post": ("author_id", [(3,)])},
-        answers=Answers(fields={"user": {"number": "id"}}),
+        answers=PlannerHints(fields={"user": {"number": "id"}}),
     ),
     "add_nullable": Case(
         [USER],
@@ -106,14 +106,14 @@ CASES: dict[str, Case] = {
         [shape("user", {**TEXT, "nick": fields.CharField(max_length=5)})],
         {"user": NAMES},
         {"user": ("nick", [("-",)] * 3)},
-        answers=Answers(fills={("user", "nick"): "'-'"}),
+        answers=PlannerHints(fills={("user", "nick"): "'-'"}),
     ),
     "add_filled_by_expression": Case(
         [USER],
         [shape("user", {**TEXT, "nick": fields.CharField(max_length=20)})],
         {"user": NAMES},
         {"user": ("nick", [("ann",), ("bob",), ("it's",)])},
-        answers=Answers(fills={("user", "nick"): 'lower("name")'}),
+        answers=PlannerHints(fills={("user", "nick"): 'lower("name")'}),
     ),
     "add_to_empty": Case([USER], [shape("user", {**TEXT, "age": fields.IntegerField()})]),
     "add_reference": Case(
@@ -162,12 +162,12 @@ CASES: dict[str, Case] = {
     "no_index": one(fields.TextField(db_index=True), fields.TextField(), ["'a'"], ["a"]),
     "allow_null": one(fields.TextField(), fields.TextField(null=True), ["'a'"], ["a"]),
     "require": one(fields.TextField(null=True), fields.TextField(), ["'a'"], ["a"]),
-    "require_filled": one(
+    "require_fill_values": one(
         fields.TextField(null=True),
         fields.TextField(),
         ["'a'", "NULL"],
         ["a", "?"],
-        answers=Answers(fills={("item", "v"): "'?'"}),
+        answers=PlannerHints(fills={("item", "v"): "'?'"}),
     ),
     "set_default": one(fields.IntegerField(), fields.IntegerField(db_default=5), ["1"], [1]),
     "drop_default": one(fields.IntegerField(db_default=5), fields.IntegerField(), ["1"], [1]),
@@ -280,7 +280,7 @@ CASES: dict[str, Case] = {
         [shape("page", {"title": fields.TextField()}, indexes=(SearchIndex(["title"]),))],
         {"doc": [{"title": "'alpha'"}]},
         {"page": ("title", [("alpha",)])},
-        answers=Answers(tables={"page": "doc"}),
+        answers=PlannerHints(tables={"page": "doc"}),
     ),
     "exclusion": Case(
         [

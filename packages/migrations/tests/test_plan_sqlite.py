@@ -10,7 +10,7 @@ from plan_cases import Case, one, shape
 from plan_engines import SQLiteBench
 
 from treefold_migrations import RunError
-from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.between import PlannerHints
 from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.step import Step
 from treefold_orm import CheckConstraint, Q, fields
@@ -115,7 +115,7 @@ def test_a_rebuild_never_gives_the_key_of_a_deleted_row_again(
     sqlite.do("INSERT INTO user (name) VALUES ('a'), ('b'), ('c')")
     sqlite.do(f"DELETE FROM user WHERE {deleted}")
     after = shape(new_name, {"name": fields.CharField(max_length=30)})
-    Case([USER], [after], answers=Answers(tables={new_name: "user"})).apply(sqlite)
+    Case([USER], [after], answers=PlannerHints(tables={new_name: "user"})).apply(sqlite)
     sqlite.insert(new_name, {"name": "'d'"})
     assert sqlite.ask(f"SELECT max(id) FROM {new_name}") == [(4,)]
     sqlite.do(f"DELETE FROM {new_name}")
@@ -203,7 +203,7 @@ def test_many_changes_of_a_table_are_one_rebuild() -> None:
             Case(
                 [USER],
                 [shape("user", {"label": TEXT["name"]})],
-                answers=Answers(fields={"user": {"label": "name"}}),
+                answers=PlannerHints(fields={"user": {"label": "name"}}),
             ),
             # the name of the check follows, which is a change of constraints
             1,
@@ -233,7 +233,7 @@ def test_many_changes_of_a_table_are_one_rebuild() -> None:
             Case(
                 [shape("user", {"a": fields.TextField()})],
                 [shape("user", {"b": fields.TextField()})],
-                answers=Answers(fields={"user": {"b": "a"}}),
+                answers=PlannerHints(fields={"user": {"b": "a"}}),
             ),
             0,
             id="rename_column",

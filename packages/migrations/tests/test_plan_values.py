@@ -13,7 +13,7 @@ from plan_cases import one
 from plan_engines import Bench
 
 from treefold_migrations import PlanError, RunError
-from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.between import PlannerHints
 from treefold_orm import fields
 
 D = decimal.Decimal
@@ -369,7 +369,7 @@ def test_no_conversion_is_guessed(bench: Bench) -> None:
 
 
 def test_an_expression_takes_the_place_of_a_conversion(bench: Bench) -> None:
-    using = Answers(using={("item", "v"): 'length("v")'})
+    using = PlannerHints(using={("item", "v"): 'length("v")'})
     case = one(fields.TextField(), fields.IntegerField(), ["'abc'"], [3], answers=using)
     with bench.place():
         case.fill(bench)

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from plan_engines import Bench
 
-from treefold_migrations._plan.between import Answers, compute_table_changes
+from treefold_migrations._plan.between import PlannerHints, compute_table_changes
 from treefold_orm import (
     CheckConstraint,
     Index,
@@ -192,7 +192,7 @@ class Walk:
         for name in list(self.schema):
             self.insert(name)
 
-    def check(self, before: Schema, answers: Answers) -> None:
+    def check(self, before: Schema, answers: PlannerHints) -> None:
         bench = self.bench
         rows = {name: self.rows(name, table) for name, table in before.items()}
         changes = compute_table_changes(
@@ -208,7 +208,12 @@ class Walk:
                 self.compare(name, table, before[source], rows[source], answers)
 
     def compare(
-        self, name: str, table: Table, before: Table, rows: dict[str, list[Any]], answers: Answers
+        self,
+        name: str,
+        table: Table,
+        before: Table,
+        rows: dict[str, list[Any]],
+        answers: PlannerHints,
     ) -> None:
         after = self.rows(name, table)
         assert after["id"] == rows["id"]
@@ -281,7 +286,7 @@ class Walk:
             column=self.name("col ") if self.random.random() < 0.1 else None,
         )
 
-    def create(self) -> Answers | None:
+    def create(self) -> PlannerHints | None:
         if len(self.schema) > 3:
             return None
         table = Table(self.random.choice(["big", "auto"]))
@@ -290,24 +295,24 @@ class Walk:
         if self.schema and self.random.random() < 0.5:
             table.columns[self.name("r")] = Column("", null=True, target=self.table())
         self.schema[self.name("t")] = table
-        return Answers()
+        return PlannerHints()
 
-    def drop(self) -> Answers | None:
+    def drop(self) -> PlannerHints | None:
         name = self.table()
         if any(c.target == name for t in self.schema.values() for c in t.columns.values()):
             return None
         del self.schema[name]
-        return Answers()
+        return PlannerHints()
 
-    def rename(self) -> Answers:
+    def rename(self) -> PlannerHints:
         old, new = self.table(), self.name("t")
         self.schema = {new if n == old else n: table for n, table in self.schema.items()}
         for table in self.schema.values():
             for column in table.columns.values():
                 column.target = new if column.target == old else column.target
-        return Answers(tables={new: old})
+        return PlannerHints(tables={new: old})
 
-    def add(self) -> Answers:
+    def add(self) -> PlannerHints:
         name, column, made = self.table(), self.name("f"), self.fresh()
         self.schema[name].columns[column] = made
         fills: dict[tuple[str, str], str] = {}
@@ -318,18 +323,18 @@ class Walk:
             if made.kind in TEXTS and self.random.random() < 0.5:
                 value = "'n' || \"id\""
             fills[name, column] = value
-        return Answers(fills=fills)
+        return PlannerHints(fills=fills)
 
-    def remove(self) -> Answers | None:
+    def remove(self) -> PlannerHints | None:
         name = self.table()
         table = self.schema[name]
         free = [c for c in table.columns if c not in table.used()]
         if not free:
             return None
         del table.columns[self.random.choice(free)]
-        return Answers()
+        return PlannerHints()
 
-    def rename_column(self) -> Answers | None:
+    def rename_column(self) -> PlannerHints | None:
         name = self.table()
         table = self.schema[name]
         if not table.columns:
@@ -338,16 +343,16 @@ class Walk:
         table.columns = {new if c == old else c: made for c, made in table.columns.items()}
         for extra, (kind, names) in table.extras.items():
             table.extras[extra] = kind, [new if n == old else n for n in names]
-        return Answers(fields={name: {new: old}})
+        return PlannerHints(fields={name: {new: old}})
 
-    def move_column(self) -> Answers | None:
+    def move_column(self) -> PlannerHints | None:
         found = self.column()
         if found is None:
             return None
         self.schema[found[0]].columns[found[1]].column = self.name('odd "col" ')
-        return Answers()
+        return PlannerHints()
 
-    def retype(self) -> Answers | None:
+    def retype(self) -> PlannerHints | None:
         found = self.column()
         if found is None:
             return None
@@ -361,9 +366,9 @@ class Walk:
         if any(column in names and k not in numeric for k, names in table.extras.values()):
             return None
         made.kind, made.default = kind, None
-        return Answers()
+        return PlannerHints()
 
-    def toggle_null(self) -> Answers | None:
+    def toggle_null(self) -> PlannerHints | None:
         found = self.column()
         if found is None:
             return None
@@ -371,15 +376,15 @@ class Walk:
         made.null = not made.null
         unique = made.unique or found[1] in self.schema[found[0]].used()
         if made.null:
-            return Answers()
+            return PlannerHints()
         if unique or self.random.random() < 0.2:
             column = self.column_name(found[1], made).replace('"', '""')
             if self.bench.ask(f'SELECT 1 FROM "{found[0]}" WHERE "{column}" IS NULL'):
                 return None
-            return Answers()
-        return Answers(fills={found: literal(made.kind, 8, self.bench.engine)})
+            return PlannerHints()
+        return PlannerHints(fills={found: literal(made.kind, 8, self.bench.engine)})
 
-    def toggle_unique(self) -> Answers | None:
+    def toggle_unique(self) -> PlannerHints | None:
         found = self.column(*NUMBERS, *TEXTS, "uuid", "price")
         if found is None:
             return None
@@ -388,7 +393,7 @@ class Walk:
         if repeated and not made.unique:
             return None
         made.unique = not made.unique
-        return Answers()
+        return PlannerHints()
 
     def distinct(self, name: str, column: str) -> bool:
         made = self.schema[name].columns[column]
@@ -398,23 +403,23 @@ class Walk:
         )[0]
         return total == different
 
-    def toggle_index(self) -> Answers | None:
+    def toggle_index(self) -> PlannerHints | None:
         found = self.column()
         if found is None:
             return None
         made = self.schema[found[0]].columns[found[1]]
         made.index = not made.index
-        return Answers()
+        return PlannerHints()
 
-    def toggle_default(self) -> Answers | None:
+    def toggle_default(self) -> PlannerHints | None:
         found = self.column(*NUMBERS, *TEXTS, "price", "fine")
         if found is None:
             return None
         made = self.schema[found[0]].columns[found[1]]
         made.default = None if made.default is not None else self.random.randint(1, 9)
-        return Answers()
+        return PlannerHints()
 
-    def add_extra(self) -> Answers | None:
+    def add_extra(self) -> PlannerHints | None:
         kind = self.random.choice(["unique", "partial", "check", "index", "lower", "search"])
         kinds = {"check": NUMBERS, "lower": TEXTS, "search": TEXTS}.get(kind, (*NUMBERS, *TEXTS))
         found = self.column(*kinds)
@@ -429,41 +434,41 @@ class Walk:
         if kind == "unique" and self.schema[name].is_unique(column):
             return None
         extras[self.name("x")] = kind, [column]
-        return Answers()
+        return PlannerHints()
 
-    def drop_extra(self) -> Answers | None:
+    def drop_extra(self) -> PlannerHints | None:
         table = self.schema[self.table()]
         if not table.extras:
             return None
         del table.extras[self.random.choice(list(table.extras))]
-        return Answers()
+        return PlannerHints()
 
-    def rename_extra(self) -> Answers | None:
+    def rename_extra(self) -> PlannerHints | None:
         table = self.schema[self.table()]
         if not table.extras:
             return None
         old = self.random.choice(list(table.extras))
         table.extras = {self.name("x") if e == old else e: x for e, x in table.extras.items()}
-        return Answers()
+        return PlannerHints()
 
-    def refer(self) -> Answers:
+    def refer(self) -> PlannerHints:
         name = self.table()
         made = Column("", null=True, target=self.table(), unique=self.random.random() < 0.3)
         self.schema[name].columns[self.name("r")] = made
-        return Answers()
+        return PlannerHints()
 
-    def change_reference(self) -> Answers | None:
+    def change_reference(self) -> PlannerHints | None:
         found = [c for t in self.schema.values() for c in t.columns.values() if c.target]
         if not found:
             return None
         made = self.random.choice(found)
         made.on_delete = self.random.choice(["RESTRICT", "PROTECT", "CASCADE", "SET_NULL"])
-        return Answers()
+        return PlannerHints()
 
-    def widen_key(self) -> Answers:
+    def widen_key(self) -> PlannerHints:
         table = self.schema[self.table()]
         table.key = "auto" if table.key == "big" else "big"
-        return Answers()
+        return PlannerHints()
 
     ACTIONS = (
         *(create, drop, rename, add, add, remove, rename_column, move_column, retype, retype),

@@ -20,13 +20,13 @@ from test_plan_changes import CASES
 from test_run_steps import at_alter_table, locked
 
 from treefold_migrations import LockTimeout, RunError, lint, migrate
-from treefold_migrations._lint.changes import Subject, lint_change
+from treefold_migrations._lint.changes import LintedOperation, lint_operation_effect
 from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._run.events import Event
 from treefold_migrations._run.runner import Runner
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._schedule.planning import Target, plan_single_file
+from treefold_migrations._schedule.planning import DatabaseTarget, plan_single_file
 from treefold_migrations._schedule.units import SqlUnit
 from treefold_orm import close_all
 from treefold_orm.schema import Postgres
@@ -144,7 +144,7 @@ def test_lint_names_a_change_that_blocks(name: str, files: Files) -> None:
     files.write("0001_initial", AUTHOR, PAIR)
     files.write("0002_change", LINTED[name], above="from treefold_orm import Random")
     found = {finding.rule for _, finding in lint(files.folder, since="0001", metas=())}
-    run = plan_single_file(files.history(), "0002", Target(Postgres()), backwards=False)
+    run = plan_single_file(files.history(), "0002", DatabaseTarget(Postgres()), backwards=False)
     assert [unit for unit in run.units if isinstance(unit, SqlUnit) and unit.step.blocks]
     assert found & BLOCKED
 
@@ -154,8 +154,8 @@ def test_lint_names_each_step_that_blocks(name: str) -> None:
     case, dialect = CASES[name], Postgres()
     changes = case.changes(dialect)
     before, after = ({s.name: s for s in shapes} for shapes in (case.before, case.after))
-    subject = Subject(0, before, after, case.answers, tuple(changes), dialect)
-    found = {finding.rule for finding in lint_change(subject)}
+    subject = LintedOperation(0, before, after, case.answers, tuple(changes), dialect)
+    found = {finding.rule for finding in lint_operation_effect(subject)}
     blocks = {step.blocks for step in plan_changes(changes, dialect=dialect)} - {""}
     assert bool(blocks) == bool(found & BLOCKED)
 

@@ -33,7 +33,7 @@ from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import Meta
 from treefold_orm._runtime.connections import _databases, database_for
-from treefold_orm._schema.create import _collect_metas, plan_tables
+from treefold_orm._schema.create import _collect_models_to_create, plan_tables
 from treefold_orm._schema.records import CreateTable
 
 # a limit of the clock for each example would fail on a busy machine
@@ -255,7 +255,7 @@ _amounts: dict[str, Place] = {}
 @cache
 def order_of(models: tuple[type[Model], ...]) -> list[Meta]:
     """Metas of models and their connecting tables, targets first."""
-    by_table = {meta.table_name: meta for meta in _collect_metas(models)}
+    by_table = {meta.table_name: meta for meta in _collect_models_to_create(models)}
     operations = plan_tables(by_table.values(), SQLite())
     return [by_table[op.table.name] for op in operations if isinstance(op, CreateTable)]
 

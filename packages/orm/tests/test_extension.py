@@ -197,8 +197,8 @@ def test_models_of_two_applications_stay_apart(
         assert meta.relations["author"].target.model is module.Novelist
         assert meta.relations["tags"].target.model is module.Sticker
         assert meta.relations["tags"].through.space == meta.space
-    registry.enter_space(tmp_path / "one")
-    found = {meta.model for meta in registry.list_space_models()}
+    registry.enter_application_folder(tmp_path / "one")
+    found = {meta.model for meta in registry.list_application_models()}
     assert one.Volume in found
     assert Country in found  # of no application
     assert not {two.Volume, two.Novelist, two.Sticker} & found

@@ -130,7 +130,7 @@ PIECES = [
 
 def rows(query: Any, dialect: Dialect) -> str:
     """The text of a query's SELECT."""
-    key, params = query._build_key_with_slice()
+    key, params = query._build_key_and_params()
     return build_rows_plan(dialect, key, given=len(params)).sql
 
 
@@ -169,7 +169,9 @@ def paged(text: str, dialect: Dialect) -> str:
     mark = paging._hash_ordering(query, terms)
     made = base64.urlsafe_b64encode(json.dumps([mark, text, 5]).encode()).decode().rstrip("=")
     return rows(
-        paging._filter_beyond(query, terms, paging._read(query, terms, made), backwards=False),
+        paging._filter_beyond_cursor(
+            query, terms, paging._decode_cursor(query, terms, made), backwards=False
+        ),
         dialect,
     )
 
@@ -178,7 +180,9 @@ def cursor(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor is made up."""
     query, terms = paging._make_order_total(Author.objects.order_by("name"))
     return rows(
-        paging._filter_beyond(query, terms, paging._read(query, terms, text), backwards=False),
+        paging._filter_beyond_cursor(
+            query, terms, paging._decode_cursor(query, terms, text), backwards=False
+        ),
         dialect,
     )
 

@@ -499,11 +499,11 @@ def test_a_journal_forgets_dropped_instances_in_time() -> None:
     journal = Journal()
     kept = [Tag(name="kept") for _ in range(10)]
     for tag in kept:
-        journal.record_value(tag, "id", 1)
+        journal.record_attribute_change(tag, "id", 1)
     for _ in range(20_000):
-        journal.record_value(Tag(name="dropped"), "id", 1)
+        journal.record_attribute_change(Tag(name="dropped"), "id", 1)
     assert len(journal) <= 2_000
-    journal.undo_changes()
+    journal.roll_back_instances()
     assert active.journal is None
     assert all("id" in tag.__dict__ for tag in kept)
 

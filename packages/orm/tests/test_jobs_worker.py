@@ -102,7 +102,7 @@ async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
     await aenqueue(orm_jobs.fail_until, 2)
     await worker(attempts=1).run()
     assert queue.states() == "failed 0"
-    await engine.requeue_jobs([queue.value("SELECT id FROM pgqueuer")])
+    await engine.requeue_failed_jobs([queue.value("SELECT id FROM pgqueuer")])
     assert await engine.count_jobs_by_state() == {"queued": 1}
     await worker(attempts=1).run()
     assert queue.states() is None
@@ -270,7 +270,7 @@ async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Que
     assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
     (job,) = await engine.list_failed_jobs(10)
     assert await engine.read_last_error(job.id) == "its worker was lost 3 times while it ran"
-    await engine.requeue_jobs([job.id])
+    await engine.requeue_failed_jobs([job.id])
     await worker(attempts=3).run()
     assert (orm_jobs.seen, queue.states()) == ([1], None)
 
@@ -407,13 +407,13 @@ async def test_the_queue_waits_for_a_database_that_is_away(
 ) -> None:
     await aenqueue(orm_jobs.note, 1)
     working = worker()
-    first: Any = working._run_queue
+    first: Any = working._connect_and_run_queue
 
     async def refused() -> None:
-        working._run_queue = first
+        working._connect_and_run_queue = first
         raise ConnectionRefusedError("not there")
 
-    working._run_queue = refused
+    working._connect_and_run_queue = refused
     with caplog.at_level(logging.INFO, "treefold.jobs"):
         await working.run()
     assert orm_jobs.seen == [1]

@@ -15,7 +15,7 @@ from orm_models import Country
 
 from treefold_orm import ConfigurationError, configure, create_all
 from treefold_orm._drivers.postgres import PostgresDatabase
-from treefold_orm._framework.own_databases import LONGEST_NAME, _shorten_name
+from treefold_orm._framework.own_databases import LONGEST_NAME, _shorten_database_name
 from treefold_orm._runtime.connections import _databases, database_for, make_unregistered_database
 from treefold_orm.testing import OwnDatabases, sandbox
 
@@ -245,10 +245,10 @@ def test_only_the_name_of_an_address_changes(address: str, name: str) -> None:
 
 
 def test_a_long_name_stays_its_own_within_63_bytes() -> None:
-    names = [_shorten_name(f"test_{'ü' * 40}{n}") for n in range(3)]
+    names = [_shorten_database_name(f"test_{'ü' * 40}{n}") for n in range(3)]
     assert len(set(names)) == 3
     assert all(len(name.encode()) <= LONGEST_NAME for name in names)
-    assert _shorten_name("test_shop") == "test_shop"
+    assert _shorten_database_name("test_shop") == "test_shop"
 
 
 # -- the plugin -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from orm_models import Country
 
 from treefold_orm import ConfigurationError, acreate_all, configure, transaction
 from treefold_orm._framework.extension import Databases
-from treefold_orm._framework.readiness import PATIENCE, Check, check_address
+from treefold_orm._framework.readiness import PATIENCE, Check, probe_address
 from treefold_orm._runtime.connections import _databases
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ async def test_a_server_of_another_kind_is_not_taken_for_it(
     stranger: Callable[[bytes], int],
 ) -> None:
     port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-    found = await check_address("main", f"postgresql://u:hunter2@127.0.0.1:{port}/x")
+    found = await probe_address("main", f"postgresql://u:hunter2@127.0.0.1:{port}/x")
     text = f"postgresql at 127.0.0.1:{port} answers, but not as PostgreSQL does"
     assert found == Check("main", text, advice="start it, or mend the URL")
 
 
 async def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]) -> None:
     port = stranger(b"")
-    found = await check_address("main", f"postgresql://127.0.0.1:{port}/x")
+    found = await probe_address("main", f"postgresql://127.0.0.1:{port}/x")
     assert found.text == f"postgresql at 127.0.0.1:{port} takes no login within {PATIENCE:g} s"
     assert found.advice == "see that it is PostgreSQL and not too busy, or mend the URL"
 
@@ -118,7 +118,7 @@ async def test_what_cannot_serve_says_why(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "notes.txt").write_text("not a database at all")
-    found = await check_address("main", address)
+    found = await probe_address("main", address)
     assert not found.ok
     assert found.text.startswith(text)
     assert found.advice
@@ -126,7 +126,7 @@ async def test_what_cannot_serve_says_why(
 
 
 async def test_a_refused_connection_is_named(free_port: int) -> None:
-    found = await check_address("main", f"postgresql://u:hunter2@127.0.0.1:{free_port}/x")
+    found = await probe_address("main", f"postgresql://u:hunter2@127.0.0.1:{free_port}/x")
     assert found.text == f"postgresql: 127.0.0.1:{free_port} cannot be reached (Connection refused)"
 
 
@@ -146,7 +146,7 @@ async def test_how_far_commits_are_written_is_told_and_no_file_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert await check_address("main", address) == Check("main", f"sqlite at {text}", ok=True)
+    assert await probe_address("main", address) == Check("main", f"sqlite at {text}", ok=True)
     assert os.listdir(tmp_path) == []
 
 

@@ -44,7 +44,7 @@ def made(meta: Meta, dialect: schema.Dialect) -> object:
 
 
 def metas() -> list[Meta]:
-    registry.settle_targets()
+    registry.resolve_pending_targets()
     models = {model._meta.model.__module__ for model in (*ALL, *AMOUNTS)}
     return [meta for meta in registry if meta.model.__module__ in models]
 

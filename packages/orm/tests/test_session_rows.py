@@ -136,8 +136,8 @@ def test_its_model_belongs_to_no_application(no_database: None, tmp_path: Path) 
     from treefold_orm._fields.registry import _entered
 
     token = _entered.set("")
-    registry.enter_space(tmp_path)
-    assert TreefoldSession._meta not in registry.list_space_models()
+    registry.enter_application_folder(tmp_path)
+    assert TreefoldSession._meta not in registry.list_application_models()
     _entered.reset(token)
 
 

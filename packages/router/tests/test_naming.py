@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_router import METHODS, method_of, parameter_name, segment_of, version_number
-from treefold_router._naming import is_version
+from treefold_router._naming import is_version_name
 
 
 def test_the_seven_methods_are_the_specifications() -> None:
@@ -52,13 +52,13 @@ def test_rule_1_a_version_is_v_and_digits(name: str, number: int) -> None:
 )
 def test_s09_rule_1_nothing_else_is_a_version(name: str) -> None:
     assert version_number(name) is None
-    assert not is_version(name)
+    assert not is_version_name(name)
 
 
 def test_s09_digits_beyond_any_file_name_have_no_number_but_stay_a_version() -> None:
     name = "v" + "9" * 5000
     assert version_number(name) is None
-    assert is_version(name)
+    assert is_version_name(name)
 
 
 @pytest.mark.parametrize(

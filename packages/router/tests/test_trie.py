@@ -3,11 +3,11 @@
 import pytest
 
 from treefold_router import Found, Route
-from treefold_router._trie import Node, insert_path, match_path, walk_static_paths
+from treefold_router._trie import TrieNode, insert_path, match_path, walk_static_paths
 
 
-def grown(*paths: str) -> Node:
-    root = Node()
+def grown(*paths: str) -> TrieNode:
+    root = TrieNode()
     for path in paths:
         node, template, parameters = insert_path(root, path.split("/"))
         node.register_outcome("GET", Found(Route("GET", "v1", template, path, parameters), {}))
@@ -15,12 +15,12 @@ def grown(*paths: str) -> Node:
 
 
 def test_rule_2_folders_that_differ_in_case_are_one_place() -> None:
-    root = Node()
+    root = TrieNode()
     assert insert_path(root, ["v1", "User"])[0] is insert_path(root, ["v1", "USER"])[0]
 
 
 def test_rule_6_differently_named_brackets_are_one_place() -> None:
-    root = Node()
+    root = TrieNode()
     first = insert_path(root, ["v1", "[id]"])
     assert insert_path(root, ["v1", "[name]"]) == first
     assert first[1:] == ("/v1/{id}", ("id",))

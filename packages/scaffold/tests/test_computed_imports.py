@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from treefold_scaffold._computed_imports import find_computed_imports
+from treefold_scaffold._computed_imports import find_computed_import_lines
 
 HEAD = "import importlib as il, Api\nfrom importlib import import_module as load\n"
 
@@ -38,7 +38,7 @@ HEAD = "import importlib as il, Api\nfrom importlib import import_module as load
     ],
 )
 def test_a_computed_name_is_found_with_its_line(call: str):
-    assert find_computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == (3,)
+    assert find_computed_import_lines(ast.parse(f"{HEAD}x = {call}\n")) == (3,)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_computed_name_is_found_with_its_line(call: str):
     ],
 )
 def test_a_name_that_is_written_out_or_outside_of_the_versions_is_not(call: str):
-    assert find_computed_imports(ast.parse(f"{HEAD}x = {call}\n")) == ()
+    assert find_computed_import_lines(ast.parse(f"{HEAD}x = {call}\n")) == ()
 
 
 IMPORTS = {
@@ -84,9 +84,9 @@ def test_an_import_of_a_submodule_binds_its_package(statement: str, name: str):
         ("Api", "getattr({}, name)"),
     ):
         source = f"{statement.format(module)}\nx = {call.format(name.format(module))}\n"
-        assert find_computed_imports(ast.parse(source)) == (source.count("\n"),), source
+        assert find_computed_import_lines(ast.parse(source)) == (source.count("\n"),), source
 
 
 def test_a_submodule_with_a_name_of_its_own_is_not_its_package():
     source = "import Api.v1 as one\nx = getattr(one, name)\n"
-    assert find_computed_imports(ast.parse(source)) == ()
+    assert find_computed_import_lines(ast.parse(source)) == ()

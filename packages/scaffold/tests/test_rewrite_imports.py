@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from treefold_scaffold import ScaffoldError
-from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
+from treefold_scaffold._rewrite_imports import VersionRename, rewrite_imports
 
 PACKAGE = ("Api", "v1", "User")
 
 
 def moved(source: str, *, keep_names: bool = False) -> str:
-    rename = Rename(old="v1", new="v2", package=PACKAGE, keep_names=keep_names)
+    rename = VersionRename(old="v1", new="v2", package=PACKAGE, keep_names=keep_names)
     return rewrite_imports(source.encode(), rename)[0].decode()
 
 
@@ -125,7 +125,7 @@ def test_a_name_of_another_scope_is_another_name():
 
 
 def test_names_are_counted():
-    rename = Rename(old="v1", new="v2", package=PACKAGE)
+    rename = VersionRename(old="v1", new="v2", package=PACKAGE)
     assert rewrite_imports(b"import Api.v1.a\nApi.v1.a\n", rename)[1] == 2
 
 
@@ -142,7 +142,7 @@ def test_names_are_counted():
     ],
 )
 def test_encoding_line_ends_and_layout_survive(source: bytes):
-    done, places = rewrite_imports(source, Rename(old="v1", new="v2", package=PACKAGE))
+    done, places = rewrite_imports(source, VersionRename(old="v1", new="v2", package=PACKAGE))
     assert (done, places) == (source.replace(b"from Api.v1", b"from Api.v2"), 1)
 
 
@@ -181,6 +181,8 @@ LINES = st.sampled_from(
 def test_there_and_back_is_the_same_file(lines: list[tuple[str, int]], newline: str, ends: bool):
     text = "import importlib, Api\n" + "\n".join(line.format(n=n) for line, n in lines)
     source = (text + "\n" * ends).replace("\n", newline).encode()
-    there, places = rewrite_imports(source, Rename(old="v1", new="v2", package=PACKAGE))
-    back, same = rewrite_imports(there, Rename(old="v2", new="v1", package=("Api", "v2", "User")))
+    there, places = rewrite_imports(source, VersionRename(old="v1", new="v2", package=PACKAGE))
+    back, same = rewrite_imports(
+        there, VersionRename(old="v2", new="v1", package=("Api", "v2", "User"))
+    )
     assert (back, same) == (source, places)

@@ -222,7 +222,7 @@ def test_without_the_driver_a_redis_is_not_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("treefold_cli._checks.redis_login.find_spec", find_nothing)
     monkeypatch.setenv("REDIS_URL", "redis://:hunter2@127.0.0.1")
 
-    (found,) = diagnosis.check_redis_urls(None)
+    (found,) = diagnosis.check_redis_connections(None)
 
     assert (found.status, found.advice) == ("warn", "pip install 'treefold[redis]'")
     assert found.text == "REDIS_URL: cannot be asked: the driver redis is not installed"
@@ -238,7 +238,7 @@ def test_a_package_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytes
         "Requires-Dist: only-with-extra; extra == 'x'\nRequires-Dist: typer>=0.1\n"
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    wrong = [found for found in diagnosis.check_packages() if found.status == "fail"]
+    wrong = [found for found in diagnosis.check_framework_packages() if found.status == "fail"]
     assert [found.text.partition(", but")[0] for found in wrong] == [
         "treefold-extra 9.9 requires treefold-router>=99",
         "treefold-extra 9.9 requires no-such-package, which is not installed",
@@ -248,5 +248,5 @@ def test_a_package_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytes
 
 def test_an_old_interpreter_fails(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(diagnosis.sys, "version_info", (3, 10, 4))
-    (found,) = diagnosis.check_interpreter()
+    (found,) = diagnosis.check_python_version()
     assert (found.status, found.advice) == ("fail", "install Python 3.11 or newer")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from treefold_cli._checks.choose_tests import (
-    choose_tests,
     find_routes_by_url,
     find_test_files as files_of,
+    find_tests_for_routes,
 )
 from treefold_router import RouteTable
 
@@ -71,7 +71,8 @@ def put(root: Path, name: str, text: str) -> None:
 def touching(root: Path, url: str) -> dict[str, list[str]]:
     table = RouteTable.scan(root / "Api")
     return {
-        k: list(v) for k, v in choose_tests(root, table, find_routes_by_url(table, url)).items()
+        k: list(v)
+        for k, v in find_tests_for_routes(root, table, find_routes_by_url(table, url)).items()
     }
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_cli._console.output import escape_controls, print_error, write, write_marked
+from treefold_cli._console.output import escape_controls, print_error, print_line, print_marked_line
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,17 @@ def test_every_text_becomes_one_printable_line(text: str):
 
 
 def test_lines_go_to_their_stream_escaped(capsys: pytest.CaptureFixture[str]):
-    write("out\x1b")
-    write()
+    print_line("out\x1b")
+    print_line()
     print_error("err\x1b")
     assert capsys.readouterr() == ("out\\x1b\n\n", "err\\x1b\n")
 
 
 def test_a_terminal_that_lacks_a_letter_shows_its_escape():
     program = (
-        "from treefold_cli._console.output import make_safe_for_encoding, write\n"
-        "make_safe_for_encoding()\n"
-        "write('größe')\n"
+        "from treefold_cli._console.output import escape_unencodable_output, print_line\n"
+        "escape_unencodable_output()\n"
+        "print_line('größe')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -75,10 +75,10 @@ def test_colour_is_for_terminals_that_want_it(
         monkeypatch.setenv(name, value)
     screen = _Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
-    write_marked("fail", "it\x1b", colour="red")
+    print_marked_line("fail", "it\x1b", colour="red")
     assert screen.getvalue() == expected
 
 
 def test_no_terminal_gets_no_colour(capsys: pytest.CaptureFixture[str]):
-    write_marked("ok", "it", colour="green")
+    print_marked_line("ok", "it", colour="green")
     assert capsys.readouterr().out == "ok it\n"

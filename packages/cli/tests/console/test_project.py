@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.project import check_folder, find_api
+from treefold_cli._console.project import require_api_folder, require_app_dir
 
 
 def test_the_route_folder_is_found(tmp_path: Path):
     (tmp_path / "Api").mkdir()
-    assert find_api(str(tmp_path)) == tmp_path / "Api"
+    assert require_api_folder(str(tmp_path)) == tmp_path / "Api"
 
 
-@pytest.mark.parametrize("look", [find_api, check_folder])
+@pytest.mark.parametrize("look", [require_api_folder, require_app_dir])
 @pytest.mark.parametrize("name", ["missing", "file"])
 def test_a_missing_root_is_wrong_use(tmp_path: Path, name: str, look: Callable[[str], object]):
     (tmp_path / "file").write_text("")
@@ -35,7 +35,7 @@ def nothing(path: Path) -> None:
 def test_a_root_without_routes_is_a_failure(tmp_path: Path, make: Callable[[Path], object]):
     make(tmp_path / "Api")
     with pytest.raises(CommandError) as refused:
-        find_api(str(tmp_path))
+        require_api_folder(str(tmp_path))
     assert str(refused.value) == (
         f"No folder 'Api' in {str(tmp_path)!r}; run this at the root of a project, name one with"
         " --app-dir or make one with 'treefold new'"

@@ -57,7 +57,7 @@ def test_r34_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_l
 
     async def main() -> list[bytes]:
         loop = asyncio.get_running_loop()
-        DescriptorWatch().watch_loop(loop)
+        DescriptorWatch().install_accept_error_handler(loop)
         with bind_port("127.0.0.1", 0) as listener:
             listener.listen()
             clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
@@ -82,18 +82,18 @@ def test_r34_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_l
 
 def test_r34_a_loop_that_reports_nothing_is_looked_at(kept: Kept):
     watch = DescriptorWatch()
-    watch.try_descriptor()
+    watch.probe_free_descriptor()
     assert kept.messages == []
     with no_descriptors():
-        watch.try_descriptor()
-        watch.try_descriptor()
+        watch.probe_free_descriptor()
+        watch.probe_free_descriptor()
     assert kept.messages == [LINE]
 
 
 def test_other_reports_of_the_loop_stay(kept: Kept):
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        DescriptorWatch().watch_loop(loop)
+        DescriptorWatch().install_accept_error_handler(loop)
         loop.call_soon(int, "x")
         await asyncio.sleep(0)
 

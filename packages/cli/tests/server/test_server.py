@@ -9,7 +9,7 @@ import pytest
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.listener import bind_port, format_address
-from treefold_cli._server.server import Server, build_server_config, run
+from treefold_cli._server.server import Server, build_server_config, serve_until_stopped
 
 
 def has_address(host: str) -> bool:
@@ -105,7 +105,7 @@ def test_an_application_that_does_not_start_is_a_failure(caplog: pytest.LogCaptu
     listener = bind_port("127.0.0.1", 0)
     announced: list[str] = []
     with pytest.raises(CommandError) as failed:
-        run(never_starts, listener, on_start=lambda: announced.append("started"))
+        serve_until_stopped(never_starts, listener, on_start=lambda: announced.append("started"))
     assert str(failed.value) == "The application did not start; the reason is above"
     assert (listener.fileno(), announced) == (-1, [])
     assert "no database" in caplog.messages
@@ -128,5 +128,5 @@ def test_a_restart_after_a_stop_signal_is_an_end(*, stopped: bool):
         server.request_restart()
 
     listener = bind_port("127.0.0.1", 0)
-    restarts = run(starts, listener, on_start=lambda: None, background=save)
+    restarts = serve_until_stopped(starts, listener, on_start=lambda: None, background=save)
     assert restarts is not stopped

@@ -16,8 +16,8 @@ import pytest
 from treefold_cli._checks.redis_login import (
     TIMEOUT,
     Unreachable,
-    check_redis,
     find_redis_urls,
+    log_in_and_ping_redis,
 )
 from treefold_http import Settings
 
@@ -115,19 +115,19 @@ def stranger() -> Iterator[Callable[[bytes], int]]:
 def test_another_kind_of_server_is_not_taken_for_it(stranger: Callable[[bytes], int]):
     port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port} answers, but not as "):
-        check_redis(f"redis://127.0.0.1:{port}")
+        log_in_and_ping_redis(f"redis://127.0.0.1:{port}")
 
 
 def test_a_server_that_loads_its_data_is_named(stranger: Callable[[bytes], int]):
     port = stranger(b"-LOADING Redis is loading the dataset in memory\r\n")
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port} loads its data still"):
-        check_redis(f"redis://127.0.0.1:{port}")
+        log_in_and_ping_redis(f"redis://127.0.0.1:{port}")
 
 
 def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]):
     port = stranger(b"")
     with pytest.raises(Unreachable, match=f"does not answer within {TIMEOUT:g} s"):
-        check_redis(f"redis://127.0.0.1:{port}")
+        log_in_and_ping_redis(f"redis://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]):
 )
 def test_a_server_that_cannot_be_reached_is_named(url: str, message: str):
     with pytest.raises(Unreachable) as caught:
-        check_redis(url)
+        log_in_and_ping_redis(url)
     assert str(caught.value).startswith(message)
 
 
@@ -175,7 +175,7 @@ def test_no_part_of_a_password_is_in_a_finding(url: str):
     for given in (url, f"{url}{'&' if '?' in url else '?'}shared=true"):
         for _, asked in find_redis_urls(Settings(caches={"default": given})):
             with pytest.raises(Unreachable) as caught:
-                check_redis(asked)
+                log_in_and_ping_redis(asked)
             said = f"{caught.value} {caught.value.advice}"
             assert not any(secret in said for secret in ("hunter2", "12345")), said
 
@@ -184,7 +184,7 @@ def test_a_password_that_is_no_text_is_in_no_finding():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(Unreachable) as caught:
-            check_redis(f"redis://:hunter\udce42@127.0.0.1:{port}")
+            log_in_and_ping_redis(f"redis://:hunter\udce42@127.0.0.1:{port}")
     assert str(caught.value) == (
         f"127.0.0.1:{port} cannot be reached (a part of the URL cannot be encoded)"
     )
@@ -192,4 +192,4 @@ def test_a_password_that_is_no_text_is_in_no_finding():
 
 def test_a_password_in_a_query_may_have_an_at_sign():
     with pytest.raises(Unreachable, match=r"^127\.0\.0\.1:1 cannot be reached"):
-        check_redis("redis://127.0.0.1:1?password=p@ss")
+        log_in_and_ping_redis("redis://127.0.0.1:1?password=p@ss")

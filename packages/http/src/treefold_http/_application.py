@@ -29,7 +29,7 @@ from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.mounts import Mountable, Mounts
 from treefold_http._project.plans import Plan
 from treefold_http._project.route_plans import plan_routes
-from treefold_http._requests.log_payload import log_connection, read_ahead
+from treefold_http._requests.log_payload import log_connection, read_small_unread_body
 from treefold_http._requests.request import Request
 from treefold_http._responses.coercion import PLAIN, to_response
 from treefold_http._responses.response import (
@@ -50,13 +50,13 @@ from treefold_http._runtime.current_application import (
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.name_space import NameSpace
-from treefold_http._runtime.server_lines import mask_server_lines
+from treefold_http._runtime.server_lines import install_uvicorn_log_mask
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
-from treefold_http._serving.mounted_app import find_mounted_secrets, wrap_mount_target
+from treefold_http._serving.mounted_app import find_masked_mount_segments, wrap_mount_target
 from treefold_http._serving.open_sockets import OpenSockets
-from treefold_http._serving.routing import plan_request
+from treefold_http._serving.routing import route_request
 from treefold_http._serving.sockets import serve_socket
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
@@ -225,7 +225,7 @@ class Application:
             json_encoder=quick_encode,
             sensitive_words=self.settings.sensitive_words,
         )
-        mask_server_lines(self)
+        install_uvicorn_log_mask(self)
         if self.settings.caches:
             from treefold_http.cache._aliases import configure_caches
 
@@ -238,11 +238,11 @@ class Application:
 
             self.probes = Health(self).plans
         if self.has_docs:  # imported here: an application without docs does not pay for them
-            from treefold_http._built_in.docs import serve_docs
+            from treefold_http._built_in.docs import mount_docs
             from treefold_http.openapi import serve_documents
 
             serve_documents(self)
-            serve_docs(self)
+            mount_docs(self)
 
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
@@ -280,7 +280,7 @@ class Application:
             RuntimeError: for an application that is mounted after the startup.
             TypeError: for anything else.
         """
-        mounted = wrap_mount_target(prefix, target, is_started=self.lifespan.started)
+        mounted = wrap_mount_target(prefix, target, is_app_started=self.lifespan.started)
         mounted.check(self.root)
         self.mounts.add_mount(prefix, mounted)
 
@@ -334,7 +334,7 @@ class Application:
         # context variable, and awaits nothing
         if scope["type"] != "http" or not self.lifespan.is_direct:
             if not self.lifespan.is_beside or scope["type"] != "http":
-                if (prepared := await self._prepare_scope(scope, receive, send)) is None:
+                if (prepared := await self._serve_unless_http(scope, receive, send)) is None:
                     return
                 scope = prepared
             entry = entered.set(self)
@@ -350,7 +350,7 @@ class Application:
         try:
             try:
                 # the attribute first: a property is one more call for each request
-                plan = plan_request(self, self._project or self.project, request, receive)
+                plan = route_request(self, self._project or self.project, request, receive)
                 result = await plan.run(request)
                 plain = PLAIN.get(result.__class__) if plan.status is None else None
                 if plain is not None:
@@ -365,7 +365,7 @@ class Application:
                 common += find_missing_fields(response, request.answer_fields)
             if has_body and not request.reader.complete:
                 # before the header is sent, which may have to say `Connection: close`
-                await _drain_body_or_close(request, common)
+                await _drain_or_add_close_header(request, common)
             if response is None or type(response) is Response:
                 if response is None:
                     status = 200
@@ -407,7 +407,7 @@ class Application:
             if entry is not None:
                 leave_application(entry)
 
-    async def _prepare_scope(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
+    async def _serve_unless_http(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
         """Return the scope of a request that waits to be served; serve any other scope."""
         if scope["type"] == "lifespan":
             await self.lifespan.serve_scope(scope, receive, send)
@@ -437,7 +437,11 @@ class Application:
         if self._project is None:
             return ()
         found = self._project.find_masked_segments(raw_path, root_path)
-        return (*found, *find_mounted_secrets(self, raw_path, root_path)) if self.mounts else found
+        return (
+            (*found, *find_masked_mount_segments(self, raw_path, root_path))
+            if self.mounts
+            else found
+        )
 
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.
@@ -453,9 +457,9 @@ class Application:
         return await self.errors.respond_to_error(self, error, request)
 
 
-async def _drain_body_or_close(request: Request, common: RawHeaders) -> None:
+async def _drain_or_add_close_header(request: Request, common: RawHeaders) -> None:
     """Read a small rest for the log; close the connection after an answer to an unread body."""
-    await read_ahead(request)
+    await read_small_unread_body(request)
     if not request.reader.complete:
         common.append(_CLOSE)  # otherwise the server would read the rest of the body
 

@@ -155,9 +155,9 @@ def test_s143_small_files_go_to_disk_where_memory_is_full() -> None:
         other, space = FormSpace(limits=LIMITS), FormSpace(limits=LIMITS)
         await other.reserve_memory(950)
         builder = FormBuilder(LIMITS, space)
-        builder.add_event(PartHead("file", "x.bin", "", Headers([])))
-        assert builder.add_event(b"x" * 40) == 0
-        assert builder.add_event(b"x" * 40) == 40
+        builder.add_and_count_unreserved_bytes(PartHead("file", "x.bin", "", Headers([])))
+        assert builder.add_and_count_unreserved_bytes(b"x" * 40) == 0
+        assert builder.add_and_count_unreserved_bytes(b"x" * 40) == 40
         await builder.reserve_or_spill(40)
         upload = builder.build_form().files["file"]
         used = space.disk, space.memory, await upload.read()

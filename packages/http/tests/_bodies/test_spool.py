@@ -13,7 +13,7 @@ import pytest
 
 from treefold_http import ServiceUnavailable
 from treefold_http._bodies.spool import Spool, close_spools
-from treefold_http._runtime.threads import WorkerThreads, run_on_disk
+from treefold_http._runtime.threads import WorkerThreads, run_in_disk_thread
 
 DISK = 1024 * 1024
 
@@ -32,9 +32,9 @@ def file_of(spool: Spool) -> BinaryIO:
 def test_bytes_come_back_from_any_place() -> None:
     async def use() -> list[bytes]:
         spool = Spool()
-        await spool.append_chunks([b"abc", b"def"], disk=DISK)
+        await spool.append_chunks([b"abc", b"def"], disk_limit=DISK)
         first = await spool.read(2, 3)
-        await spool.append_chunks([b"ghi"], disk=DISK)
+        await spool.append_chunks([b"ghi"], disk_limit=DISK)
         rest = await spool.read(4, -1)
         beyond = await spool.read(100, -1)
         await close_spools([spool])
@@ -46,7 +46,7 @@ def test_bytes_come_back_from_any_place() -> None:
 def test_s41_the_file_has_no_name_and_is_the_owners_alone(temporary: Path) -> None:
     async def use() -> tuple[list[str], os.stat_result]:
         spool = Spool()
-        await spool.append_chunks([b"secret"], disk=DISK)
+        await spool.append_chunks([b"secret"], disk_limit=DISK)
         found = os.listdir(temporary), os.fstat(file_of(spool).fileno())
         await close_spools([spool])
         return found
@@ -72,7 +72,7 @@ def test_s41_the_directory_is_the_owners_alone(
 
     async def use() -> None:
         spool = Spool()
-        await spool.append_chunks([b"x"], disk=DISK)
+        await spool.append_chunks([b"x"], disk_limit=DISK)
         await close_spools([spool])
 
     asyncio.run(use())
@@ -91,7 +91,7 @@ def test_s41_a_full_disk_is_reported_and_leaves_nothing(
         spool = Spool()
         try:
             with pytest.raises(OSError, match="No space left"):
-                await spool.append_chunks([b"x"], disk=DISK)
+                await spool.append_chunks([b"x"], disk_limit=DISK)
         finally:
             await close_spools([spool])
 
@@ -104,7 +104,7 @@ def test_what_was_appended_is_with_the_system() -> None:
         spool = Spool()
         sizes: list[int] = []
         for chunk in (b"x" * 100_000, b"a few"):
-            await spool.append_chunks([chunk], disk=DISK)
+            await spool.append_chunks([chunk], disk_limit=DISK)
             sizes.append(os.fstat(file_of(spool).fileno()).st_size)
         await close_spools([spool])
         return sizes
@@ -118,7 +118,7 @@ def test_a_disk_that_is_full_says_so_to_whom_appends_even_a_few_bytes() -> None:
 
     async def use() -> None:
         with pytest.raises(OSError, match="No space left"):
-            await spool.append_chunks([b"x"], disk=DISK)
+            await spool.append_chunks([b"x"], disk_limit=DISK)
         await close_spools([spool])
 
     asyncio.run(use())
@@ -131,7 +131,7 @@ def test_s41_a_disk_that_fails_at_the_end_does_not_keep_other_files_open() -> No
     failing._file.write(b"x")
 
     async def use() -> None:
-        await other.append_chunks([b"x"], disk=DISK)
+        await other.append_chunks([b"x"], disk_limit=DISK)
         await close_spools([failing, other])
 
     asyncio.run(use())
@@ -143,7 +143,7 @@ def test_s41_a_disk_that_fails_at_the_end_does_not_keep_other_files_open() -> No
 def test_a_closed_spool_cannot_be_read() -> None:
     async def use() -> None:
         spool = Spool()
-        await spool.append_chunks([b"x"], disk=DISK)
+        await spool.append_chunks([b"x"], disk_limit=DISK)
         await close_spools([spool])
         with pytest.raises(ValueError) as refused:
             await spool.read(0, -1)
@@ -155,14 +155,14 @@ def test_a_closed_spool_cannot_be_read() -> None:
 def test_s42_the_process_takes_no_more_disk_than_allowed_until_some_is_given_back() -> None:
     async def use() -> None:
         first, second = Spool(), Spool()
-        await first.append_chunks([b"x" * 60], disk=100)
+        await first.append_chunks([b"x" * 60], disk_limit=100)
         with pytest.raises(ServiceUnavailable) as refused:
-            await second.append_chunks([b"x" * 41], disk=100)
+            await second.append_chunks([b"x" * 41], disk_limit=100)
         assert refused.value.message == "Too many uploads at the same time; try again later"
         assert refused.value.headers == {"Retry-After": "10"}
-        await second.append_chunks([b"x" * 40], disk=100)
+        await second.append_chunks([b"x" * 40], disk_limit=100)
         await close_spools([first])
-        await second.append_chunks([b"x" * 60], disk=100)
+        await second.append_chunks([b"x" * 60], disk_limit=100)
         await close_spools([second])
 
     asyncio.run(use())
@@ -174,13 +174,13 @@ def test_s42_the_process_takes_no_more_disk_than_allowed_until_some_is_given_bac
 def test_s42_a_spool_that_nobody_closed_gives_its_share_back() -> None:
     async def use() -> None:
         spool = Spool()
-        await spool.append_chunks([b"x" * 100], disk=100)
+        await spool.append_chunks([b"x" * 100], disk_limit=100)
         other = Spool()
         with pytest.raises(ServiceUnavailable):
-            await other.append_chunks([b"x"], disk=100)
+            await other.append_chunks([b"x"], disk_limit=100)
         del spool
         gc.collect()
-        await other.append_chunks([b"x" * 100], disk=100)
+        await other.append_chunks([b"x" * 100], disk_limit=100)
         await close_spools([other])
 
     asyncio.run(use())
@@ -190,7 +190,7 @@ def test_s41_a_caller_cancelled_while_it_writes_leaves_no_file(temporary: Path) 
     async def use() -> Spool:
         spool = Spool()
         spool._lock.acquire()  # the write waits in its thread
-        writing = asyncio.ensure_future(spool.append_chunks([b"x"], disk=DISK))
+        writing = asyncio.ensure_future(spool.append_chunks([b"x"], disk_limit=DISK))
         await asyncio.sleep(0)
         writing.cancel()
         closing = asyncio.ensure_future(close_spools([spool]))
@@ -199,7 +199,7 @@ def test_s41_a_caller_cancelled_while_it_writes_leaves_no_file(temporary: Path) 
         await asyncio.wait([writing, closing])
         spool._lock.release()
         while not spool._closed:
-            await run_on_disk(lambda: None)
+            await run_in_disk_thread(lambda: None)
         with pytest.raises(ValueError, match="closed"):
             await spool.read(0, -1)
         return spool
@@ -224,7 +224,7 @@ def test_r25_files_are_not_written_in_the_threads_of_handlers() -> None:
         release = threading.Event()
         busy = asyncio.ensure_future(handlers.run(release.wait))
         spool = Spool()
-        await spool.append_chunks([b"x"], disk=DISK)
+        await spool.append_chunks([b"x"], disk_limit=DISK)
         written = (await spool.read(0, -1)).decode()
         waiting = not busy.done()
         release.set()

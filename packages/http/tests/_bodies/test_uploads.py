@@ -35,9 +35,9 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def _made(content: bytes, *, limit: int, filename: str = "a.txt") -> UploadFile:
     limits = Limits(spool=limit)
     builder = FormBuilder(limits, FormSpace(limits=limits))
-    builder.add_event(PartHead("file", filename, "text/plain", Headers([])))
+    builder.add_and_count_unreserved_bytes(PartHead("file", filename, "text/plain", Headers([])))
     for start in range(0, len(content), 7):
-        if wanted := builder.add_event(content[start : start + 7]):
+        if wanted := builder.add_and_count_unreserved_bytes(content[start : start + 7]):
             await builder.reserve_or_spill(wanted)
     return builder.build_form().files["file"]
 

@@ -73,7 +73,7 @@ def test_the_nearest_class_of_an_exception_decides(
     for kind in kinds:
         handlers.make_decorator(kind)(handle)
 
-    found = handlers.find_runner(error)
+    found = handlers.find_handler_runner(error)
 
     assert found is (handlers._by_type[taken] if taken else None)
 

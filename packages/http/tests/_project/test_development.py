@@ -10,7 +10,7 @@ import pytest
 
 from treefold_http import Application
 from treefold_http._project.development import Development, build_development_entries
-from treefold_http._project.middleware_chain import compose_chain
+from treefold_http._project.middleware_chain import compose_middleware_chain
 
 if TYPE_CHECKING:
     from conftest import Answer
@@ -50,7 +50,7 @@ def told(app: Application, watcher: Watcher, ask: Ask, target: str, **options: A
     app.boot()
     site, fallback = app.project, app.project.fallback
     site.plans.update(plan_routes(app, site.modules, [entry]))
-    around = replace(fallback, run=compose_chain(app, [entry], fallback.run))
+    around = replace(fallback, run=compose_middleware_chain(app, [entry], fallback.run))
     app.replace_project(replace(site, fallback=around))
     return ask(app, "GET", target, **options)
 

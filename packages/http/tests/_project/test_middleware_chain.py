@@ -13,9 +13,9 @@ from http_ids import stable_repr
 from treefold_http import HTTPError, Request, Response
 from treefold_http._project.middleware_chain import (
     build_route_layers,
-    check_entry,
-    compose_chain,
-    select_route_entries,
+    check_middleware_entry,
+    compose_middleware_chain,
+    select_route_middlewares,
     under,
 )
 from treefold_http._responses.endpoints import CallNext
@@ -68,7 +68,7 @@ def test_a_middleware_sees_a_response_where_the_handler_fails(
         raise error
 
     request = request_of()
-    chain = compose_chain(request.app, [Layer()], failing)
+    chain = compose_middleware_chain(request.app, [Layer()], failing)
     response = run(chain, request)
 
     assert response.status == status
@@ -81,7 +81,7 @@ def test_a_middleware_that_fails_is_rendered_inside_the_outer_ones(request_of: R
         raise LookupError("no")
 
     request = request_of()
-    response = run(compose_chain(request.app, [Layer(), failing], handler), request)
+    response = run(compose_middleware_chain(request.app, [Layer(), failing], handler), request)
 
     assert response.status == 500
     assert response.headers["x-layer"] == "1"
@@ -95,7 +95,10 @@ def test_a_middleware_that_returns_what_has_no_form_is_a_500(
     async def wrong(request: Request, call_next: CallNext) -> Any:
         return result
 
-    assert run(compose_chain(request_of().app, [wrong], handler), request_of()).status == 500
+    assert (
+        run(compose_middleware_chain(request_of().app, [wrong], handler), request_of()).status
+        == 500
+    )
 
 
 def test_a_middleware_that_returns_nothing_is_a_500_that_names_it(request_of: RequestOf) -> None:
@@ -103,7 +106,7 @@ def test_a_middleware_that_returns_nothing_is_a_500_that_names_it(request_of: Re
         await call_next(request)
 
     request = request_of()
-    response = run(compose_chain(request.app, [Layer(), forgetful], handler), request)
+    response = run(compose_middleware_chain(request.app, [Layer(), forgetful], handler), request)
 
     assert (response.status, response.headers["x-layer"]) == (500, "1")
     assert "forgetful must return a response, got None; return the result of call_next" in str(
@@ -124,7 +127,10 @@ def test_a_middleware_may_call_the_rest_again(request_of: RequestOf) -> None:
         response = await call_next(request)
         return await call_next(request) if response.status == 500 else response
 
-    assert run(compose_chain(request_of().app, [retry], flaky), request_of()).body == b"second"
+    assert (
+        run(compose_middleware_chain(request_of().app, [retry], flaky), request_of()).body
+        == b"second"
+    )
 
 
 class Hook:
@@ -166,7 +172,9 @@ def test_hooks_run_in_order_and_only_inside_of_what_lets_pass(
     entries: list[Any] = [Hook("a", seen), Gate("b", seen, answer), Hook("c", seen)]
     entries += [plain_layer] if between else []
     request = request_of()
-    response = run(compose_chain(request.app, [*entries, Hook("d", seen)], handler), request)
+    response = run(
+        compose_middleware_chain(request.app, [*entries, Hook("d", seen)], handler), request
+    )
 
     assert response.status == status
     assert seen == notes
@@ -181,7 +189,9 @@ def test_a_hook_that_fails_afterwards_is_rendered_inside_the_outer_ones(
 
     seen: list[str] = []
     request = request_of()
-    chain = compose_chain(request.app, [Hook("a", seen), Failing(), Hook("b", seen)], handler)
+    chain = compose_middleware_chain(
+        request.app, [Hook("a", seen), Failing(), Hook("b", seen)], handler
+    )
 
     assert run(chain, request).status == 500
     assert seen == ["+a", "+b", "-b 200", "-a 500"]
@@ -194,18 +204,23 @@ def test_a_hook_may_put_another_response_in_its_place(request_of: RequestOf) -> 
             return Response.text(f"was {response.status}")
 
     request = request_of()
-    assert run(compose_chain(request.app, [Replacing()], handler), request).body == b"was 200"
+    assert (
+        run(compose_middleware_chain(request.app, [Replacing()], handler), request).body
+        == b"was 200"
+    )
 
 
 def test_hooks_that_only_look_before_leave_the_result_as_it_is(request_of: RequestOf) -> None:
     request = request_of()
-    chain = compose_chain(request.app, [Gate("a", []), SocketLayer(), Gate("b", [])], handler)
+    chain = compose_middleware_chain(
+        request.app, [Gate("a", []), SocketLayer(), Gate("b", [])], handler
+    )
 
     assert run(chain, request) == {"id": "id-1"}
-    refusing = compose_chain(request.app, [Gate("a", [], HTTPError(418))], handler)
+    refusing = compose_middleware_chain(request.app, [Gate("a", [], HTTPError(418))], handler)
     with pytest.raises(HTTPError, match="418"):
         run(refusing, request)
-    answering = compose_chain(request.app, [Gate("a", [], ("no", 202))], handler)
+    answering = compose_middleware_chain(request.app, [Gate("a", [], ("no", 202))], handler)
     assert run(answering, request) == ("no", 202)
 
 
@@ -221,12 +236,12 @@ def test_an_entry_is_asked_for_its_form_at_each_route(request_of: RequestOf) -> 
     request = request_of()
     for at in (route("/v1/x"), None):
         layers = build_route_layers(at, [Named(), plain_layer])
-        run(compose_chain(request.app, layers, handler), request)
+        run(compose_middleware_chain(request.app, layers, handler), request)
     assert seen == ["+/v1/x of 2", "-/v1/x of 2 200", "+None of 2", "-None of 2 200"]
 
 
 def test_a_middleware_for_sockets_only_is_left_out_of_http(request_of: RequestOf) -> None:
-    chain = compose_chain(request_of().app, [SocketLayer()], handler)
+    chain = compose_middleware_chain(request_of().app, [SocketLayer()], handler)
 
     assert run(chain, request_of()).body == b'{"id":"id-1"}'
 
@@ -235,7 +250,7 @@ def test_a_middleware_for_sockets_only_is_left_out_of_http(request_of: RequestOf
     "entry", [plain_layer, Layer(), SocketLayer(), Hook("", []), under("/v1", Layer())]
 )
 def test_a_function_and_an_object_with_a_side_are_middleware(entry: Any) -> None:
-    check_entry(entry)
+    check_middleware_entry(entry)
 
 
 @pytest.mark.parametrize("entry", [5, None, "name", {}, object()], ids=stable_repr)
@@ -243,7 +258,7 @@ def test_an_entry_that_cannot_be_called_is_refused(entry: Any) -> None:
     words = r"^A middleware entry must be an `async def \(request, call_next\)` or .*, got "
     words += re.escape(repr(entry)) + "$"
     with pytest.raises(TypeError, match=words):
-        check_entry(entry)
+        check_middleware_entry(entry)
     with pytest.raises(TypeError, match=words):
         under("/v1", entry)
 
@@ -253,7 +268,7 @@ def test_a_class_in_the_list_is_refused(entry: type) -> None:
     name = entry.__qualname__
     expected = f"^A middleware entry must be an instance, got the class {name}; put an instance"
     with pytest.raises(TypeError, match=expected):
-        check_entry(entry)
+        check_middleware_entry(entry)
 
 
 def route(template: str) -> Route:
@@ -281,7 +296,7 @@ def test_a_prefix_covers_the_routes_below_it_segment_by_segment(
 ) -> None:
     layer = Layer()
 
-    assert select_route_entries(route(template), [under(prefix, layer)]) == (
+    assert select_route_middlewares(route(template), [under(prefix, layer)]) == (
         [layer] if covered else []
     )
 
@@ -289,7 +304,7 @@ def test_a_prefix_covers_the_routes_below_it_segment_by_segment(
 def test_a_path_without_a_route_lies_below_no_prefix_but_the_whole(request_of: RequestOf) -> None:
     layer = Layer()
 
-    assert select_route_entries(None, [under("/v1", layer), layer]) == [layer]
+    assert select_route_middlewares(None, [under("/v1", layer), layer]) == [layer]
 
 
 @pytest.mark.parametrize("prefix", ["", "v1/admin", "[id]"])

@@ -25,7 +25,7 @@ HANDLER = "async def handler(request): ...\n"
 
 def load(root: Path, file: str) -> ModuleType:
     packages = RouteTable.scan(root / "Api").packages
-    module, _ = ModuleSpace.get_or_create_space(root).load_file(
+    module, _ = ModuleSpace.get_or_create_space(root).import_file_once(
         "Api", file.removeprefix("Api/"), packages
     )
     return module
@@ -60,8 +60,8 @@ def test_a_file_runs_once_and_the_first_call_says_so(write: Write) -> None:
         {"Api/v1/Get.py": "import Services.count as c\nc.n += 1\n", "Services/count.py": "n = 0\n"}
     )
     space = ModuleSpace.get_or_create_space(root)
-    first, ran = space.load_file("Api", "v1/Get.py", ())
-    again, ran_again = space.load_file("Api", "v1/Get.py", ())
+    first, ran = space.import_file_once("Api", "v1/Get.py", ())
+    again, ran_again = space.import_file_once("Api", "v1/Get.py", ())
 
     assert first is again
     assert (ran, ran_again) == (True, False)
@@ -532,7 +532,7 @@ def test_threads_that_import_the_same_name_in_two_roots_neither_meet_nor_wait_fo
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
             space = ModuleSpace.get_or_create_space(root)
-            modules[name], _ = space.load_file("Api", "v1/Get.py", ())
+            modules[name], _ = space.import_file_once("Api", "v1/Get.py", ())
         threads = [
             threading.Thread(target=lambda n=n, m=m: found.update({n: m.lazy()}), daemon=True)
             for n, m in modules.items()
@@ -578,7 +578,7 @@ def test_many_threads_importing_in_two_roots_each_get_their_own(
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
             space = ModuleSpace.get_or_create_space(root)
-            modules[name], _ = space.load_file("Api", "v1/Get.py", ())
+            modules[name], _ = space.import_file_once("Api", "v1/Get.py", ())
         wrong = []
         def work(name, module):
             for n in range(30):

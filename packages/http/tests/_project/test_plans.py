@@ -11,7 +11,7 @@ import pytest
 
 from treefold_http import Application, HTTPError, Request, Response
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.plans import Plan, build_broken_file_plan, make_plan
+from treefold_http._project.plans import Plan, build_broken_file_plan, compose_route_plan
 from treefold_http._responses.endpoints import CallNext
 from treefold_router import Route
 
@@ -50,7 +50,7 @@ def run(chain: Any, request: Request) -> Any:
 
 
 def test_without_middleware_an_async_handler_is_the_plan(tmp_path: Path) -> None:
-    plan = make_plan(Application(tmp_path), route(), HandlerModule(handler=handler), [])
+    plan = compose_route_plan(Application(tmp_path), route(), HandlerModule(handler=handler), [])
 
     assert plan.run is handler
 
@@ -61,7 +61,7 @@ def test_the_first_middleware_is_outermost_and_the_module_s_own_are_innermost(
     journal: list[str] = []
     request = request_of()
     module = HandlerModule(handler=handler, middlewares=[note("own", journal)])
-    plan = make_plan(
+    plan = compose_route_plan(
         cast("Application", request.app), route(), module, [note("a", journal), note("b", journal)]
     )
 
@@ -78,7 +78,7 @@ def test_a_middleware_sees_a_response_with_the_status_of_the_module(request_of: 
         return response
 
     request = request_of()
-    plan = make_plan(
+    plan = compose_route_plan(
         cast("Application", request.app),
         route(),
         HandlerModule(handler=created, status_code=201),
@@ -96,7 +96,7 @@ def test_what_a_middleware_returns_is_coerced_without_the_status_of_the_module(
         return {"short": True}
 
     request = request_of()
-    plan = make_plan(
+    plan = compose_route_plan(
         cast("Application", request.app),
         route(),
         HandlerModule(handler=created, status_code=201),
@@ -111,7 +111,7 @@ def test_the_limits_of_a_module_win_over_the_settings(tmp_path: Path) -> None:
     app = Application(tmp_path)
 
     def plan(**options: Any) -> Plan:
-        return make_plan(app, route(), HandlerModule(handler=handler, **options), [])
+        return compose_route_plan(app, route(), HandlerModule(handler=handler, **options), [])
 
     assert plan().max_body == 1024 * 1024
     assert plan(max_body=5).max_body == 5

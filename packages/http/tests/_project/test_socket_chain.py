@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, under
-from treefold_http._project.middleware_chain import check_entry, requests_only
-from treefold_http._project.socket_chain import can_guard
+from treefold_http._project.middleware_chain import check_middleware_entry, requests_only
+from treefold_http._project.socket_chain import can_guard_sockets
 from treefold_http.cache import cached
 from treefold_http.middleware import CORS, CSRF, GZip, SecurityHeaders
 
@@ -205,14 +205,14 @@ def test_only_middleware_is_marked(entry: Any) -> None:
         requests_only(entry)
     with pytest.raises(TypeError, match=r"got under\('/v1'\); write under\('/v1', requests_only"):
         requests_only(under("/v1", cached(60)))
-    check_entry(requests_only(cached(60)))
+    check_middleware_entry(requests_only(cached(60)))
 
 
 def test_a_layer_without_a_side_guards_nothing_and_hides_nothing() -> None:
     class Nothing:
         websocket = None
 
-    assert can_guard(Nothing())
+    assert can_guard_sockets(Nothing())
 
 
 # -- below a mount

@@ -6,7 +6,7 @@ import pytest
 
 from treefold_http import under
 from treefold_http._project.subtrees import Under
-from treefold_http._wire.path_segments import decode_segments, read_spellings
+from treefold_http._wire.path_segments import decode_segments, list_possible_readings
 from treefold_http.middleware import IPAllowlist
 from treefold_router import Route
 
@@ -53,7 +53,7 @@ def test_a_star_is_one_segment(prefix: str, template: str, covered: bool) -> Non
 def test_s06_a_path_outside_the_table_is_compared_by_segments(
     prefix: str, path: str, covered: bool
 ) -> None:
-    spellings = read_spellings(decode_segments(path.encode()), 1)
+    spellings = list_possible_readings(decode_segments(path.encode()), 1)
 
     assert scoped(prefix).covers_path(spellings) is covered
 

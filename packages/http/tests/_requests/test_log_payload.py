@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from treefold_http import Request
-from treefold_http._requests.log_payload import MAX_RENDERED, MAX_UNREAD, read_ahead, render_payload
+from treefold_http._requests.log_payload import (
+    MAX_RENDERED,
+    MAX_UNREAD,
+    read_small_unread_body,
+    render_masked_payload,
+)
 
 RequestOf = Callable[..., Request]
 
@@ -21,7 +26,7 @@ def described(request: Request, *, read: bool = True) -> str:
     async def main() -> str:
         if read:
             await request.body()
-        return render_payload(request)
+        return render_masked_payload(request)
 
     return asyncio.run(main())
 
@@ -83,7 +88,7 @@ def test_a_stream_is_described_by_the_size_that_was_taken(request_of: RequestOf)
         request = request_of("POST", chunks=[b"abc", b"de"], headers=[("content-type", "text/csv")])
         async for _ in request.stream():
             pass
-        return render_payload(request)
+        return render_masked_payload(request)
 
     assert asyncio.run(main()) == "<text/csv 5>"
 
@@ -105,7 +110,7 @@ def test_a_hostile_content_type_cannot_forge_a_line(request_of: RequestOf, kind:
 def ahead(request: Request) -> bytes | None:
     async def main() -> bytes | None:
         async with asyncio.timeout(5):
-            await read_ahead(request)
+            await read_small_unread_body(request)
         return request.reader.buffered_body
 
     return asyncio.run(main())
@@ -142,7 +147,7 @@ def test_a_body_that_was_begun_is_left_alone(request_of: RequestOf) -> None:
         request = request_of("POST", chunks=[b"[", b"1]"], headers=JSON)
         stream = request.stream()
         assert await anext(stream) == b"["
-        await read_ahead(request)
+        await read_small_unread_body(request)
         assert [chunk async for chunk in stream] == [b"1]"]
 
     asyncio.run(main())
@@ -162,4 +167,4 @@ def test_a_client_that_leaves_while_it_is_read_ahead_is_no_error(request_of: Req
     request = request_of("POST", chunks=[b"["], cut=True, headers=[*JSON, ("content-length", "5")])
 
     assert ahead(request) is None
-    assert render_payload(request) == "<application/json 5>"
+    assert render_masked_payload(request) == "<application/json 5>"

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from treefold_http import Application, Request
 from treefold_http._responses.files import CHUNK, FileResponse
-from treefold_http._runtime.threads import LIMIT, run_on_disk
-from treefold_http._wire.dates import format_date
+from treefold_http._runtime.threads import LIMIT, run_in_disk_thread
+from treefold_http._wire.dates import format_http_date
 
 if TYPE_CHECKING:
     from conftest import Answer, Exchange, Lines, Message
@@ -153,7 +153,7 @@ def test_a_last_modified_in_the_future_is_now(get: Get, file: Path) -> None:
     os.utime(file, (2**33, 2**33))
     before = int(time.time())
     shown = value(get(FileResponse(file)), "last-modified")
-    assert shown in {format_date(second) for second in range(before, before + 30)}
+    assert shown in {format_http_date(second) for second in range(before, before + 30)}
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,14 @@ def test_a_copy_that_is_current_is_answered_304_without_what_describes_it(
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
-        ([("if-modified-since", format_date(MODIFIED))], 304),
-        ([("if-modified-since", format_date(MODIFIED - 1))], 200),
+        ([("if-modified-since", format_http_date(MODIFIED))], 304),
+        ([("if-modified-since", format_http_date(MODIFIED - 1))], 200),
         ([("if-none-match", '"other"')], 200),
         ([("if-match", "*")], 200),
         ([("if-match", '"other"')], 412),
-        ([("if-unmodified-since", format_date(MODIFIED - 1))], 412),
-        ([("if-unmodified-since", format_date(MODIFIED))], 200),
-        ([("range", "bytes=0-1"), ("if-range", format_date(MODIFIED))], 206),
+        ([("if-unmodified-since", format_http_date(MODIFIED - 1))], 412),
+        ([("if-unmodified-since", format_http_date(MODIFIED))], 200),
+        ([("range", "bytes=0-1"), ("if-range", format_http_date(MODIFIED))], 206),
         ([("range", "bytes=0-1"), ("if-range", '"other"')], 200),
         ([("range", "bytes=0-1"), ("if-match", '"other"')], 412),
     ],
@@ -301,7 +301,7 @@ def test_a_response_that_is_sent_again_starts_anew(get: Get, file: Path) -> None
     os.utime(file, (MODIFIED + 1, MODIFIED + 1))
     answer = get(response)
     assert (answer.status, answer.body) == (200, CONTENT)
-    assert value(answer, "last-modified") == format_date(MODIFIED + 1)
+    assert value(answer, "last-modified") == format_http_date(MODIFIED + 1)
 
 
 # Ranges
@@ -582,7 +582,7 @@ def test_a_cancelled_request_closes_a_file_that_is_still_being_opened(
 
     async def main() -> None:
         # Every disk thread is taken, so the opening waits in line while it is cancelled.
-        blocked = [asyncio.ensure_future(run_on_disk(free.wait, WAIT)) for _ in range(LIMIT)]
+        blocked = [asyncio.ensure_future(run_in_disk_thread(free.wait, WAIT)) for _ in range(LIMIT)]
         await asyncio.sleep(0)
         here = exchange("GET", "/v1/x")
         request = Request(here.scope, here.receive, app, "id-1")
@@ -594,7 +594,7 @@ def test_a_cancelled_request_closes_a_file_that_is_still_being_opened(
         with pytest.raises(asyncio.CancelledError):
             await sending
         await asyncio.gather(*blocked)
-        await asyncio.gather(*(run_on_disk(int) for _ in range(LIMIT)))
+        await asyncio.gather(*(run_in_disk_thread(int) for _ in range(LIMIT)))
         assert here.answer.messages == []
 
     run(main())
@@ -621,7 +621,7 @@ def test_a_slow_client_holds_no_more_than_one_chunk(
         sending = asyncio.ensure_future(FileResponse(path).send(request, send, common=[]))
         for turn in range(1, 13):
             await given.acquire()
-            await run_on_disk(int)  # a read ahead would have come first
+            await run_in_disk_thread(int)  # a read ahead would have come first
             assert len(offered) == turn
             gate.release()
         await sending

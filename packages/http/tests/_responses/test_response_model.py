@@ -11,7 +11,7 @@ import pytest
 from treefold_http import Application
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._types.parameters import InjectionError
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, build_serializer
 
 if TYPE_CHECKING:
@@ -366,5 +366,7 @@ def test_a_route_without_one_is_the_handler_itself(serving: Project) -> None:
 
 def test_a_shape_may_hold_itself_and_names_the_place_of_what_does_not_fit() -> None:
     with pytest.raises(SerializationError, match=r"^'a\.b' should be int$"):
-        build_serializer(read(dict[str, dict[str, int]]))({"a": {"b": "no"}})
-    assert json.dumps(build_serializer(read(dict[str, Any]))({"a": [1]})) == '{"a": [1]}'
+        build_serializer(parse_annotation(dict[str, dict[str, int]]))({"a": {"b": "no"}})
+    assert (
+        json.dumps(build_serializer(parse_annotation(dict[str, Any]))({"a": [1]})) == '{"a": [1]}'
+    )

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from treefold_http import Application, BootError, HTTPError, NotFound, Request
-from treefold_http._responses.static import StaticFiles, has_exact_names, is_absent
+from treefold_http._responses.static import StaticFiles, has_exact_names, means_file_absent
 
 if TYPE_CHECKING:
     from conftest import Answer, Exchange
@@ -374,11 +374,11 @@ def test_a_file_that_is_replaced_by_a_link_after_the_check_is_not_read(
 
 
 def test_a_failure_of_the_server_is_not_a_missing_file() -> None:
-    assert is_absent(FileNotFoundError(2, "x"))
-    assert is_absent(PermissionError(13, "x"))
-    assert not is_absent(OSError(24, "Too many open files"))
-    assert not is_absent(OSError(5, "Input/output error"))
-    assert not is_absent(ValueError("x"))
+    assert means_file_absent(FileNotFoundError(2, "x"))
+    assert means_file_absent(PermissionError(13, "x"))
+    assert not means_file_absent(OSError(24, "Too many open files"))
+    assert not means_file_absent(OSError(5, "Input/output error"))
+    assert not means_file_absent(ValueError("x"))
 
 
 def test_the_folder_is_checked_when_an_application_starts(app: Application) -> None:

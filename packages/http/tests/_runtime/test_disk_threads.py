@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from treefold_http import Application
-from treefold_http._runtime.threads import DISK_LIMIT, release_disk_threads, run_on_disk
+from treefold_http._runtime.threads import DISK_LIMIT, release_disk_threads, run_in_disk_thread
 
 WAIT = 10.0
 
@@ -19,12 +19,12 @@ def test_a_call_runs_in_a_thread_with_its_arguments() -> None:
     def call(*args: int, **kwargs: int) -> tuple[object, ...]:
         return args, kwargs, threading.current_thread() is threading.main_thread()
 
-    assert asyncio.run(run_on_disk(call, 1, a=2)) == ((1,), {"a": 2}, False)
+    assert asyncio.run(run_in_disk_thread(call, 1, a=2)) == ((1,), {"a": 2}, False)
 
 
 def test_what_a_call_raises_is_raised() -> None:
     with pytest.raises(FileNotFoundError):
-        asyncio.run(run_on_disk(os.stat, "/nowhere/at/all"))
+        asyncio.run(run_in_disk_thread(os.stat, "/nowhere/at/all"))
 
 
 def test_the_disk_answers_while_every_thread_of_the_handlers_is_blocked(
@@ -39,7 +39,7 @@ def test_the_disk_answers_while_every_thread_of_the_handlers_is_blocked(
             for _ in range(app.threads.limit)
         ]
         async with asyncio.timeout(WAIT):
-            assert await run_on_disk(os.getpid) == os.getpid()
+            assert await run_in_disk_thread(os.getpid) == os.getpid()
         assert not any(task.done() for task in blocked)
         free.set()
         assert all(await asyncio.gather(*blocked))
@@ -57,7 +57,7 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
         inside.append(threading.get_ident())
 
     async def main() -> None:
-        await asyncio.gather(*(run_on_disk(call) for _ in range(2 * DISK_LIMIT)))
+        await asyncio.gather(*(run_in_disk_thread(call) for _ in range(2 * DISK_LIMIT)))
 
     asyncio.run(main())
     assert len(set(inside)) <= DISK_LIMIT
@@ -65,11 +65,11 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
 
 def test_released_threads_end_and_later_work_starts_new_ones() -> None:
     async def main() -> None:
-        first = await run_on_disk(threading.current_thread)
+        first = await run_in_disk_thread(threading.current_thread)
         release_disk_threads()
         first.join(WAIT)
         assert not first.is_alive()
-        assert (await run_on_disk(threading.current_thread)).is_alive()
+        assert (await run_in_disk_thread(threading.current_thread)).is_alive()
 
     asyncio.run(main())
     release_disk_threads()
@@ -78,11 +78,12 @@ def test_released_threads_end_and_later_work_starts_new_ones() -> None:
 def test_a_forked_process_has_threads_of_its_own() -> None:
     code = (
         "import asyncio, os, sys\n"
-        "from treefold_http._runtime.threads import run_on_disk\n"
-        "asyncio.run(run_on_disk(os.getpid))\n"
+        "from treefold_http._runtime.threads import run_in_disk_thread\n"
+        "asyncio.run(run_in_disk_thread(os.getpid))\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
-        "    os._exit(asyncio.run(asyncio.wait_for(run_on_disk(os.getpid), 10)) != os.getpid())\n"
+        "    done = asyncio.wait_for(run_in_disk_thread(os.getpid), 10)\n"
+        "    os._exit(asyncio.run(done) != os.getpid())\n"
         "sys.exit(os.waitpid(pid, 0)[1])\n"
     )
 

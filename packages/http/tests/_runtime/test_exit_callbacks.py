@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from treefold_http import Request
-from treefold_http._runtime.exit_callbacks import enter_async, enter_plain, run_exit_callbacks
+from treefold_http._runtime.exit_callbacks import (
+    enter_async_generator,
+    enter_sync_generator,
+    run_exit_callbacks,
+)
 
 RequestOf = Callable[..., Request]
 
@@ -60,9 +64,9 @@ async def leave(request: Request, error: BaseException | None) -> BaseException 
 def test_generators_are_left_in_reverse_order_of_entry(request_of: RequestOf) -> None:
     async def main() -> None:
         journal, request = Journal(), request_of()
-        assert await enter_async(journal.loud("a"), request) == "a"
-        assert await enter_plain(journal.plain("b"), request) == "b"
-        assert await enter_async(journal.loud("c"), request) == "c"
+        assert await enter_async_generator(journal.loud("a"), request) == "a"
+        assert await enter_sync_generator(journal.plain("b"), request) == "b"
+        assert await enter_async_generator(journal.loud("c"), request) == "c"
         assert journal == []
         assert await leave(request, None) is None
         assert journal == ["c left", "b left", "a left"]
@@ -80,9 +84,9 @@ def test_the_error_of_the_request_is_thrown_into_every_generator(
 ) -> None:
     async def main() -> None:
         journal, request = Journal(), request_of()
-        await enter_async(journal.loud("a"), request)
-        await enter_plain(journal.plain("b"), request)
-        await enter_async(journal.loud("c"), request)
+        await enter_async_generator(journal.loud("a"), request)
+        await enter_sync_generator(journal.plain("b"), request)
+        await enter_async_generator(journal.loud("c"), request)
         assert await leave(request, error) is error
         seen = type(error).__name__
         assert journal == [
@@ -103,9 +107,9 @@ def test_a_generator_that_fails_does_not_keep_the_others_from_leaving(
     async def main() -> None:
         journal, request = Journal(), request_of()
         failure = RuntimeError("teardown")
-        await enter_async(journal.loud("a"), request)
-        await enter_async(journal.fail("b", failure), request)
-        await enter_async(journal.loud("c"), request)
+        await enter_async_generator(journal.loud("a"), request)
+        await enter_async_generator(journal.fail("b", failure), request)
+        await enter_async_generator(journal.loud("c"), request)
         assert await leave(request, None) is failure
         assert journal == ["c left", "b fails", "a saw RuntimeError", "a left"]
 
@@ -122,8 +126,8 @@ def test_a_generator_that_raises_what_ends_a_process_does_not_keep_the_others_fr
 ) -> None:
     async def main() -> None:
         journal, request = Journal(), request_of()
-        await enter_async(journal.loud("a"), request)
-        await enter_async(journal.fail("b", failure), request)
+        await enter_async_generator(journal.loud("a"), request)
+        await enter_async_generator(journal.fail("b", failure), request)
         assert await leave(request, None) is failure
         assert journal == ["b fails", f"a saw {type(failure).__name__}", "a left"]
 
@@ -136,7 +140,7 @@ def test_an_error_raised_while_leaving_replaces_the_first_and_keeps_it_as_contex
     async def main() -> None:
         journal, request = Journal(), request_of()
         first, second = ValueError("first"), RuntimeError("second")
-        await enter_async(journal.fail("a", second), request)
+        await enter_async_generator(journal.fail("a", second), request)
         assert await leave(request, first) is second
         assert second.__context__ is first
 
@@ -146,8 +150,8 @@ def test_an_error_raised_while_leaving_replaces_the_first_and_keeps_it_as_contex
 def test_swallowing_the_error_does_not_make_the_request_succeed(request_of: RequestOf) -> None:
     async def main() -> None:
         journal, request, error = Journal(), request_of(), ValueError("x")
-        await enter_async(journal.loud("a"), request)
-        await enter_async(journal.swallow("b"), request)
+        await enter_async_generator(journal.loud("a"), request)
+        await enter_async_generator(journal.swallow("b"), request)
         assert await leave(request, error) is error
         assert journal == ["b swallowed", "a saw ValueError", "a left"]
 
@@ -169,7 +173,9 @@ def test_a_generator_that_yields_nothing_is_an_error(request_of: RequestOf, plai
             RuntimeError, match=r"silent(_plain)?\(\) did not yield; yield one value$"
         ):
             await (
-                enter_plain(silent_plain(), request) if plain else enter_async(silent(), request)
+                enter_sync_generator(silent_plain(), request)
+                if plain
+                else enter_async_generator(silent(), request)
             )
         assert await leave(request, None) is None
 
@@ -202,9 +208,9 @@ def test_a_second_yield_is_an_error_and_the_generator_is_closed(
         for each in ("loud", "plain"):
             request = request_of()
             await (
-                enter_async(twice(), request)
+                enter_async_generator(twice(), request)
                 if each == "loud"
-                else enter_plain(twice_plain(), request)
+                else enter_sync_generator(twice_plain(), request)
             )
             outcome = await leave(request, error)
             assert isinstance(outcome, RuntimeError)
@@ -226,10 +232,10 @@ def test_a_plain_generator_runs_in_a_worker_thread_from_end_to_end(request_of: R
 
     async def main() -> None:
         request = request_of()
-        await enter_plain(watched(), request)
+        await enter_sync_generator(watched(), request)
         await leave(request, ValueError("x"))
         request = request_of()
-        await enter_plain(watched(), request)
+        await enter_sync_generator(watched(), request)
         await leave(request, None)
 
     asyncio.run(main())
@@ -244,7 +250,7 @@ def test_an_error_before_the_yield_is_raised_and_nothing_is_left(request_of: Req
     async def main() -> None:
         request = request_of()
         with pytest.raises(ValueError, match=r"^no database$"):
-            await enter_async(broken(), request)
+            await enter_async_generator(broken(), request)
         assert not request.exit_callbacks
 
     asyncio.run(main())
@@ -259,7 +265,7 @@ def test_a_generator_may_turn_the_error_into_another(request_of: RequestOf) -> N
 
     async def main() -> Any:
         request = request_of()
-        await enter_async(translating(), request)
+        await enter_async_generator(translating(), request)
         return await leave(request, ValueError("x"))
 
     outcome = asyncio.run(main())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treefold_http import Application, Settings, SettingsError, TreefoldError, create_app
-from treefold_http._runtime.name_space import TEST_RUN, NameSpace, find_names
+from treefold_http._runtime.name_space import TEST_RUN, NameSpace, load_project_namespace
 
 
 @pytest.fixture(autouse=True)
@@ -141,11 +141,11 @@ def test_a_script_without_an_application_has_the_names_of_its_folder(
 ) -> None:
     root = project(tmp_path / "shop")
     monkeypatch.chdir(root)
-    assert find_names().own == "treefold:shop:production:"
+    assert load_project_namespace().own == "treefold:shop:production:"
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TreefoldError, match=r"got none in .*; make one first with Application"):
-        find_names()
+        load_project_namespace()
 
     monkeypatch.setenv("TREEFOLD_APP_DIR", str(root))
-    assert find_names().own == "treefold:shop:production:"
+    assert load_project_namespace().own == "treefold:shop:production:"

@@ -13,7 +13,7 @@ import pytest
 
 from treefold_http import Application
 from treefold_http._types.decode import build_model_decoder
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._wire.media_types import is_json
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Point(TypedDict):
     ids=str,
 )
 def test_records_lists_of_them_and_unions_are_models(annotation: Any, is_model: bool) -> None:
-    assert (build_model_decoder(read(annotation)) is not None) is is_model
+    assert (build_model_decoder(parse_annotation(annotation)) is not None) is is_model
 
 
 @pytest.mark.parametrize(

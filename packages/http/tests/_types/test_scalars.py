@@ -14,8 +14,8 @@ import pytest
 from http_ids import stable_repr
 from hypothesis import given, strategies as st
 
-from treefold_http._types.read import read
-from treefold_http._types.scalars import Converter, build_converter
+from treefold_http._types.read import parse_annotation
+from treefold_http._types.scalars import Converter, build_scalar_converter
 
 
 class Colour(enum.Enum):
@@ -28,7 +28,7 @@ class Name(enum.StrEnum):
 
 
 def of(annotation: Any) -> Converter:
-    found = build_converter(read(annotation))
+    found = build_scalar_converter(parse_annotation(annotation))
     assert found is not None
     return found
 
@@ -246,4 +246,4 @@ def test_other_scalars_read_back(
     ids=stable_repr,
 )
 def test_what_is_no_scalar_has_no_converter(annotation: Any) -> None:
-    assert build_converter(read(annotation)) is None
+    assert build_scalar_converter(parse_annotation(annotation)) is None

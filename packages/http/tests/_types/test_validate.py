@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http._types.parameters import InjectionError
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.tree import Record
 from treefold_http._types.validate import build_json_check
 
@@ -84,7 +84,7 @@ class Unsupported:
 
 def check(annotation: Any, value: Any) -> tuple[Any, list[tuple[str, str, str]]]:
     errors: list[dict[str, Any]] = []
-    made = build_json_check(read(annotation))(value, ["body"], errors)
+    made = build_json_check(parse_annotation(annotation))(value, ["body"], errors)
     return made, [(".".join(map(str, e["loc"])), e["msg"], e["type"]) for e in errors]
 
 
@@ -241,7 +241,9 @@ def test_a_record_that_does_not_fit_is_not_made(monkeypatch: pytest.MonkeyPatch)
             made.append(self.a)
 
     errors: list[dict[str, Any]] = []
-    build_json_check(read(list[Noted]))([{"a": 1, "b": "x"}, {"a": 2, "b": 2}], ["body"], errors)
+    build_json_check(parse_annotation(list[Noted]))(
+        [{"a": 1, "b": "x"}, {"a": 2, "b": 2}], ["body"], errors
+    )
 
     assert made == [2]
     assert len(errors) == 1
@@ -254,25 +256,25 @@ def test_what_json_has_no_form_for_is_refused_at_boot(annotation: Any) -> None:
         r' install one: pip install "treefold\[pydantic\]"$'
     )
     with pytest.raises(InjectionError, match=words):
-        build_json_check(read(annotation))
+        build_json_check(parse_annotation(annotation))
 
 
 def test_keys_that_are_no_text_are_refused_at_boot() -> None:
     with pytest.raises(
         InjectionError, match=r"^The keys of a JSON object must be str, got int; anno"
     ):
-        build_json_check(read(dict[int, str]))
+        build_json_check(parse_annotation(dict[int, str]))
 
 
 def test_an_annotation_that_cannot_be_resolved_is_refused_at_boot() -> None:
     with pytest.raises(InjectionError, match=r"^The annotations of Unresolved cannot be res"):
-        build_json_check(read(Unresolved))
+        build_json_check(parse_annotation(Unresolved))
 
 
 def test_dataclasses_and_typed_dicts_are_records() -> None:
-    assert all(isinstance(read(kind), Record) for kind in (Item, Point))
+    assert all(isinstance(parse_annotation(kind), Record) for kind in (Item, Point))
     others = [int, list[Item], Item("a"), None, Colour]
-    assert not any(isinstance(read(kind), Record) for kind in others)
+    assert not any(isinstance(parse_annotation(kind), Record) for kind in others)
 
 
 json_values = st.recursive(
@@ -287,7 +289,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_value_is_a_record_or_has_errors_with_a_place(value: Any) -> None:
     errors: list[dict[str, Any]] = []
-    made = build_json_check(read(Order))(value, ["body"], errors)
+    made = build_json_check(parse_annotation(Order))(value, ["body"], errors)
 
     assert isinstance(made, Order) != bool(errors)
     assert all(set(e) - {"ctx"} == {"loc", "msg", "type"} and e["loc"][0] == "body" for e in errors)
@@ -305,7 +307,7 @@ def test_a_record_reads_back(id: int, items: list[tuple[str, float]]) -> None:
 
 def test_a_choice_says_what_was_expected() -> None:
     errors: list[Any] = []
-    build_json_check(read(Literal["a", "b", 3]))("s3cret", ["body", "kind"], errors)
+    build_json_check(parse_annotation(Literal["a", "b", 3]))("s3cret", ["body", "kind"], errors)
 
     assert errors == [
         {

@@ -151,7 +151,7 @@ def test_a_room_full_of_messages_does_not_change_how_a_handler_ends(
         async def handler(websocket):
             await websocket.accept()
             await rooms.join("a", websocket)
-            rooms._of[websocket.app].deliver_message("a", "waits")
+            rooms._of[websocket.app].deliver_to_local_members("a", "waits")
         """,
         "Api/v1/X/Socket.py",
     )

@@ -12,7 +12,7 @@ import pytest
 from treefold_http import FormData
 from treefold_http._wire.client_names import ClientName, ClientObject
 from treefold_http._wire.datastructures import QueryParams
-from treefold_http._wire.json import dumps, encode_with_stdlib
+from treefold_http._wire.json import dumps, encode_json_with_stdlib
 
 
 def kinds(**given: Any) -> list[type]:
@@ -54,7 +54,7 @@ def test_a_marked_object_is_a_dictionary_to_all_who_read_it() -> None:
     assert value == {"a": {"b": 1}, "c": None}
     assert repr(value) == "{'a': {'b': 1}, 'c': None}"
     written = b'{"a":{"b":1},"c":null}'
-    assert (dumps(value), encode_with_stdlib(value)) == (written, written)
+    assert (dumps(value), encode_json_with_stdlib(value)) == (written, written)
     assert dumps(dict(value)) == dumps([ClientName("x"), value])[5:-1] == written
     assert json.dumps(value, separators=(",", ":")).encode() == written
     assert copy.deepcopy(value) == pickle.loads(pickle.dumps(value)) == value

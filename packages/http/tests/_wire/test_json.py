@@ -21,7 +21,7 @@ from http_ids import stable_repr
 from hypothesis import example, given, strategies as st
 
 from treefold_http import BadRequest, QueryParams
-from treefold_http._wire.json import dumps, encode_with_stdlib, loads
+from treefold_http._wire.json import dumps, encode_json_with_stdlib, loads
 
 Encoder = Callable[[Any], bytes]
 
@@ -33,7 +33,7 @@ VALUES = st.recursive(
     max_leaves=20,
 )
 
-both = pytest.mark.parametrize("encode", [dumps, encode_with_stdlib], ids=["dumps", "strict"])
+both = pytest.mark.parametrize("encode", [dumps, encode_json_with_stdlib], ids=["dumps", "strict"])
 
 
 class Colour(enum.Enum):
@@ -84,12 +84,12 @@ TWO = dt.timezone(dt.timedelta(hours=2))
 @example({"null": None, "\u2028": "\x00\x7f</script>", "": [[], {}, -0.0, 2**64, 5e-324]})
 def test_what_is_written_reads_back(value: Any) -> None:
     assert loads(dumps(value)) == value
-    assert loads(encode_with_stdlib(value)) == value
+    assert loads(encode_json_with_stdlib(value)) == value
 
 
 @given(VALUES)
 def test_both_encoders_write_the_same_value_in_the_same_order(value: Any) -> None:
-    ours, theirs = dumps(value), encode_with_stdlib(value)
+    ours, theirs = dumps(value), encode_json_with_stdlib(value)
 
     assert json.loads(ours) == json.loads(theirs)
     assert list(json.loads(ours) if isinstance(value, dict) else []) == list(
@@ -409,14 +409,14 @@ def test_any_bytes_are_a_document_or_a_bad_request(body: bytes) -> None:
         value = loads(body)
     except BadRequest:
         return
-    assert loads(encode_with_stdlib(value)) == value
+    assert loads(encode_json_with_stdlib(value)) == value
 
 
 @given(VALUES, st.integers(0, 200), st.binary(max_size=3))
 def test_a_document_that_is_damaged_never_fails_in_another_way(
     value: Any, at: int, noise: bytes
 ) -> None:
-    body = bytearray(encode_with_stdlib(value))
+    body = bytearray(encode_json_with_stdlib(value))
     body[at : at + 1] = noise
     with contextlib.suppress(BadRequest):
         loads(bytes(body))

@@ -8,7 +8,7 @@ from treefold_http._wire.path_segments import (
     Segments,
     decode_segments,
     has_dot_segment,
-    read_spellings,
+    list_possible_readings,
 )
 
 
@@ -70,17 +70,19 @@ PRIVATE = [
 
 @pytest.mark.parametrize("below", PRIVATE)
 def test_every_spelling_of_a_segment_is_read(below: str) -> None:
-    spellings = read_spellings(decode_segments(f"/legacy/{below}/y".encode()), 1)
+    spellings = list_possible_readings(decode_segments(f"/legacy/{below}/y".encode()), 1)
 
     assert ("legacy", "private") in [spelling[:2] for spelling in spellings]
 
 
 @pytest.mark.parametrize("below", ["privat", "private-x", "xprivate", "%2e%2eprivate", "open"])
 def test_another_name_is_not_read_as_the_segment(below: str) -> None:
-    spellings = read_spellings(decode_segments(f"/legacy/{below}".encode()), 1)
+    spellings = list_possible_readings(decode_segments(f"/legacy/{below}".encode()), 1)
 
     assert ("legacy", "private") not in [spelling[:2] for spelling in spellings]
 
 
 def test_a_plain_path_is_read_in_one_way() -> None:
-    assert read_spellings(("Static", "a-b", "c.min.css"), 1) == (("static", "a-b", "c.min.css"),)
+    assert list_possible_readings(("Static", "a-b", "c.min.css"), 1) == (
+        ("static", "a-b", "c.min.css"),
+    )

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import example, given, strategies as st
 
-from treefold_http.cache._keys import compute_value_token
+from treefold_http.cache._keys import compute_value_key_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 ZONES = st.sampled_from([None, dt.UTC, dt.timezone(dt.timedelta(hours=1), "UTC")])
@@ -38,7 +38,7 @@ def look_alikes(draw: st.DrawFn) -> tuple[Any, Any]:
     """A value, and one that a careless token would take for it."""
     value: Any = draw(VALUES)
     kind = cast("type[Any]", type(value))
-    token = compute_value_token(value) or ""
+    token = compute_value_key_text(value) or ""
     others: list[Any] = [value, str(value), repr(value), token, [value], (value,), {"tuple": value}]
     if kind in (list, tuple):
         others += [list(value), tuple(value), ["tuple", *value], ("tuple", *value)]
@@ -68,14 +68,14 @@ def are_same(one: Any, other: Any) -> bool:
 @example(((), ["tuple"]))
 def test_s52_two_values_with_one_token_are_the_same(pair: tuple[Any, Any]) -> None:
     one, other = pair
-    token = compute_value_token(one)
-    if token is not None and token == compute_value_token(other):
+    token = compute_value_key_text(one)
+    if token is not None and token == compute_value_key_text(other):
         assert are_same(one, other)
 
 
 @given(VALUES)
 def test_a_value_has_the_same_token_each_time(value: Any) -> None:
-    assert compute_value_token(value) == compute_value_token(value)
+    assert compute_value_key_text(value) == compute_value_key_text(value)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_value_has_the_same_token_each_time(value: Any) -> None:
     ],
 )
 def test_values_that_text_stands_for_have_a_token(value: Any) -> None:
-    assert compute_value_token(value) is not None
+    assert compute_value_key_text(value) is not None
 
 
 class Price(Decimal):
@@ -144,4 +144,4 @@ class Zone(dt.tzinfo):
     ],
 )
 def test_s52_values_with_more_than_their_text_shows_have_no_token(value: Any) -> None:
-    assert compute_value_token(value) is None
+    assert compute_value_key_text(value) is None

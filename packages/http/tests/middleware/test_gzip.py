@@ -11,7 +11,7 @@ import pytest
 
 from treefold_http import Application
 from treefold_http.middleware import GZip
-from treefold_http.middleware._codings import choose_coding
+from treefold_http.middleware._codings import choose_content_coding
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer
@@ -134,7 +134,7 @@ OFFERED = ("zstd", "br", "gzip")
     ],
 )
 def test_s51_the_coding_that_a_client_likes_best(field: str, coding: str | None) -> None:
-    assert choose_coding(field, OFFERED) == coding
+    assert choose_content_coding(field, OFFERED) == coding
 
 
 @pytest.mark.parametrize("target", ["/v1/text", "/v1/json", "/v1/exact", "/v1/large"])

@@ -180,9 +180,9 @@ def either(project: Project, ask: Ask, request: pytest.FixtureRequest) -> Client
 
 
 def memory_of(app: Application) -> MemorySessions:
-    from treefold_http.middleware._sessions import _find_or_add_memory
+    from treefold_http.middleware._sessions import _get_or_create_memory_store
 
-    return _find_or_add_memory(app, "session")
+    return _get_or_create_memory_store(app, "session")
 
 
 # -- what is kept

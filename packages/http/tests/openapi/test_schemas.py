@@ -14,7 +14,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotReq
 
 import pytest
 
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Mode, Schemas
 
@@ -25,8 +25,8 @@ Document = Callable[..., dict[str, Any]]
 def schema_of(kind: Any, mode: Mode = "output") -> tuple[dict[str, Any], dict[str, Any]]:
     """The schema, and the components that it refers to."""
     components = Components()
-    schema = Schemas(components).build_type_schema(read(kind), mode)
-    return schema, components.build_named_schemas()
+    schema = Schemas(components).build_type_schema(parse_annotation(kind), mode)
+    return schema, components.resolve_named_schemas()
 
 
 def reference(name: str) -> dict[str, str]:
@@ -236,14 +236,14 @@ def test_both_directions_of_one_model_are_one_component_while_they_are_the_same(
     components = Components()
     schemas = Schemas(components)
     same = (
-        schemas.build_type_schema(read(More), "input"),
-        schemas.build_type_schema(read(More), "output"),
+        schemas.build_type_schema(parse_annotation(More), "input"),
+        schemas.build_type_schema(parse_annotation(More), "output"),
     )
     differ = (
-        schemas.build_type_schema(read(Tree), "input"),
-        schemas.build_type_schema(read(Tree), "output"),
+        schemas.build_type_schema(parse_annotation(Tree), "input"),
+        schemas.build_type_schema(parse_annotation(Tree), "output"),
     )
-    names = list(components.build_named_schemas())
+    names = list(components.resolve_named_schemas())
 
     assert same == (reference("More"), reference("More"))
     assert differ == (reference("TreeInput"), reference("Tree"))

@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator
 from treefold_http import Application
 from treefold_http._types.decode import Decoder, build_model_decoder
 from treefold_http._types.parameters import InjectionError
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.tree import (
     AnyType,
@@ -275,7 +275,7 @@ def validator(node: TypeNode, *, out: bool) -> Any:
     components = Components()
     schemas = Schemas(components)
     schema = schemas.build_type_schema(node, "output") if out else schemas.build_body_schema(node)
-    named = components.build_named_schemas()
+    named = components.resolve_named_schemas()
     return Draft202012Validator({**schema, "components": {"schemas": named}})
 
 
@@ -298,19 +298,19 @@ def test_the_table_is_long() -> None:
 
 @pytest.mark.parametrize(("annotation", "tree"), [*TABLE, *UNKNOWN])
 def test_an_annotation_is_read(annotation: Any, tree: str) -> None:
-    assert described(read(annotation)) == tree
+    assert described(parse_annotation(annotation)) == tree
 
 
 @pytest.mark.parametrize("annotation", KNOWN)
 def test_a_tree_is_equal_to_that_of_the_same_annotation(annotation: Any) -> None:
-    assert read(annotation) == read(annotation)
+    assert parse_annotation(annotation) == parse_annotation(annotation)
 
 
 @pytest.mark.parametrize("annotation", KNOWN)
 def test_a_type_is_enforced_in(annotation: Any) -> None:
     """What fits is accepted, and what is accepted fits once it is read: pydantic reads "5" as 5."""
-    node = read(annotation)
-    decoder = build_model_decoder(node, anything=True)
+    node = parse_annotation(annotation)
+    decoder = build_model_decoder(node, allow_any_type=True)
     assert decoder is not None
     write = build_serializer(node)
 
@@ -325,7 +325,7 @@ def test_a_type_is_enforced_in(annotation: Any) -> None:
 @pytest.mark.parametrize("annotation", KNOWN)
 def test_a_type_is_enforced_in_by_the_standard_library(annotation: Any) -> None:
     """Without pydantic and msgspec, exactly what fits is accepted; other types are refused."""
-    node = read(annotation)
+    node = parse_annotation(annotation)
     try:
         check = build_json_check(node)
     except InjectionError:
@@ -341,7 +341,7 @@ def test_a_type_is_enforced_in_by_the_standard_library(annotation: Any) -> None:
 @pytest.mark.parametrize("annotation", KNOWN)
 def test_a_type_is_enforced_out(annotation: Any) -> None:
     """What fits is sent, and what is sent fits, with the schema of the response as well."""
-    node = read(annotation)
+    node = parse_annotation(annotation)
     write, schema = build_serializer(node), validator(node, out=True)
 
     for value, fit in said(node, out=True):
@@ -357,7 +357,7 @@ def test_a_type_is_enforced_out(annotation: Any) -> None:
 @pytest.mark.parametrize("annotation", KNOWN)
 def test_a_type_is_documented(annotation: Any) -> None:
     """The schema of a body accepts what fits, and nothing else where it can say so."""
-    node = read(annotation)
+    node = parse_annotation(annotation)
     schema = validator(node, out=False)
     Draft202012Validator.check_schema(schema.schema)
 
@@ -404,7 +404,7 @@ def test_a_parameter_is_read_and_documented(
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])
 def test_bytes_are_sent_as_base64_and_documented_so(kind: type[bytes]) -> None:
-    node = read(kind)
+    node = parse_annotation(kind)
     written = json.loads(dumps(build_serializer(node)(kind(b"ab"))))
 
     assert base64.b64decode(written) == b"ab"

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from treefold_http import Application
-from treefold_http.middleware._codings import find_codings
+from treefold_http.middleware._codings import find_available_compressors
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer
@@ -50,12 +50,12 @@ def test_an_answer_and_a_stream_are_compressed(project: Project, ask: Ask, codin
 
 
 def test_small_codings_come_first() -> None:
-    assert list(find_codings(6)) == ["zstd", "br", "gzip"]
+    assert list(find_available_compressors(6)) == ["zstd", "br", "gzip"]
 
 
 @pytest.mark.parametrize("coding", ["zstd", "br"])
 def test_nothing_is_held_back_between_pieces(coding: str) -> None:
-    compressor = find_codings(6)[coding]()
+    compressor = find_available_compressors(6)[coding]()
     reader = (
         brotli.Decompressor().process
         if coding == "br"

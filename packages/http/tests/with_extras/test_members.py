@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http._types.decode import build_model_decoder
-from treefold_http._types.member_names import list_required_names
-from treefold_http._types.read import read
+from treefold_http._types.member_names import list_names_if_all_required
+from treefold_http._types.read import parse_annotation
 from treefold_http._wire.errors import BadRequest, UnprocessableEntity
 from treefold_http._wire.json import loads
 
@@ -70,7 +70,7 @@ class Choice(msgspec.Struct):
     ],
 )
 def test_names_are_known_where_every_member_is_required(kind: Any, names: Any) -> None:
-    assert list_required_names(read(kind)) == names
+    assert list_names_if_all_required(parse_annotation(kind)) == names
 
 
 class Address(pydantic.BaseModel):
@@ -130,7 +130,7 @@ UNKNOWN = (Filled, Parsed, Nested, Defaulted, Either, Named, Root)
 def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
     kind: Any, names: Any
 ) -> None:
-    assert list_required_names(read(kind)) == names
+    assert list_names_if_all_required(parse_annotation(kind)) == names
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
     ],
 )
 def test_s31_what_a_model_would_take_and_json_forbids_goes_the_long_way(body: bytes) -> None:
-    decoder = build_model_decoder(read(User))
+    decoder = build_model_decoder(parse_annotation(User))
 
     assert decoder is not None
     assert decoder.quick is not None
@@ -154,7 +154,7 @@ def test_s31_what_a_model_would_take_and_json_forbids_goes_the_long_way(body: by
 
 
 def test_a_model_is_read_the_short_way() -> None:
-    decoder = build_model_decoder(read(User))
+    decoder = build_model_decoder(parse_annotation(User))
 
     assert decoder is not None
     assert decoder.quick is not None
@@ -178,7 +178,7 @@ def test_the_short_way_takes_only_what_the_long_way_takes(
 ) -> None:
     members = [*{**GOOD, **changed}.items(), *repeated]
     body = b"{%s}" % ", ".join([f'"{name}": {value}' for name, value in members]).encode()
-    decoder = build_model_decoder(read(Person))
+    decoder = build_model_decoder(parse_annotation(Person))
     assert decoder is not None
     assert decoder.quick is not None
     quick = decoder.quick.decode(body)
@@ -191,7 +191,7 @@ def test_the_short_way_takes_only_what_the_long_way_takes(
 
 
 def test_the_short_way_is_taken() -> None:
-    decoder = build_model_decoder(read(Place))
+    decoder = build_model_decoder(parse_annotation(Place))
 
     assert decoder is not None
     assert decoder.quick is not None

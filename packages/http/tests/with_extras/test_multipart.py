@@ -31,13 +31,13 @@ def parts_of(
     start, size = 0, len(body) or 1
     while start < len(body):
         size = next(rest, size)
-        for event in parser.feed_block(body[start : start + size]):
+        for event in parser.parse_block(body[start : start + size]):
             if isinstance(event, PartHead):
                 found.append((event.name, []))
             else:
                 found[-1][1].append(event)
         start += size
-    parser.finish_body()
+    parser.require_closing_boundary()
     return [(name, b"".join(data)) for name, data in found]
 
 
@@ -301,6 +301,6 @@ def test_s38_a_refused_body_logs_nothing(caplog: pytest.LogCaptureFixture) -> No
 def test_a_large_block_of_data_is_not_copied() -> None:
     block = os.urandom(1 << 16).replace(b"\r", b"\n")
     parser = PartParser(BOUNDARY, limits=Limits())
-    parser.feed_block(HEAD + b"x" * 100)
-    (event,) = parser.feed_block(block)
+    parser.parse_block(HEAD + b"x" * 100)
+    (event,) = parser.parse_block(block)
     assert event is block

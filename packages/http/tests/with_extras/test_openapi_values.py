@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.validate import build_json_check
 from treefold_http._wire.json import dumps
@@ -103,8 +103,8 @@ def records(draw: st.DrawFn, leaves: list[Typed], depth: int, *, typed: bool) ->
 
 def validator_of(kind: Any, mode: Mode) -> Any:
     components = Components()
-    schema = Schemas(components).build_type_schema(read(kind), mode)
-    named = components.build_named_schemas()
+    schema = Schemas(components).build_type_schema(parse_annotation(kind), mode)
+    named = components.resolve_named_schemas()
     document = {**schema, "components": {"schemas": named}}
     Draft202012Validator.check_schema(document)
     return Draft202012Validator(document)
@@ -125,7 +125,7 @@ def test_what_is_written_fits_the_schema_of_what_is_given(data: st.DataObject) -
 def test_what_is_taken_fits_the_schema_of_what_is_taken(data: st.DataObject) -> None:
     """Our own checks of a body and the schema agree on the values of a type."""
     kind, values = data.draw(types(JSON_LEAVES))
-    check, validator = build_json_check(read(kind)), validator_of(kind, "checked")
+    check, validator = build_json_check(parse_annotation(kind)), validator_of(kind, "checked")
     document = json.loads(dumps(data.draw(values)))
     errors: list[dict[str, Any]] = []
 
@@ -149,7 +149,7 @@ ANYTHING = st.recursive(
 def test_what_fits_the_schema_is_taken_and_what_does_not_is_refused(data: st.DataObject) -> None:
     plain = [pair for pair in LEAVES if pair[0] in (str, int, bool, type(None), Colour, Rank)]
     kind, _ = data.draw(types(plain))
-    check, validator = build_json_check(read(kind)), validator_of(kind, "checked")
+    check, validator = build_json_check(parse_annotation(kind)), validator_of(kind, "checked")
     document = data.draw(ANYTHING)
     errors: list[dict[str, Any]] = []
     check(document, ["body"], errors)
@@ -163,7 +163,7 @@ def test_what_a_response_model_lets_out_is_the_value_and_fits_its_schema(
     data: st.DataObject,
 ) -> None:
     kind, values = data.draw(types(LEAVES))
-    shape, validator = build_serializer(read(kind)), validator_of(kind, "output")
+    shape, validator = build_serializer(parse_annotation(kind)), validator_of(kind, "output")
     value = data.draw(values)
     sent = json.loads(dumps(shape(value)))
 
@@ -184,7 +184,7 @@ def fields_of(kind: Any) -> Any:
 def test_what_a_response_model_lets_out_of_anything_fits_its_schema(data: st.DataObject) -> None:
     kind, _ = data.draw(types(LEAVES))
     try:
-        sent = build_serializer(read(kind))(data.draw(ANYTHING))
+        sent = build_serializer(parse_annotation(kind))(data.draw(ANYTHING))
     except SerializationError:
         return
     validator_of(kind, "output").validate(json.loads(dumps(sent)))

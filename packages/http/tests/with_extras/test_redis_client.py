@@ -43,7 +43,7 @@ def own_server() -> Iterator[Server]:
 def run(url: str, work: Callable[[SharedRedis], Awaitable[None]]) -> None:
     async def main() -> None:
         redis = SharedRedis(url)
-        redis.add_effect("tests fail")
+        redis.add_failure_effect("tests fail")
         async with asyncio.timeout(30):
             try:
                 await work(redis)

@@ -10,7 +10,7 @@ from pathlib import Path
 import http_redis
 import pytest
 
-from _treefold_pytest import make_application
+from _treefold_pytest import make_test_application
 from treefold_http import TreefoldError
 
 Write = Callable[..., Path]
@@ -97,7 +97,7 @@ def test_a_run_has_a_secret_unless_the_project_has_one(
 ) -> None:
     monkeypatch.delenv("TREEFOLD_SECRET_KEY", raising=False)
     root = write(PROJECT | {"treefold.toml": toml})
-    secrets = {make_application(root).settings.secret_key for _ in range(2)}
+    secrets = {make_test_application(root).settings.secret_key for _ in range(2)}
     if kept:
         assert secrets == {SECRET}
     else:
@@ -105,7 +105,7 @@ def test_a_run_has_a_secret_unless_the_project_has_one(
 
 
 def test_settings_that_cannot_be_read_are_the_error_of_the_boot(write: Write) -> None:
-    app = make_application(write(PROJECT | {"treefold.toml": "unknown = 1"}))
+    app = make_test_application(write(PROJECT | {"treefold.toml": "unknown = 1"}))
     with pytest.raises(TreefoldError, match="unknown"):
         app.boot()
 

@@ -22,7 +22,7 @@ class Printable(str):
     __slots__ = ()
 
 
-def escape_field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
+def escape_log_field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
     """Return a field of the line: no space, no control character, ASCII, never empty.
 
     Other characters are percent-encoded as UTF-8; an empty text is shown as `-`.
@@ -30,10 +30,10 @@ def escape_field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
     if text.isascii() and text.isprintable() and " " not in text:
         return shorten_text(text, limit) if text else "-"
     encoded = text[: limit + 1].encode("utf-8", "surrogatepass")
-    return shorten_text(escape_bytes(encoded), limit)
+    return shorten_text(percent_encode_unprintable(encoded), limit)
 
 
-def escape_bytes(data: bytes) -> str:
+def percent_encode_unprintable(data: bytes) -> str:
     """Return bytes as a field: printable ASCII as it is, anything else percent-encoded."""
     text = data.decode("latin-1")
     if text.isascii() and text.isprintable() and " " not in text:

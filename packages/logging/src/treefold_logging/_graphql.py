@@ -25,12 +25,12 @@ _TOKEN = re.compile(
 _VARIABLE = re.compile(r"\$(\w+)")
 
 
-def has_selection(text: str) -> bool:
+def looks_like_graphql_selection(text: str) -> bool:
     """Return True if a brace opens something that is not JSON: `{ user`, as in every document."""
     return text.count("{") > text.count('{"') + text.count("{}")
 
 
-def mask_arguments(text: str) -> str:
+def mask_sensitive_graphql_arguments(text: str) -> str:
     """Return a text with the literal values of sensitive arguments replaced by `***`."""
     kept: list[str] = []
     done = 0
@@ -53,7 +53,7 @@ def _end_of_value(text: str, start: int) -> int:
     return place
 
 
-def mask_variables(body: Any) -> Any:
+def mask_sensitive_graphql_variables(body: Any) -> Any:
     """Return the body of a GraphQL request, the variables that sensitive arguments take masked.
 
     Args:
@@ -62,7 +62,7 @@ def mask_variables(body: Any) -> Any:
     if isinstance(body, list):
         batch = cast("list[Any]", body)
         if batch and isinstance(batch[0], Mapping) and "query" in batch[0]:
-            return [mask_variables(one) for one in batch]
+            return [mask_sensitive_graphql_variables(one) for one in batch]
         return batch
     if not isinstance(body, Mapping):
         return cast("object", body)

@@ -17,12 +17,12 @@ from treefold_logging._escape import (
     PAYLOAD_LIMIT,
     TEXT_LIMIT,
     Printable,
-    escape_field,
+    escape_log_field,
     escape_unprintable,
     shorten_text,
 )
-from treefold_logging._mask import summarize_value
-from treefold_logging._scrub import scrub, scrub_headers
+from treefold_logging._mask import describe_value_type
+from treefold_logging._scrub import scrub, scrub_header_values
 
 TRACE_PREFIX = "    | "
 """Opens every line of a traceback."""
@@ -44,11 +44,11 @@ def build_request_fields(
     if type(payload) is not Printable:
         payload = shorten_text(escape_unprintable(payload), PAYLOAD_LIMIT) or "-"
     return {
-        "method": escape_field(method, LONGEST_METHOD),
-        "path": escape_field(target),
+        "method": escape_log_field(method, LONGEST_METHOD),
+        "path": escape_log_field(target),
         "status": int(status),
         "duration_ms": round(seconds * 1000, 2),
-        "request_id": escape_field(request_id, LONGEST_ID),
+        "request_id": escape_log_field(request_id, LONGEST_ID),
         "payload": payload,
     }
 
@@ -90,13 +90,13 @@ def format_traceback(error: BaseException) -> str:
         text = "".join(traceback.format_exception(error)).rstrip("\n")
     except Exception:  # an exception may fail to describe itself
         text = f"{type(error).__name__}: <traceback cannot be shown>"
-    return scrub_and_shorten(text)
+    return scrub_secrets_and_shorten(text)
 
 
-def scrub_and_shorten(text: str) -> str:
+def scrub_secrets_and_shorten(text: str) -> str:
     """Return a text of any length scrubbed and within the limit of messages and tracebacks."""
     # Cut twice: before, to bound the work; after, so that no half of a secret is left at the end.
-    return shorten_text(scrub_headers(scrub(text[: 2 * TEXT_LIMIT])), TEXT_LIMIT)
+    return shorten_text(scrub_header_values(scrub(text[: 2 * TEXT_LIMIT])), TEXT_LIMIT)
 
 
 def mark_traceback_lines(text: str) -> str:
@@ -132,13 +132,15 @@ def format_record_message(record: logging.LogRecord) -> str:
     try:
         message = record.getMessage()
     except Exception as problem:
-        shown = record.msg if type(record.msg) is str else summarize_value(record.msg)
+        shown = record.msg if type(record.msg) is str else describe_value_type(record.msg)
         message = f"{shown} (arguments do not fit the message: {type(problem).__name__})"
-    return shorten_text(escape_unprintable(scrub_and_shorten(message)), TEXT_LIMIT)
+    return shorten_text(escape_unprintable(scrub_secrets_and_shorten(message)), TEXT_LIMIT)
 
 
 def with_request_id(message: str, request_id: str) -> str:
     """Return the message with the id of the request behind it; outside a request unchanged."""
     return (
-        message if request_id == OUTSIDE else f"{message} id={escape_field(request_id, LONGEST_ID)}"
+        message
+        if request_id == OUTSIDE
+        else f"{message} id={escape_log_field(request_id, LONGEST_ID)}"
     )

@@ -17,12 +17,12 @@ from treefold_logging._line import (
     format_record_message,
     format_text_entry,
     format_traceback,
-    scrub_and_shorten,
+    scrub_secrets_and_shorten,
     with_exception,
     with_request_id,
 )
-from treefold_logging._payload import use_encoder
-from treefold_logging._words import add_words
+from treefold_logging._payload import set_payload_encoder
+from treefold_logging._words import add_sensitive_words
 from treefold_logging._writer import WRITER, Writer, format_text_drop_notice
 
 NAME = "treefold"
@@ -87,17 +87,17 @@ class EntryHandler(logging.Handler):
         self.writer.write_buffered(5.0)
 
 
-class _Stamp(logging.Filter):
+class _RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.__dict__.setdefault("request_id", request_id.get())
         return True
 
 
 HANDLER = EntryHandler(WRITER)
-STAMP = _Stamp()
+STAMP = _RequestIdFilter()
 
 
-def _install_handler() -> logging.Logger:
+def _set_up_treefold_logger() -> logging.Logger:
     logger = logging.getLogger(NAME)
     logger.addFilter(STAMP)
     logger.addHandler(HANDLER)
@@ -107,7 +107,7 @@ def _install_handler() -> logging.Logger:
     return logger
 
 
-LOGGER = _install_handler()
+LOGGER = _set_up_treefold_logger()
 
 
 def get_logger(name: str | None = None) -> logging.Logger:
@@ -145,10 +145,10 @@ def configure(
     """
     if log_format not in FORMATS:
         raise ValueError(f"Unknown log format {log_format!r}; use 'text' or 'json'")
-    add_words(sensitive_words)
+    add_sensitive_words(sensitive_words)
     if level is not None:
         LOGGER.setLevel(_parse_level(level))
-    use_encoder(json_encoder)
+    set_payload_encoder(json_encoder)
     HANDLER.entry_formatter.as_json = log_format == "json"
     WRITER.notice = _format_json_drop_notice if log_format == "json" else format_text_drop_notice
 
@@ -173,8 +173,14 @@ def _parse_level(level: int | str) -> int:
 def _format_record_traceback(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     # A record from a queue has only the text.
-    text = scrub_and_shorten(record.exc_text or "") if error is None else format_traceback(error)
-    return "\n".join(filter(None, (text, scrub_and_shorten(record.stack_info or "")))) or None
+    text = (
+        scrub_secrets_and_shorten(record.exc_text or "")
+        if error is None
+        else format_traceback(error)
+    )
+    return (
+        "\n".join(filter(None, (text, scrub_secrets_and_shorten(record.stack_info or "")))) or None
+    )
 
 
 def _format_json_drop_notice(dropped: int) -> str:

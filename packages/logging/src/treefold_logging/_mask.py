@@ -39,23 +39,24 @@ def mask(value: Any, *, extra: Sequence[str] = ()) -> Any:
     Source: S-82.
     """
     if extra:
-        return copy_masked(value, known={}, judge=make_sensitivity_test(extra))
+        return copy_masked(value, known_verdicts={}, is_sensitive_key=make_sensitivity_test(extra))
     return copy_masked(value)
 
 
 def copy_masked(
     value: Any,
     *,
-    known: dict[str, bool] = verdicts,
-    judge: Callable[[str], bool] = is_sensitive,
-    leaf: Leaf | None = None,
+    known_verdicts: dict[str, bool] = verdicts,
+    is_sensitive_key: Callable[[str], bool] = is_sensitive,
+    convert_leaf: Leaf | None = None,
 ) -> Any:
-    """Copy a structure as `mask` does; with `leaf`, also convert it into JSON values.
+    """Copy a structure as `mask` does; with `convert_leaf`, also convert it into JSON values.
 
     Args:
-        known: verdicts of keys that need not be judged again.
-        judge: the test of a key that is not known.
-        leaf: applied to every key and to every value that is not a container; sets become lists.
+        known_verdicts: verdicts of keys that need not be judged again.
+        is_sensitive_key: the test of a key that is not known.
+        convert_leaf: applied to every key and to every value that is not a container; sets become
+            lists.
     """
     root: list[Any] = [None]
     stack: list[_Frame] = [(root, 0, value, None)]
@@ -63,7 +64,7 @@ def copy_masked(
     while stack:
         parent, place, source, copy = stack.pop()
         if copy is not None:
-            parent[place] = done = _restore_kind(source, copy, leaf)
+            parent[place] = done = _restore_collection_type(source, copy, convert_leaf)
             copies[id(source)] = (source, done)
             continue
         if copies and id(source) in copies:
@@ -73,20 +74,24 @@ def copy_masked(
         kind = _kind(source)
         try:
             if kind is dict:
-                copy = _copy_mapping(source.items(), stack, known, judge, leaf)
+                copy = _copy_mapping_masked(
+                    source.items(), stack, known_verdicts, is_sensitive_key, convert_leaf
+                )
             elif kind is list or kind is tuple:
-                copy = _copy_sequence(source, stack, leaf)
+                copy = _copy_sequence(source, stack, convert_leaf)
             else:
-                copy = _copy_other(source, stack, known, judge, leaf)
+                copy = _copy_object_or_collection(
+                    source, stack, known_verdicts, is_sensitive_key, convert_leaf
+                )
         except Exception:  # user code may raise anything; the log must not fail
             del stack[depth:]
-            parent[place] = summarize_value(source)
+            parent[place] = describe_value_type(source)
             continue
         if len(stack) > depth:  # nested containers first, then this one again
             stack.insert(depth, (parent, place, source, copy))
             copies[id(source)] = (source, CYCLE)
         else:
-            parent[place] = _restore_kind(source, copy, leaf)
+            parent[place] = _restore_collection_type(source, copy, convert_leaf)
     return root[0]
 
 
@@ -120,7 +125,7 @@ def _is_harmless_key(key: object) -> bool:
     return type(key) is str and not is_sensitive(key)
 
 
-def summarize_value(value: object) -> str:
+def describe_value_type(value: object) -> str:
     """Return the text for a value that is not shown: its type, and for bytes the size."""
     if isinstance(value, (bytes, bytearray)):
         return f"<{type(value).__name__} {len(value)}>"
@@ -130,7 +135,7 @@ def summarize_value(value: object) -> str:
 # Positional parameters: these run for every container; keywords would cost a tenth of the walk.
 
 
-def _copy_mapping(
+def _copy_mapping_masked(
     fields: Iterable[tuple[Any, Any]],
     stack: list[_Frame],
     known: dict[str, bool],
@@ -164,7 +169,7 @@ def _copy_sequence(source: Iterable[Any], stack: list[_Frame], leaf: Leaf | None
     return copy
 
 
-def _copy_other(
+def _copy_object_or_collection(
     source: Any,
     stack: list[_Frame],
     known: dict[str, bool],
@@ -174,11 +179,11 @@ def _copy_other(
     if type(source) not in _LEAVES and not isinstance(source, type):
         if isinstance(source, Mapping):
             items = cast("Mapping[Any, Any]", source).items()
-            return _copy_mapping(items, stack, known, judge, leaf)
-        names = _find_field_names(source)
+            return _copy_mapping_masked(items, stack, known, judge, leaf)
+        names = _find_model_field_names(source)
         if names is not None:
             fields = [(name, getattr(source, name)) for name in names if hasattr(source, name)]
-            return _copy_mapping(fields, stack, known, judge, leaf)
+            return _copy_mapping_masked(fields, stack, known, judge, leaf)
         if isinstance(source, (list, tuple, deque, AbstractSet)):
             return _copy_sequence(cast("Iterable[Any]", source), stack, leaf)
     return source if leaf is None else leaf(source)
@@ -190,7 +195,7 @@ def _is_sensitive_key(key: object, judge: Callable[[str], bool]) -> bool:
     return isinstance(key, bytes) and judge(key.decode("utf-8", "replace"))
 
 
-def _find_field_names(source: Any) -> Iterable[str] | None:
+def _find_model_field_names(source: Any) -> Iterable[str] | None:
     kind = _kind(source)
     if hasattr(kind, "__dataclass_fields__"):
         return _list_dataclass_fields(kind)
@@ -207,7 +212,7 @@ def _list_dataclass_fields(kind: Any) -> Iterable[str]:
     return [field.name for field in fields(kind)]
 
 
-def _restore_kind(source: Any, copy: Any, leaf: Leaf | None) -> Any:
+def _restore_collection_type(source: Any, copy: Any, leaf: Leaf | None) -> Any:
     kind = _kind(copy)
     if kind is not list or leaf is not None or type(source) is list:
         return copy

@@ -9,16 +9,16 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from treefold_logging._escape import PAYLOAD_LIMIT, Printable, escape_field, shorten_text
-from treefold_logging._graphql import mask_variables
-from treefold_logging._mask import copy_masked, has_no_sensitive_key, summarize_value
-from treefold_logging._scrub import is_suspect, is_suspect_text, scrub
+from treefold_logging._escape import PAYLOAD_LIMIT, Printable, escape_log_field, shorten_text
+from treefold_logging._graphql import mask_sensitive_graphql_variables
+from treefold_logging._mask import copy_masked, describe_value_type, has_no_sensitive_key
+from treefold_logging._scrub import json_may_contain_secret, plain_text_may_contain_secret, scrub
 from treefold_logging._words import harmless, is_sensitive
 
 LONGEST_TYPE = 100
 
 
-def _make_encoder() -> Callable[[Any], str]:
+def _make_json_encoder() -> Callable[[Any], str]:
     plain = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":"))
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # interpreters without the C accelerator
@@ -31,11 +31,11 @@ def _make_encoder() -> Callable[[Any], str]:
     return lambda value: "".join(chunks(value, 0))
 
 
-_encode = _make_encoder()
+_encode = _make_json_encoder()
 _quick_encode: Callable[[Any], bytes] | None = None
 
 
-def use_encoder(encode: Callable[[Any], bytes] | None) -> None:
+def set_payload_encoder(encode: Callable[[Any], bytes] | None) -> None:
     """Write payloads with a faster JSON encoder than the standard library's; None for that one.
 
     Args:
@@ -65,13 +65,13 @@ def json_payload(value: Any) -> str:
     """
     masked = value if has_no_sensitive_key(value) else copy_masked(value)
     if type(masked) in (dict, list):
-        masked = mask_variables(masked)
+        masked = mask_sensitive_graphql_variables(masked)
     try:
         text = _encode_masked(masked)
-        if is_suspect(text):
-            text = _encode(copy_masked(masked, leaf=_make_presentable))
+        if json_may_contain_secret(text):
+            text = _encode(copy_masked(masked, convert_leaf=_scrub_or_convert_leaf))
     except (TypeError, ValueError):
-        text = _encode_presentable(masked)
+        text = _encode_with_scrubbed_leaves(masked)
     except RecursionError:
         text = '"<nested too deeply>"'
     if "\x7f" in text:  # JSON leaves it as it is
@@ -91,7 +91,7 @@ def compact_payload(text: str, names: Collection[str]) -> str | None:
     """
     if not harmless.issuperset(names) and any(map(is_sensitive, names)):
         return None
-    if not text.isascii() or "\x7f" in text or is_suspect_text(text):
+    if not text.isascii() or "\x7f" in text or plain_text_may_contain_secret(text):
         return None
     return Printable(text if len(text) <= PAYLOAD_LIMIT else shorten_text(text, PAYLOAD_LIMIT))
 
@@ -115,18 +115,18 @@ def form_payload(
 
 def opaque_payload(media_type: str, size: int) -> str:
     """Return `<type size>` for a body that is not shown; the type is the client's: escaped."""
-    kind = escape_field(media_type.partition(";")[0].strip(), LONGEST_TYPE)
+    kind = escape_log_field(media_type.partition(";")[0].strip(), LONGEST_TYPE)
     return Printable(f"<{kind.replace('<', '%3C').replace('>', '%3E')} {size}>")
 
 
-def _encode_presentable(masked: Any) -> str:
+def _encode_with_scrubbed_leaves(masked: Any) -> str:
     try:
-        return _encode(copy_masked(masked, leaf=_make_presentable))
+        return _encode(copy_masked(masked, convert_leaf=_scrub_or_convert_leaf))
     except RecursionError:
         return '"<nested too deeply>"'
 
 
-def _make_presentable(value: Any) -> Any:
+def _scrub_or_convert_leaf(value: Any) -> Any:
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -135,4 +135,4 @@ def _make_presentable(value: Any) -> Any:
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else f"<{float(value)}>"
-    return summarize_value(value)
+    return describe_value_type(value)

@@ -69,7 +69,7 @@ def log_request(
     The level is INFO, or ERROR from status 500, for close code 1011, and with an error. A line at
     ERROR is written to the operating system before the return.
     """
-    level = _INFO if status < 500 and error is None else _choose_error_level(status, error)
+    level = _INFO if status < 500 and error is None else _choose_level_by_status(status, error)
     if not _is_enabled(level):
         return
     if not (
@@ -81,7 +81,7 @@ def log_request(
         fields = build_request_fields(
             method, target, status, seconds, request_id=request_id, payload=payload
         )
-        _log_record(level, fields, error)
+        _log_request_record(level, fields, error)
         return
     plain = f"{method}{target}{request_id}"
     if (
@@ -110,13 +110,13 @@ def log_request(
     (_add if level < _ERROR else WRITER.add_and_write)(entry)
 
 
-def _choose_error_level(status: int, error: BaseException | None) -> int:
+def _choose_level_by_status(status: int, error: BaseException | None) -> int:
     if error is None and status >= _FIRST_CLOSE_CODE and status != _INTERNAL_ERROR:
         return _INFO  # close codes of sockets are no statuses of HTTP
     return _ERROR
 
 
-def _log_record(level: int, fields: dict[str, Any], error: BaseException | None) -> None:
+def _log_request_record(level: int, fields: dict[str, Any], error: BaseException | None) -> None:
     message = format_request_message(fields, failed=error is not None)
     raised = None if error is None else (type(error), error, error.__traceback__)
     record = LOGGER.makeRecord(NAME, level, "", 0, message, (), raised)
@@ -128,10 +128,10 @@ def _log_record(level: int, fields: dict[str, Any], error: BaseException | None)
         LOGGER.handle(record)
     except Exception as failure:  # a filter or handler of the user; the request must not fail
         HANDLER.emit(record)
-        HANDLER.emit(_make_failure_record(failure))
+        HANDLER.emit(_make_handler_failure_record(failure))
 
 
-def _make_failure_record(failure: Exception) -> logging.LogRecord:
+def _make_handler_failure_record(failure: Exception) -> logging.LogRecord:
     message = f"A handler or filter of logger {NAME!r} failed; mend it or take it off the logger"
     raised = (type(failure), failure, failure.__traceback__)
     return LOGGER.makeRecord(NAME, _ERROR, "", 0, message, (), raised)

@@ -7,7 +7,7 @@ Each pattern runs only after a substring search has found its literal.
 
 import re
 
-from treefold_logging._graphql import has_selection, mask_arguments
+from treefold_logging._graphql import looks_like_graphql_selection, mask_sensitive_graphql_arguments
 from treefold_logging._words import is_sensitive
 
 # Up to the end marker, or to the end of a text that was cut before it.
@@ -84,11 +84,13 @@ def scrub(text: str) -> str:
     if "basic" in lower:
         text = _BASIC.sub(r"\1***", text)
     if "J" in text and "eyJ" in text:
-        text = _JWT.sub(_mask_token, text)
+        text = _JWT.sub(_mask_jwt_match, text)
     if "=" in text or '":' in text or "':" in text or "3d" in lower:
-        text = _mask_values(text)
-    if "{" in text and ":" in text and has_selection(f'{text}"'):  # with the quote of JSON
-        text = mask_arguments(text)
+        text = _mask_sensitive_values(text)
+    if (
+        "{" in text and ":" in text and looks_like_graphql_selection(f'{text}"')
+    ):  # with the quote of JSON
+        text = mask_sensitive_graphql_arguments(text)
     return text
 
 
@@ -100,12 +102,12 @@ _FIELD = re.compile(
 )
 
 
-def scrub_headers(text: str) -> str:
+def scrub_header_values(text: str) -> str:
     """Return a message or traceback without the values of sensitive header fields in it.
 
     `X-Api-Key: ...` and `(b'x-api-key', b'...')`; the rest is that of `scrub`.
     """
-    return _mask_values(text, _FIELD) if "-" in text else text
+    return _mask_sensitive_values(text, _FIELD) if "-" in text else text
 
 
 def scrub_path(text: str) -> str:
@@ -115,14 +117,14 @@ def scrub_path(text: str) -> str:
     """
     if "://" in text:
         text = _USERINFO.sub(r"\1:***@", text)
-    return _JWT.sub(_mask_token, text) if "eyJ" in text else text
+    return _JWT.sub(_mask_jwt_match, text) if "eyJ" in text else text
 
 
 _NO_SECRETS = frozenset({"True", "False", "None", "true", "false", "null"})
 """Values that tell a reader something and an attacker nothing: `allow_credentials=True`."""
 
 
-def is_suspect(json_text: str) -> bool:
+def json_may_contain_secret(json_text: str) -> bool:
     """Return True if a string inside a JSON text may hold a secret; False is certain.
 
     Faster than scrubbing every string. JSON writes all searched characters unescaped, except a
@@ -135,7 +137,7 @@ def is_suspect(json_text: str) -> bool:
         or ("'" in json_text and "':" in json_text)
         or ("/" in json_text and "://" in json_text)
         or ("%" in json_text and "3d" in json_text.lower())
-        or (json_text.rfind("{") > 0 and has_selection(json_text))
+        or (json_text.rfind("{") > 0 and looks_like_graphql_selection(json_text))
         or ("J" in json_text and "eyJ" in json_text)
         or ("N" in json_text and "-----BEGIN" in json_text)
     ):
@@ -144,7 +146,7 @@ def is_suspect(json_text: str) -> bool:
     return "bearer" in lower or "basic" in lower or "authorization" in lower or "cookie" in lower
 
 
-def is_suspect_text(text: str) -> bool:
+def plain_text_may_contain_secret(text: str) -> bool:
     """Return True if ASCII text without colon and backslash may hold a secret; False is certain.
 
     Text with a header holds a colon or `=`, text with a URL or a quoted key holds a colon.
@@ -155,11 +157,11 @@ def is_suspect_text(text: str) -> bool:
     return "bearer" in lower or "basic" in lower or ("%" in text and "3d" in lower)
 
 
-def _mask_token(match: re.Match[str]) -> str:
+def _mask_jwt_match(match: re.Match[str]) -> str:
     return match[0] if match[1] is None else "***"
 
 
-def _mask_values(text: str, keys: re.Pattern[str] = _KEY) -> str:
+def _mask_sensitive_values(text: str, keys: re.Pattern[str] = _KEY) -> str:
     kept: list[str] = []
     done = 0
     for key in keys.finditer(text):

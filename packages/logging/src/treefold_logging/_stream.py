@@ -22,7 +22,7 @@ _COLOURS = {
 }
 
 
-def is_coloured(stream: TextIO | None) -> bool:
+def supports_colour(stream: TextIO | None) -> bool:
     """Return True if level prefixes are coloured: on a terminal, unless NO_COLOR is set."""
     if stream is None or os.environ.get("NO_COLOR"):
         return False
@@ -58,13 +58,13 @@ def write_to_stream(
     try:
         whole = deadline is None or stat.S_ISREG(os.fstat(descriptor).st_mode)
         while sent < len(data):
-            if not whole and not _is_writable(descriptor, deadline):
+            if not whole and not _wait_until_writable(descriptor, deadline):
                 break
-            piece = data[sent:] if whole else _cut_at_line_end(data[sent:])
+            piece = data[sent:] if whole else _slice_first_whole_lines(data[sent:])
             try:
                 sent += os.write(descriptor, piece)
             except BlockingIOError:  # another owner of the descriptor made it non-blocking
-                if not _is_writable(descriptor, deadline):
+                if not _wait_until_writable(descriptor, deadline):
                     break
     except OSError:
         return sent, True
@@ -93,7 +93,7 @@ def _write_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
     return len(data), False
 
 
-def _cut_at_line_end(data: memoryview) -> memoryview:
+def _slice_first_whole_lines(data: memoryview) -> memoryview:
     if len(data) <= ATOMIC:
         return data
     # Several processes may share the pipe: end each piece at the end of a line if possible.
@@ -101,7 +101,7 @@ def _cut_at_line_end(data: memoryview) -> memoryview:
     return data[: end or ATOMIC]
 
 
-def _is_writable(descriptor: int, deadline: float | None) -> bool:
+def _wait_until_writable(descriptor: int, deadline: float | None) -> bool:
     if not hasattr(select, "poll"):  # Windows: writing is the only way to know
         return True
     poll = select.poll()

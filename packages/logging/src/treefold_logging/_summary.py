@@ -6,9 +6,9 @@ handler, filter or file of the user receives it.
 
 from collections.abc import Sequence
 
-from treefold_logging._escape import escape_field, escape_unprintable
+from treefold_logging._escape import escape_log_field, escape_unprintable
 from treefold_logging._logger import HANDLER
-from treefold_logging._stream import is_coloured
+from treefold_logging._stream import supports_colour
 from treefold_logging._writer import WRITER, find_standard_error
 
 _COLOURS = {2: 32, 3: 36, 4: 33}
@@ -17,7 +17,7 @@ _RED = 31
 
 def shows_summaries() -> bool:
     """Return True if summaries are visible: a terminal with colours, and the log as text."""
-    return is_coloured(find_standard_error()) and not HANDLER.entry_formatter.as_json
+    return supports_colour(find_standard_error()) and not HANDLER.entry_formatter.as_json
 
 
 def log_summary(
@@ -33,5 +33,6 @@ def log_summary(
     details = ", ".join([f"{seconds * 1000:.1f}ms", *map(escape_unprintable, notes)])
     colour = _COLOURS.get(status // 100, _RED)
     WRITER.add_entry(
-        f"\x1b[{colour}m{status}\x1b[0m {escape_field(method)} {target} \x1b[2m{details}\x1b[0m\n"
+        f"\x1b[{colour}m{status}\x1b[0m {escape_log_field(method)} {target} "
+        f"\x1b[2m{details}\x1b[0m\n"
     )

@@ -26,7 +26,7 @@ class Tail:
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=SIZE)
-        self._watchers: set[_Watcher] = set()
+        self._watchers: set[_TailReader] = set()
         self._lock = threading.Lock()
 
     def take(self, batch: list[str]) -> None:
@@ -43,7 +43,7 @@ class Tail:
         """
         import asyncio  # takes 37 ms; a program without an event loop does not need it
 
-        watcher = _Watcher(asyncio.get_running_loop(), asyncio.Event())
+        watcher = _TailReader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             watcher.lines.extend(self._lines)
             self._watchers.add(watcher)
@@ -60,7 +60,7 @@ class Tail:
                 self._watchers.discard(watcher)
 
 
-class _Watcher:
+class _TailReader:
     """One reader, in an event loop of its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Event) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
-from treefold_logging._escape import PAYLOAD_LIMIT, escape_bytes, shorten_text
+from treefold_logging._escape import PAYLOAD_LIMIT, percent_encode_unprintable, shorten_text
 from treefold_logging._mask import MASK
 from treefold_logging._scrub import scrub, scrub_path
 from treefold_logging._words import is_sensitive_in_query
@@ -34,7 +34,7 @@ def request_target(
     """
     if masked_segments:
         raw_path = _mask_segments(raw_path, masked_segments)
-    target = escape_bytes(raw_path)
+    target = percent_encode_unprintable(raw_path)
     if "%" in target:
         target = "/".join(
             MASK if _segment_contains_secret(part) else part for part in target.split("/")
@@ -64,14 +64,14 @@ def _mask_query(query_string: bytes) -> str:
     shown: list[str] = []
     length = 0
     for part in _FIELD_ENDS.split(query_string.decode("latin-1")):
-        shown.append(_mask_field(part))
+        shown.append(_mask_query_field(part))
         length += len(part)
         if length > PAYLOAD_LIMIT:  # the rest would be cut anyway
             break
-    return escape_bytes("".join(shown).encode("latin-1"))
+    return percent_encode_unprintable("".join(shown).encode("latin-1"))
 
 
-def _mask_field(part: str) -> str:
+def _mask_query_field(part: str) -> str:
     key, equals, value = part.partition("=")
     if not equals:
         return MASK if _value_contains_secret(key) else part

@@ -80,7 +80,7 @@ def is_sensitive_in_query(name: str) -> bool:
     return is_sensitive(name) or normalise_key(name) in IN_QUERIES
 
 
-def add_words(words: Iterable[str]) -> None:
+def add_sensitive_words(words: Iterable[str]) -> None:
     """Add words for the whole process, found anywhere in a key; none is ever removed.
 
     Raises:
@@ -96,13 +96,16 @@ def add_words(words: Iterable[str]) -> None:
             harmless.clear()
 
 
-def make_sensitivity_test(extra: Iterable[str]) -> Callable[[str], bool]:
+def make_sensitivity_test(extra_words: Iterable[str]) -> Callable[[str], bool]:
     """Return the test of one key with additional words, found anywhere in the key.
 
     Words are normalised like keys. They only add to the lists, and a word without a letter or a
     digit adds nothing. A bare string is one word.
     """
-    words = [normalise_key(word) for word in ((extra,) if isinstance(extra, str) else extra)]
+    words = [
+        normalise_key(word)
+        for word in ((extra_words,) if isinstance(extra_words, str) else extra_words)
+    ]
     added = tuple(word for word in words if word)
 
     def is_sensitive_or_added(key: str) -> bool:

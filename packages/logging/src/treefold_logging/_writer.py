@@ -18,7 +18,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from treefold_logging._stream import colour_level, is_coloured, write_to_stream
+from treefold_logging._stream import colour_level, supports_colour, write_to_stream
 
 if TYPE_CHECKING:
     from treefold_logging._tail import Tail
@@ -99,7 +99,7 @@ class Writer:
         self._is_parked = True
 
     @property
-    def is_resting(self) -> bool:
+    def is_thread_idle(self) -> bool:
         """True if the thread sleeps until the next entry, or has not been started yet."""
         return self._is_parked
 
@@ -112,7 +112,7 @@ class Writer:
         ):
             entries.append(entry)
         else:
-            self._add_counted(entry)
+            self._add_entry_under_lock(entry)
         if self._is_parked:
             self._wake_thread()
 
@@ -143,9 +143,9 @@ class Writer:
             try:
                 # First the rest of an earlier call, then new entries.
                 return (
-                    self._write_batch(deadline)
-                    and self._take_batch()
-                    and self._write_batch(deadline)
+                    self._write_pending_batch(deadline)
+                    and self._prepare_next_batch()
+                    and self._write_pending_batch(deadline)
                 )
             finally:
                 self._is_writing = False
@@ -157,7 +157,7 @@ class Writer:
         self._is_closed = self._is_parked = True
         self.write_buffered(5.0)
 
-    def _add_counted(self, entry: str) -> None:
+    def _add_entry_under_lock(self, entry: str) -> None:
         size = len(entry) if len(entry) > UNCOUNTED_CHARS else 0
         with self._count_lock:
             if len(self.entries) >= MAX_LINES or self._counted_chars + size > MAX_CHARS // 2:
@@ -166,13 +166,13 @@ class Writer:
                 self._counted_chars += size
                 self.entries.append(entry)
         if len(self.entries) >= WAKE_AT_LINES:
-            self._open_gate()
+            self._signal_writer_thread()
 
     def _wake_thread(self) -> None:
         if not self._is_closed:
             self._is_parked = False
             if self._thread is not None:
-                self._open_gate()
+                self._signal_writer_thread()
                 return
             if self._start_thread():
                 return
@@ -180,7 +180,7 @@ class Writer:
         if not self._is_stalled:
             self.write_buffered(URGENT_TIMEOUT)
 
-    def _open_gate(self) -> None:
+    def _signal_writer_thread(self) -> None:
         try:
             if self._gate.locked():
                 self._gate.release()
@@ -192,7 +192,7 @@ class Writer:
             if self._thread is not None:
                 return True
             self._thread = threading.Thread(
-                target=self._write_batches, name="treefold-log", daemon=True
+                target=self._run_writer_thread, name="treefold-log", daemon=True
             )
             try:
                 self._thread.start()
@@ -201,7 +201,7 @@ class Writer:
                 return False
         return True
 
-    def _write_batches(self) -> None:
+    def _run_writer_thread(self) -> None:
         while True:
             self._gate.acquire(timeout=BATCH_SECONDS)
             if self.entries or self._pending:
@@ -213,7 +213,7 @@ class Writer:
                 self._gate.acquire()
             self._is_parked = self._is_closed
 
-    def _take_batch(self) -> bool:
+    def _prepare_next_batch(self) -> bool:
         entries = self.entries
         batch = entries[: len(entries)]
         taken = len(batch)
@@ -230,7 +230,7 @@ class Writer:
             return True
         if self.tail is not None:
             self.tail.take(batch)
-        if is_coloured(self.stream()):
+        if supports_colour(self.stream()):
             batch = [colour_level(entry) for entry in batch]
         text = "".join(batch)
         if self._is_mid_line:  # the stream failed within a line: end that line first
@@ -241,7 +241,7 @@ class Writer:
         del entries[:taken]
         return True
 
-    def _write_batch(self, deadline: float | None) -> bool:
+    def _write_pending_batch(self, deadline: float | None) -> bool:
         if not self._pending:
             return True
         sent, failed = write_to_stream(
@@ -251,13 +251,13 @@ class Writer:
         done = self._sent == len(self._pending)
         if not done and not failed:  # the deadline passed; the thread may wait longer
             self._is_stalled = True
-            self._open_gate()
+            self._signal_writer_thread()
             return False
         self._is_stalled = False
         if sent:
             self._is_mid_line = self._pending[self._sent - 1] != ord("\n")
         with self._count_lock:
-            self.dropped += self._count_lost() if failed else -self._noticed_drops
+            self.dropped += self._count_lost_entries() if failed else -self._noticed_drops
             self._counted_chars = max(
                 0, self._counted_chars - self._taken_chars
             )  # some were not counted
@@ -265,7 +265,7 @@ class Writer:
         self._pending = memoryview(b"")
         return done
 
-    def _count_lost(self) -> int:
+    def _count_lost_entries(self) -> int:
         left = len(self._pending) - self._sent
         lost = -1 if self._noticed_drops else 0  # the notice, always last, does not count as lost
         for entry in reversed(self._batch):

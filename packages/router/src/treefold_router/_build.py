@@ -12,14 +12,14 @@ from types import MappingProxyType
 from treefold_router._classify import Endpoint, classify_entry
 from treefold_router._naming import WEBSOCKET, version_number
 from treefold_router._scan import Listing
-from treefold_router._trie import Node, insert_path, walk_static_paths
+from treefold_router._trie import TrieNode, insert_path, walk_static_paths
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltTable:
     """Everything a table is made of.
 
     Args:
@@ -30,21 +30,21 @@ class Built:
         duplicates: In the order their first files were visited.
     """
 
-    trie: Node
-    places: Mapping[bytes, Node]
+    trie: TrieNode
+    places: Mapping[bytes, TrieNode]
     routes: tuple[Route, ...]
     skipped: tuple[Skipped, ...]
     duplicates: tuple[Duplicate, ...]
 
 
-def build_table(listing: Listing, *, auto_head: bool) -> Built:
+def build_table(listing: Listing, *, auto_head: bool) -> BuiltTable:
     """Classify and insert every entry of a listing.
 
     Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
     """
-    trie = Node()
+    trie = TrieNode()
     skipped: list[Skipped] = []
-    places: dict[tuple[Node, str], list[Route]] = {}
+    places: dict[tuple[TrieNode, str], list[Route]] = {}
     for entry in sorted(listing.entries, key=attrgetter("parts")):
         verdict = classify_entry(entry)
         if isinstance(verdict, Endpoint):
@@ -54,7 +54,7 @@ def build_table(listing: Listing, *, auto_head: bool) -> Built:
             skipped.append(verdict)
     _register_routes(places, auto_head=auto_head)
     winners = [routes[-1] for routes in places.values()]
-    return Built(
+    return BuiltTable(
         trie,
         {path: node for path, node in walk_static_paths(trie) if node.verbs or node.dynamic},
         tuple(sorted(winners, key=_route_sort_key)),
@@ -74,13 +74,15 @@ def find_latest_version(versions: tuple[str, ...]) -> str | None:
     return max(versions, key=_parse_version_number, default=None)
 
 
-def _insert_endpoint(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
+def _insert_endpoint(trie: TrieNode, endpoint: Endpoint) -> tuple[TrieNode, Route]:
     node, template, parameters = insert_path(trie, endpoint.folders)
     route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
     return node, route
 
 
-def _register_routes(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
+def _register_routes(
+    places: Mapping[tuple[TrieNode, str], list[Route]], *, auto_head: bool
+) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
         node.register_outcome(verb, Found(routes[-1], _NO_PARAMS))

@@ -7,8 +7,8 @@ Decided from names alone: no disk, no other entries. The reasons in `NOT_VERSION
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from treefold_router._naming import is_version, method_of
-from treefold_router._path import MAX_SEGMENTS, has_control_character, is_unicode
+from treefold_router._naming import is_version_name, method_of
+from treefold_router._path import MAX_SEGMENTS, has_control_character, is_utf8_encodable
 from treefold_router._scan import Entry
 from treefold_router._types import Skipped
 
@@ -45,22 +45,26 @@ def classify_entry(entry: Entry) -> Endpoint | Skipped | None:
     *folders, name = entry.parts
     stem = name.removesuffix(".py")
     method = method_of(stem)
-    misplaced = _find_misplacement(folders)
+    misplaced = _find_misplacement_reason(folders)
     if method is None:
         # The intended name is unknown, so the file is reported wherever it could be a route.
-        return None if misplaced or is_unicode(stem) else _skip_entry(entry, NOT_UNICODE)
-    reason = misplaced or entry.defect or _find_obstacle(folders)
+        return (
+            None
+            if misplaced or is_utf8_encodable(stem)
+            else _make_skipped_record(entry, NOT_UNICODE)
+        )
+    reason = misplaced or entry.defect or _find_unreachable_reason(folders)
     if reason:
-        return _skip_entry(entry, reason)
+        return _make_skipped_record(entry, reason)
     return Endpoint(method, tuple(folders), "/".join(entry.parts))
 
 
-def is_ordinary(entry: Entry) -> bool:
+def is_ordinary_code_file(entry: Entry) -> bool:
     """Return True for a file of ordinary code where a method file would be an endpoint."""
     *folders, name = entry.parts
     stem = name.removesuffix(".py")
-    placed = not entry.is_folder and not entry.defect and not _find_misplacement(folders)
-    return placed and method_of(stem) is None and is_unicode(stem)
+    placed = not entry.is_folder and not entry.defect and not _find_misplacement_reason(folders)
+    return placed and method_of(stem) is None and is_utf8_encodable(stem)
 
 
 def describe_opt_out_folder(name: str) -> str:
@@ -71,11 +75,15 @@ def describe_opt_out_folder(name: str) -> str:
 def _classify_folder(entry: Entry) -> Skipped | None:
     # The folder was not listed (a link that leads outside, a folder without read permission), so
     # only one that could contain routes is reported.
-    return None if _find_misplacement(entry.parts) else _skip_entry(entry, entry.defect)
+    return (
+        None
+        if _find_misplacement_reason(entry.parts)
+        else _make_skipped_record(entry, entry.defect)
+    )
 
 
-def _find_misplacement(folders: Sequence[str]) -> str:
-    if not folders or not is_version(folders[0]):
+def _find_misplacement_reason(folders: Sequence[str]) -> str:
+    if not folders or not is_version_name(folders[0]):
         return NOT_VERSIONED
     for name in folders[1:]:
         if name in _OPT_OUT:
@@ -83,15 +91,15 @@ def _find_misplacement(folders: Sequence[str]) -> str:
     return ""
 
 
-def _find_obstacle(folders: Sequence[str]) -> str:
+def _find_unreachable_reason(folders: Sequence[str]) -> str:
     path = "/".join(folders)
-    if not is_unicode(path):
+    if not is_utf8_encodable(path):
         return NOT_UNICODE
     if has_control_character(path):
         return HAS_CONTROL_CHARACTER
     return TOO_DEEP if len(folders) > MAX_SEGMENTS else ""
 
 
-def _skip_entry(entry: Entry, reason: str) -> Skipped:
+def _make_skipped_record(entry: Entry, reason: str) -> Skipped:
     path = "/".join(entry.parts)
     return Skipped(path if path.isprintable() else repr(path)[1:-1], reason)

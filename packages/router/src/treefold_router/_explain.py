@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from treefold_router._naming import WEBSOCKET, is_version, method_of, parameter_name
+from treefold_router._naming import WEBSOCKET, is_version_name, method_of, parameter_name
 from treefold_router._path import (
     MAX_SEGMENTS,
     PERCENT,
-    decode_segments,
+    decode_and_compact_segments,
     drop_empty_segments,
     find_defect,
 )
-from treefold_router._trie import Node, match_path
+from treefold_router._trie import TrieNode, match_path
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NEAR = 3
@@ -97,7 +97,7 @@ class Explanation:
 class Tree:
     """The data that an explanation is made from."""
 
-    trie: Node
+    trie: TrieNode
     routes: Sequence[Route]
     skipped: Sequence[Skipped]
     versions: Sequence[str]
@@ -115,7 +115,9 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         raw_path: the path as sent, percent-encoded.
     """
     split = raw_path.split(b"/")
-    segments = drop_empty_segments(decode_segments(split) if PERCENT in raw_path else split)
+    segments = drop_empty_segments(
+        decode_and_compact_segments(split) if PERCENT in raw_path else split
+    )
     texts = [segment.decode(errors="backslashreplace") for segment in segments]
     verb = None if method == WEBSOCKET else method
     answer = match_path(tree.trie, segments, verb)
@@ -135,11 +137,13 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
     methods = () if answer is None else _list_methods(answer)
     steps, places = _record_steps(tree.trie, segments)
-    unversioned = not (texts and is_version(texts[0]))
+    unversioned = not (texts and is_version_name(texts[0]))
     shadowed = _find_shadowed(places, segments, verb)
     versions = _find_in_other_versions(tree, segments, verb)
     others = (route for route in tree.routes if route not in (*shadowed, *versions))
-    file, create = _propose_file(texts, steps, method=method, latest=tree.latest)
+    file, create = _propose_file_and_create_argument(
+        texts, steps, method=method, latest=tree.latest
+    )
     return Explanation(
         method=method,
         path=path,
@@ -149,7 +153,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         steps=steps,
         methods=methods,
         shadowed=shadowed,
-        skipped=_find_skipped(tree.skipped, texts),
+        skipped=_find_matching_skipped_files(tree.skipped, texts),
         near=() if methods else _find_near_routes(others, texts, method),
         versions=versions,
         unversioned=unversioned,
@@ -158,7 +162,9 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     )
 
 
-def _record_steps(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ...], list[Node]]:
+def _record_steps(
+    root: TrieNode, segments: Sequence[bytes]
+) -> tuple[tuple[Step, ...], list[TrieNode]]:
     node = root
     steps: list[Step] = []
     places = [root]
@@ -191,12 +197,12 @@ def _choose_unmatched_status(methods: Sequence[str], *, answers_options: bool) -
     return 204 if answers_options else 405
 
 
-def _list_methods(node: Node) -> tuple[str, ...]:
+def _list_methods(node: TrieNode) -> tuple[str, ...]:
     return tuple(sorted(WEBSOCKET if verb is None else verb for verb in node.verbs))
 
 
 def _find_shadowed(
-    places: Sequence[Node], segments: Sequence[bytes], verb: str | None
+    places: Sequence[TrieNode], segments: Sequence[bytes], verb: str | None
 ) -> tuple[Route, ...]:
     """Find the routes that would match if a static place were not final (routing rule 5)."""
     found: list[Route] = []
@@ -209,7 +215,9 @@ def _find_shadowed(
     return tuple(found)
 
 
-def _find_skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
+def _find_matching_skipped_files(
+    skipped: Iterable[Skipped], texts: Sequence[str]
+) -> tuple[Skipped, ...]:
     wanted = _normalise_segments(texts)
     return tuple(
         item for item in skipped if _normalise_segments(item.file.split("/")[:-1]) == wanted
@@ -246,22 +254,24 @@ def _compute_path_distance(template: Sequence[str], texts: Sequence[str]) -> flo
     """Return the sum of differences of the segments; a parameter is similar to every segment."""
     if len(template) != len(texts):
         return (
-            1.0 if abs(len(template) - len(texts)) > 1 else _compute_gap_distance(template, texts)
+            1.0
+            if abs(len(template) - len(texts)) > 1
+            else _compute_distance_with_one_gap(template, texts)
         )
     first, *rest = template
-    if first != texts[0] and is_version(texts[0]):
+    if first != texts[0] and is_version_name(texts[0]):
         return 1.0  # the same path of another version is listed separately
     return _compute_segment_distance(first, texts[0]) + sum(
         map(_compute_segment_distance, rest, texts[1:])
     )
 
 
-def _compute_gap_distance(template: Sequence[str], texts: Sequence[str]) -> float:
+def _compute_distance_with_one_gap(template: Sequence[str], texts: Sequence[str]) -> float:
     """Compare a path with one that has a segment more or less; a word of both is needed."""
     longer, shorter = sorted((template, texts), key=len, reverse=True)
     for gap in range(len(longer)):
         pairs = [*zip((*longer[:gap], *longer[gap + 1 :]), shorter, strict=True)]
-        same = [one for one, other in pairs if one == other and not is_version(one)]
+        same = [one for one, other in pairs if one == other and not is_version_name(one)]
         if same and all("{" in (one[:1], other[:1]) or one == other for one, other in pairs):
             return 0.5
     return 1.0
@@ -284,7 +294,7 @@ def _find_in_other_versions(
     tree: Tree, segments: Sequence[bytes], verb: str | None
 ) -> tuple[Route, ...]:
     first = segments[0].decode(errors="replace") if segments else ""
-    rest = segments[1:] if is_version(first) else segments
+    rest = segments[1:] if is_version_name(first) else segments
     answers = (
         match_path(tree.trie, [version.encode(), *rest], verb)
         for version in tree.versions
@@ -293,7 +303,7 @@ def _find_in_other_versions(
     return tuple(answer.route for answer in answers if isinstance(answer, Found))
 
 
-def _propose_file(
+def _propose_file_and_create_argument(
     texts: Sequence[str], steps: Sequence[Step], *, method: str, latest: str | None
 ) -> tuple[str, str]:
     """Return the file that would serve a path, and the argument of `create` for it."""
@@ -301,7 +311,7 @@ def _propose_file(
         return "", ""
     placed = {index: step for index, step in enumerate(steps) if step.place}
     names = [_propose_folder_name(text, placed.get(index)) for index, text in enumerate(texts)]
-    if not is_version(names[0]):
+    if not is_version_name(names[0]):
         names.insert(0, latest or "v1")
     plain = [name for name in names if parameter_name(name) is None]
     if not all(name == name.lower() and _PLAIN.fullmatch(name) for name in plain):

@@ -11,7 +11,7 @@ from treefold_router._naming import parameter_name, segment_of, version_number
 from treefold_router._near_names import (
     guess_misspelt_method,
     guess_parameter_name,
-    strip_decorations,
+    strip_parameter_decorations,
 )
 from treefold_router._types import Duplicate, Finding, Route
 
@@ -19,7 +19,7 @@ from treefold_router._types import Duplicate, Finding, Route
 _RESERVED = frozenset(("request", "websocket", "background"))
 
 
-def find_surprises(
+def find_lint_findings(
     routes: Sequence[Route],
     duplicates: Iterable[Duplicate],
     clashes: Iterable[Sequence[str]],
@@ -48,9 +48,9 @@ def find_surprises(
     )
 
 
-def _find_conflicting_parameters(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_conflicting_parameters(route_files: Iterable[str]) -> Iterator[Finding]:
     positions: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for file in visited:
+    for file in route_files:
         position: tuple[str, ...] = ()
         for folder in file.split("/")[:-1]:
             name = parameter_name(folder)
@@ -85,16 +85,16 @@ def _find_repeated_parameters(routes: Iterable[Route]) -> Iterator[Finding]:
         )
 
 
-def _find_invalid_parameters(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_invalid_parameters(route_files: Iterable[str]) -> Iterator[Finding]:
     groups: dict[str, list[str]] = {}
-    for file in visited:
+    for file in route_files:
         names = {parameter_name(folder): None for folder in file.split("/")[:-1]}
         for name in names:
             if name is not None:
                 groups.setdefault(name, []).append(file)
     for name, files in groups.items():
-        if not _is_injectable(name):
-            meant = strip_decorations(name)
+        if not _is_valid_parameter_identifier(name):
+            meant = strip_parameter_decorations(name)
             way = f"; a parameter is one segment, name the folder '[{meant}]'" if meant else ""
             yield Finding(
                 "parameter-identifier",
@@ -111,9 +111,9 @@ def _find_invalid_parameters(visited: Iterable[str]) -> Iterator[Finding]:
             )
 
 
-def _find_foreign_parameter_syntax(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_foreign_parameter_syntax(route_files: Iterable[str]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[str]] = {}
-    for file in visited:
+    for file in route_files:
         for folder in dict.fromkeys(file.split("/")[1:-1]):
             meant = None if parameter_name(folder) else guess_parameter_name(folder)
             if meant is not None:
@@ -127,8 +127,8 @@ def _find_foreign_parameter_syntax(visited: Iterable[str]) -> Iterator[Finding]:
         )
 
 
-def _find_misspelt_method_files(ordinary: Iterable[str]) -> Iterator[Finding]:
-    for file in sorted(ordinary, key=lambda file: file.split("/")):
+def _find_misspelt_method_files(ordinary_code_files: Iterable[str]) -> Iterator[Finding]:
+    for file in sorted(ordinary_code_files, key=lambda file: file.split("/")):
         name = file.rpartition("/")[2]
         meant = guess_misspelt_method(name.removesuffix(".py"))
         if meant is not None:
@@ -139,7 +139,7 @@ def _find_misspelt_method_files(ordinary: Iterable[str]) -> Iterator[Finding]:
             )
 
 
-def _is_injectable(name: str) -> bool:
+def _is_valid_parameter_identifier(name: str) -> bool:
     # The compiler folds identifiers to NFKC, so any other spelling never equals a parameter's.
     folded = unicodedata.normalize("NFKC", name) == name
     return folded and name.isidentifier() and not keyword.iskeyword(name)
@@ -155,9 +155,9 @@ def _find_case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
         )
 
 
-def _find_duplicate_versions(visited: Iterable[str]) -> Iterator[Finding]:
+def _find_duplicate_versions(route_files: Iterable[str]) -> Iterator[Finding]:
     numbers: dict[int | None, dict[str, list[str]]] = {}
-    for file in visited:
+    for file in route_files:
         version = file.partition("/")[0]
         numbers.setdefault(version_number(version), {}).setdefault(version, []).append(file)
     for spellings in numbers.values():

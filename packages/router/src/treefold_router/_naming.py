@@ -30,7 +30,7 @@ def method_of(stem: str) -> str | None:
     return _METHOD_OF_STEM.get(stem.upper()) if stem.isascii() else None
 
 
-def is_version(name: str) -> bool:
+def is_version_name(name: str) -> bool:
     """Return True if a folder name or path segment is a version: `v` and ASCII digits only.
 
     Source: routing rule 1.
@@ -43,7 +43,7 @@ def version_number(name: str) -> int | None:
 
     Names above 255 characters give None as well: no folder can have one. Source: routing rule 1.
     """
-    if len(name) > _LONGEST_NAME or not is_version(name):
+    if len(name) > _LONGEST_NAME or not is_version_name(name):
         return None
     return int(name[1:])
 

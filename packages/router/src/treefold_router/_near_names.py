@@ -62,10 +62,10 @@ def guess_parameter_name(folder: str) -> str | None:
     inner = next(text for text in found.groups() if text is not None)
     if found["angle"] is not None and (converted := _WITH_CONVERTER.fullmatch(inner)):
         return converted[1]
-    return strip_decorations(inner) or (inner if inner.isidentifier() else None)
+    return strip_parameter_decorations(inner) or (inner if inner.isidentifier() else None)
 
 
-def strip_decorations(name: str) -> str | None:
+def strip_parameter_decorations(name: str) -> str | None:
     """Return the identifier in a parameter name with decorations ('...path' is 'path'), else None.
 
     Decorations are those of other frameworks: dots or a star before it, a type or a question mark

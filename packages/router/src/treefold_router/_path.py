@@ -25,7 +25,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPED = re.compile(rb"[^A-Za-z0-9\-._~!$&'()*+,;=:@]")
 
 
-def encode_path(path: bytes | str) -> bytes:
+def to_raw_path(path: bytes | str) -> bytes:
     """Return the raw path of an already decoded one; bytes are returned as they are.
 
     Percent signs are escaped, so nothing in text is percent-decoded again. A lone surrogate
@@ -36,14 +36,14 @@ def encode_path(path: bytes | str) -> bytes:
     return path.encode(errors="surrogatepass").replace(b"%", b"%25")
 
 
-def decode_segments(segments: list[bytes]) -> list[bytes]:
+def decode_and_compact_segments(segments: list[bytes]) -> list[bytes]:
     """Decode the percent escapes of each segment, exactly once.
 
     A '%' without two hexadecimal digits stays as it is. Only relevant segments are kept:
     the first one, which precedes the first slash, and the significant ones after it.
     """
     kept = (segments[0], *drop_empty_segments(segments[1:]))
-    return [_ESCAPE.sub(_decode_escape, part) if PERCENT in part else part for part in kept]
+    return [_ESCAPE.sub(_decode_percent_escape, part) if PERCENT in part else part for part in kept]
 
 
 def drop_empty_segments(segments: Iterable[bytes]) -> list[bytes]:
@@ -73,7 +73,7 @@ def has_control_character(text: str) -> bool:
     return not text.isprintable() and _CONTROL.search(text) is not None
 
 
-def is_unicode(text: str) -> bool:
+def is_utf8_encodable(text: str) -> bool:
     """Return True if text can be encoded as UTF-8, which has no lone surrogates."""
     try:
         text.encode()
@@ -82,5 +82,5 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _decode_escape(match: re.Match[bytes]) -> bytes:
+def _decode_percent_escape(match: re.Match[bytes]) -> bytes:
     return bytes((int(match[1], 16),))

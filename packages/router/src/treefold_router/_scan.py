@@ -82,7 +82,7 @@ def list_tree(root: Path) -> Listing:
         except OSError as error:
             if not folder.parts:
                 raise _make_root_error(root, error) from error
-            entries.append(Entry(folder.parts, _describe_error(error), is_folder=True))
+            entries.append(Entry(folder.parts, _describe_read_error(error), is_folder=True))
             continue
         names: list[str] = []
         for child in children:
@@ -95,7 +95,7 @@ def list_tree(root: Path) -> Listing:
             else:
                 entries.append(seen)
         if len(names) > 1:
-            clashes.extend(_find_clashes(folder.parts, names))
+            clashes.extend(_group_case_clashing_names(folder.parts, names))
     return Listing(tuple(entries), tuple(clashes))
 
 
@@ -110,7 +110,7 @@ def _inspect_child(
     if not child.name.endswith(".py"):
         return None
     is_regular = child.is_file(follow_symlinks=False)
-    return Entry(parts, _find_defect(child.path) if is_regular else NOT_REGULAR)
+    return Entry(parts, _find_read_defect(child.path) if is_regular else NOT_REGULAR)
 
 
 def _inspect_link(
@@ -125,7 +125,7 @@ def _inspect_link(
         # Editors leave dangling links as locks beside any file; only Python names matter here.
         return Entry(parts, LEADS_NOWHERE) if is_python else None
     except OSError as error:
-        defect = LOOPS if error.errno == errno.ELOOP else _describe_error(error)
+        defect = LOOPS if error.errno == errno.ELOOP else _describe_read_error(error)
         return Entry(parts, defect, is_folder=not is_python)
     if stat.S_ISDIR(mode):
         defect = _find_link_defect(target, folder, real_root)
@@ -135,7 +135,7 @@ def _inspect_link(
         return None
     if not _is_inside(target, real_root):
         return Entry(parts, LEADS_OUT)
-    return Entry(parts, _find_defect(target) if stat.S_ISREG(mode) else NOT_REGULAR)
+    return Entry(parts, _find_read_defect(target) if stat.S_ISREG(mode) else NOT_REGULAR)
 
 
 def _find_link_defect(target: str, folder: _Folder, real_root: str) -> str:
@@ -151,12 +151,12 @@ def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))
 
 
-def _find_defect(path: str) -> str:
+def _find_read_defect(path: str) -> str:
     readable = os.access(path, os.R_OK, effective_ids=_HAS_EFFECTIVE_IDS)
     return "" if readable else "cannot be read (Permission denied)"
 
 
-def _describe_error(error: OSError) -> str:
+def _describe_read_error(error: OSError) -> str:
     return f"cannot be read ({error.strerror})"
 
 
@@ -170,7 +170,9 @@ def _make_root_error(root: Path, error: OSError) -> RouterError:
     return RouterError(f"Route folder {os.fspath(root)!r} {why}")
 
 
-def _find_clashes(folder: tuple[str, ...], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def _group_case_clashing_names(
+    folder: tuple[str, ...], names: Iterable[str]
+) -> Iterator[tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.casefold(), []).append(name)

@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treefold_router._build import build_table, collect_sorted_versions, find_latest_version
-from treefold_router._classify import is_ordinary
-from treefold_router._lint import find_surprises
-from treefold_router._naming import METHODS, WEBSOCKET, is_version
-from treefold_router._path import NO_SLASH, PERCENT, decode_segments, encode_path, find_defect
+from treefold_router._classify import is_ordinary_code_file
+from treefold_router._lint import find_lint_findings
+from treefold_router._naming import METHODS, WEBSOCKET, is_version_name
+from treefold_router._path import (
+    NO_SLASH,
+    PERCENT,
+    decode_and_compact_segments,
+    find_defect,
+    to_raw_path,
+)
 from treefold_router._scan import Listing, list_tree
-from treefold_router._trie import Node, match_path, new_found
+from treefold_router._trie import TrieNode, match_path, new_found
 from treefold_router._types import (
     AutoOptions,
     Duplicate,
@@ -66,7 +72,9 @@ class RouteTable:
         self._auto_head = auto_head
         self._auto_options = auto_options
         self._clashes = listing.clashes
-        self._ordinary = tuple("/".join(e.parts) for e in listing.entries if is_ordinary(e))
+        self._ordinary = tuple(
+            "/".join(e.parts) for e in listing.entries if is_ordinary_code_file(e)
+        )
 
     @classmethod
     def scan(
@@ -104,9 +112,9 @@ class RouteTable:
         Source: routing rules 5 and 8, resolution outcomes; RFC 9110 section 15.5.6.
         """
         if not isinstance(raw_path, bytes):
-            raw_path = encode_path(raw_path)
+            raw_path = to_raw_path(raw_path)
         if version is not None:
-            path = self._add_version(version, raw_path)
+            path = self._prefix_path_with_version(version, raw_path)
             return self.resolve(method, path) if isinstance(path, bytes) else path
         places = self._places
         place = places.get(raw_path)
@@ -145,7 +153,7 @@ class RouteTable:
             raw_path: As for `resolve`.
             version: As for `resolve`.
         """
-        path = self._add_version(version, encode_path(raw_path))
+        path = self._prefix_path_with_version(version, to_raw_path(raw_path))
         return self._match_path(None, path) if isinstance(path, bytes) else path
 
     def route_at(self, raw_path: bytes | str, version: str | None = None) -> Route | None:
@@ -157,7 +165,7 @@ class RouteTable:
             raw_path: As for `resolve`.
             version: As for `resolve`.
         """
-        path = self._add_version(version, encode_path(raw_path))
+        path = self._prefix_path_with_version(version, to_raw_path(raw_path))
         if not isinstance(path, bytes):
             return None
         for verb in (None, *METHODS):
@@ -170,7 +178,7 @@ class RouteTable:
 
     def lint(self) -> tuple[Finding, ...]:
         """Return constructs that work but may surprise: names in brackets, clashing spellings."""
-        return find_surprises(self.routes, self.duplicates, self._clashes, self._ordinary)
+        return find_lint_findings(self.routes, self.duplicates, self._clashes, self._ordinary)
 
     def explain(
         self, method: str, raw_path: bytes | str, *, default_version: str | None = None
@@ -193,7 +201,7 @@ class RouteTable:
             duplicates=self.duplicates,
             auto_options=self._auto_options,
         )
-        path = encode_path(raw_path)
+        path = to_raw_path(raw_path)
         found = explain_request(tree, method, path)
         if default_version is None or not found.unversioned or found.route is not None:
             return found
@@ -201,7 +209,7 @@ class RouteTable:
         kept = {"path": found.path, "unversioned": True, "default_version": default_version}
         return replace(versioned, **kept)
 
-    def _add_version(
+    def _prefix_path_with_version(
         self, version: str | None, raw_path: bytes
     ) -> bytes | NotFound | MalformedPath:
         if version is None:
@@ -216,7 +224,7 @@ class RouteTable:
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
         segments = raw_path.split(b"/")
         if PERCENT in raw_path:
-            segments = decode_segments(segments)
+            segments = decode_and_compact_segments(segments)
         # The text before the first slash is empty in a valid path.
         answer = None if segments[0] else match_path(self._trie, segments, verb)
         if isinstance(answer, Found):
@@ -240,7 +248,7 @@ class RouteTable:
             methods.add("HEAD")
         return ", ".join(sorted(methods))
 
-    def _format_allow_header(self, node: Node) -> str:
+    def _format_allow_header(self, node: TrieNode) -> str:
         methods = {WEBSOCKET if verb is None else verb for verb in node.verbs}
         if methods and self._auto_options:
             methods.add("OPTIONS")
@@ -252,4 +260,4 @@ def _classify_unmatched_path(segments: list[bytes]) -> NotFound | MalformedPath:
     if fault is not None:
         return fault
     first = next(filter(None, segments), b"")
-    return _NOT_FOUND if is_version(first.decode()) else _UNVERSIONED
+    return _NOT_FOUND if is_version_name(first.decode()) else _UNVERSIONED

@@ -16,7 +16,7 @@ _NOTHING: dict[Any, Any] = {}
 """Shared by all places without children or without routes, which are most; never written to."""
 
 
-class Node:
+class TrieNode:
     """One place in the tree: the places below it, and the outcomes of verbs here.
 
     Args:
@@ -28,8 +28,8 @@ class Node:
     def __init__(self, parameter: str = "") -> None:
         self.parameter = parameter
         # Keyed by UTF-8 bytes: a request is split without making text of it.
-        self.static: Mapping[bytes, Node] = _NOTHING
-        self.dynamic: Node | None = None
+        self.static: Mapping[bytes, TrieNode] = _NOTHING
+        self.dynamic: TrieNode | None = None
         # A dynamic place keeps its routes in Founds as well, so that both kinds read alike.
         # The route of a WebSocket handshake is under None, which no HTTP verb can match.
         self.verbs: Mapping[str | None, Found] = _NOTHING
@@ -39,7 +39,7 @@ class Node:
         self.verbs = {**self.verbs, verb: found}
 
 
-def insert_path(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
+def insert_path(root: TrieNode, folders: Iterable[str]) -> tuple[TrieNode, str, tuple[str, ...]]:
     """Add the places a folder path leads through.
 
     A dynamic node keeps the parameter name of the first path through it.
@@ -63,7 +63,9 @@ def insert_path(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[st
     return node, template, tuple(parameters)
 
 
-def match_path(root: Node, segments: Iterable[bytes], verb: str | None) -> Found | Node | None:
+def match_path(
+    root: TrieNode, segments: Iterable[bytes], verb: str | None
+) -> Found | TrieNode | None:
     """Follow segments to a place, and return the outcome of a verb there.
 
     A static child that equals the segment is final, also where a dynamic one would lead further.
@@ -89,7 +91,7 @@ def match_path(root: Node, segments: Iterable[bytes], verb: str | None) -> Found
             if child is None:
                 return None
             # Letters and digits need no other look, and most values are made of nothing else.
-            value = segment.decode() if segment.isalnum() else _decode_allowed_text(segment)
+            value = segment.decode() if segment.isalnum() else _decode_parameter_value(segment)
             if value is None:
                 return None
             if params is None:
@@ -110,7 +112,7 @@ new_found = Found.__new__
 """One is made for each request with parameters; a call of the class takes a quarter longer."""
 
 
-def _decode_allowed_text(segment: bytes) -> str | None:
+def _decode_parameter_value(segment: bytes) -> str | None:
     """The value of a segment; None where no client may send it."""
     if segment in _DOT_SEGMENTS:
         return None
@@ -121,7 +123,7 @@ def _decode_allowed_text(segment: bytes) -> str | None:
     return None if has_control_character(value) else value
 
 
-def walk_static_paths(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, Node]]:
+def walk_static_paths(node: TrieNode, raw_path: bytes = b"") -> Iterator[tuple[bytes, TrieNode]]:
     """Yield each place that no parameter leads to, and its path as clients spell it."""
     for segment, child in node.static.items():
         path = raw_path + b"/" + encode_segment(segment.decode())
@@ -129,17 +131,17 @@ def walk_static_paths(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes
         yield from walk_static_paths(child, path)
 
 
-def _ensure_static_child(node: Node, segment: bytes) -> Node:
+def _ensure_static_child(node: TrieNode, segment: bytes) -> TrieNode:
     child = node.static.get(segment)
     if child is None:
-        child = Node()
+        child = TrieNode()
         if node.static is _NOTHING:
             node.static = {}
-        cast("dict[bytes, Node]", node.static)[segment] = child
+        cast("dict[bytes, TrieNode]", node.static)[segment] = child
     return child
 
 
-def _ensure_dynamic_child(node: Node, name: str) -> Node:
+def _ensure_dynamic_child(node: TrieNode, name: str) -> TrieNode:
     if node.dynamic is None:
-        node.dynamic = Node(name)
+        node.dynamic = TrieNode(name)
     return node.dynamic

@@ -15,7 +15,7 @@ _READABLE = re.compile(r"Api\.v[0-9]+(\.|$)|(?!Api([.{%]|$)|[{%]).")
 """
 
 
-def find_computed_imports(tree: ast.AST) -> tuple[int, ...]:
+def find_computed_import_lines(tree: ast.AST) -> tuple[int, ...]:
     """Return the lines of the calls that import, from `Api`, a name that is computed.
 
     Found are `import_module` and `__import__` with a name whose version is not written out, and

@@ -8,6 +8,6 @@ _DEVICES = frozenset(
 )
 
 
-def is_device(name: str) -> bool:
+def is_windows_device_name(name: str) -> bool:
     """Return True if a name without extension is that of a Windows device, in any case."""
     return name.lower() in _DEVICES

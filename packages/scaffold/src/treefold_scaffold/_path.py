@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from treefold_router import parameter_name, version_number
-from treefold_scaffold._devices import is_device
+from treefold_scaffold._devices import is_windows_device_name
 from treefold_scaffold._errors import ScaffoldError
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,200}")  # below the limit of file systems, 255 bytes
@@ -50,7 +50,7 @@ def parse_path(path: str) -> HandlerPath:
     """
     segments = path.removeprefix("/").removesuffix("/").split("/")
     for position, segment in enumerate(segments):
-        reason = _find_objection(segment, before=segments[:position])
+        reason = _find_segment_objection(segment, before=segments[:position])
         if reason:
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
     version = None if version_number(segments[0]) is None else segments.pop(0)
@@ -60,7 +60,7 @@ def parse_path(path: str) -> HandlerPath:
     return HandlerPath(version, folders, tuple(dict.fromkeys(separated)))
 
 
-def _find_objection(segment: str, *, before: Sequence[str]) -> str | None:
+def _find_segment_objection(segment: str, *, before: Sequence[str]) -> str | None:
     if _BRACKET.fullmatch(segment):
         if segment in before:
             return f"parameter {segment!r} is repeated; give each parameter a name of its own"
@@ -71,7 +71,7 @@ def _find_objection(segment: str, *, before: Sequence[str]) -> str | None:
         return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
     if {segment.lower(), _to_folder_name(segment).lower()} & _NOT_ROUTES:
         return f"segment {segment!r} names a folder that never holds routes; choose another name"
-    if is_device(_to_folder_name(segment)):
+    if is_windows_device_name(_to_folder_name(segment)):
         return f"segment {segment!r} is a device name on Windows; choose another name"
     if not before and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
         return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"

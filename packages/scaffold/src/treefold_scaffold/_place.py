@@ -41,9 +41,9 @@ def resolve_folder(api: Path, version: str, *, folders: Iterable[str]) -> Path:
         ScaffoldError: a link leads out of `api`, the parameter has another name at this place,
             or `version` would be a second spelling of a version.
     """
-    place = _check_inside(api, _resolve_version_folder(api, version))
+    place = _require_inside_api(api, _resolve_version_folder(api, version))
     for folder in folders:
-        place = _check_inside(api, place / _match_existing(place, folder))
+        place = _require_inside_api(api, place / _match_existing_folder_name(place, folder))
     return place
 
 
@@ -54,7 +54,7 @@ def _resolve_version_folder(api: Path, name: str) -> Path:
     return api / name
 
 
-def _match_existing(parent: Path, wanted: str) -> str:
+def _match_existing_folder_name(parent: Path, wanted: str) -> str:
     names = _list_folders(parent)
     if wanted in names:
         return wanted
@@ -73,7 +73,7 @@ def _list_folders(parent: Path) -> list[str]:
     return sorted(entry.name for entry in parent.iterdir() if entry.is_dir())
 
 
-def _check_inside(api: Path, place: Path) -> Path:
+def _require_inside_api(api: Path, place: Path) -> Path:
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(api)):
         raise ScaffoldError(f"Folder {str(place)!r} is a link that leads out of 'Api'; use another")
     return place

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
-from treefold_scaffold._devices import is_device
+from treefold_scaffold._devices import is_windows_device_name
 from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._templates import MODELS, PROJECT, PROJECT_NAME, STARTER
 
@@ -49,13 +49,13 @@ def create_project(
 
     Source: interface specification, 'Scaffold layout'; security row S-123.
     """
-    _check_name(name)
+    _require_project_name(name)
     target = Path(parent, name)
     if os.path.lexists(target):
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another name or remove it")
     draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
     with _create_draft_folder(draft, target):
-        _write_files(draft, name, _choose_files(starter=starter, models=models))
+        _write_template_files(draft, name, _choose_template_files(starter=starter, models=models))
         _rename_draft(draft, target)
     return target
 
@@ -78,18 +78,18 @@ def fill_folder(
         OSError: it is no folder, or the disk cannot be written. Nothing is left.
     """
     target = Path(folder)
-    _check_empty(target)
+    _require_empty_but_dotfiles(target)
     name = target.resolve().name
     title = name if _PLAIN_TITLE.fullmatch(name) else "API"
     draft = target / f".treefold-new.{secrets.token_hex(4)}"
     with _create_draft_folder(draft, target):
-        _write_files(draft, title, _choose_files(starter=starter, models=models))
-        kept = _move_entries(draft, target)
+        _write_template_files(draft, title, _choose_template_files(starter=starter, models=models))
+        kept = _move_entries_or_roll_back(draft, target)
     shutil.rmtree(draft)
     return kept
 
 
-def _choose_files(*, starter: bool, models: bool) -> Mapping[str, str]:
+def _choose_template_files(*, starter: bool, models: bool) -> Mapping[str, str]:
     return {**PROJECT, **(STARTER if starter else {}), **(MODELS if models else {})}
 
 
@@ -108,7 +108,7 @@ def _create_draft_folder(draft: Path, target: Path) -> Generator[None, None, Non
         raise
 
 
-def _check_empty(folder: Path) -> None:
+def _require_empty_but_dotfiles(folder: Path) -> None:
     visible = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     if visible:
         named = ", ".join(map(repr, visible[:_NAMED_ENTRIES]))
@@ -120,7 +120,7 @@ def _check_empty(folder: Path) -> None:
         )
 
 
-def _move_entries(draft: Path, target: Path) -> tuple[str, ...]:
+def _move_entries_or_roll_back(draft: Path, target: Path) -> tuple[str, ...]:
     # `Api` is first: of two processes, one finds it there and has moved nothing yet.
     entries = sorted(os.listdir(draft), key=lambda name: (name != "Api", name))
     kept: list[str] = []
@@ -130,29 +130,29 @@ def _move_entries(draft: Path, target: Path) -> tuple[str, ...]:
             if name.startswith(".") and os.path.lexists(target / name):
                 kept.append(name)
                 continue
-            _move_entry(draft / name, target / name)
+            _move_entry_without_overwrite(draft / name, target / name)
             moved.append(name)
     except BaseException:
         for name in moved:
             (target / name).rename(draft / name)
-        _check_empty(target)  # the reason, if it is an entry of another program
+        _require_empty_but_dotfiles(target)  # the reason, if it is an entry of another program
         raise
     return tuple(kept)
 
 
-def _move_entry(source: Path, target: Path) -> None:
+def _move_entry_without_overwrite(source: Path, target: Path) -> None:
     if os.path.lexists(target):  # a rename would replace a file
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     source.rename(target)
 
 
-def _check_name(name: str) -> None:
-    reason = _find_objection(name)
+def _require_project_name(name: str) -> None:
+    reason = _find_project_name_objection(name)
     if reason:
         raise ScaffoldError(f"Project name {name!r} {reason}; choose another, such as 'my-api'")
 
 
-def _find_objection(name: str) -> str | None:
+def _find_project_name_objection(name: str) -> str | None:
     if not _NAME.fullmatch(name):
         return "must be a letter followed by at most 63 letters, digits, '_' or '-' (ASCII)"
     module = name.replace("-", "_")
@@ -162,12 +162,12 @@ def _find_objection(name: str) -> str | None:
         return "is the name of a standard library module"
     if module.lower() == "treefold" or module.lower().startswith("treefold_"):
         return "is a name of the framework"
-    if is_device(name):
+    if is_windows_device_name(name):
         return "is a device name on Windows"
     return None
 
 
-def _write_files(root: Path, name: str, files: Mapping[str, str]) -> None:
+def _write_template_files(root: Path, name: str, files: Mapping[str, str]) -> None:
     for relative, text in files.items():
         file = root / relative
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ _ends_version = re.compile(r"(?:[\s+()\\]|#.*\n)*(?:\Z|\w{0,2}['\"]+\.)").match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rename:
+class VersionRename:
     """The version to replace, and the module in which to replace it.
 
     Attributes:
@@ -49,7 +49,7 @@ class Rename:
     keep_names: bool = False
 
 
-def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
+def rewrite_imports(source: bytes, rename: VersionRename) -> tuple[bytes, int]:
     """Replace the version in the imports of `source` and in the code that uses them.
 
     Args:
@@ -73,7 +73,7 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
         raise SourceError(f"line {error.raw_line}: {error.message}") from error
     if wrapper.module.code != readable:
         raise SourceError("line 1: the file does not survive being read; reformat it")
-    edits = sorted(set(_Places(wrapper, rename).collect_edits()))
+    edits = sorted(set(_VersionEditCollector(wrapper, rename).collect_edits()))
     data = text.encode()
     for start, end, replacement in reversed(edits):
         data = data[:start] + replacement.encode() + data[end:]
@@ -104,10 +104,10 @@ class _Bindings:
     aliases: list[libcst.ImportAlias] = field(default_factory=list[libcst.ImportAlias])
 
 
-class _Places(libcst.CSTVisitor):
+class _VersionEditCollector(libcst.CSTVisitor):
     """Collects the edits of one file: imports first, then the uses of their names."""
 
-    def __init__(self, wrapper: MetadataWrapper, rename: Rename) -> None:
+    def __init__(self, wrapper: MetadataWrapper, rename: VersionRename) -> None:
         super().__init__()
         self._rename = rename
         self._module = wrapper.module
@@ -127,14 +127,14 @@ class _Places(libcst.CSTVisitor):
 
     def collect_edits(self) -> Iterator[_Edit]:
         self._module.visit(self)
-        renames = self._may_rename()
+        renames = self._can_bind_new_version_name()
         for alias in self._bound.aliases:
             new = self._rename.new if renames else f"{self._rename.new} as {self._rename.old}"
             yield self._make_edit(alias.name, new)
         for name in self._names:
             yield from self._edit_use(name, renames=renames)
         for call in self._calls:
-            yield from self._edit_call(call)
+            yield from self._edit_import_call(call)
         for string in self._annotations:
             yield from self._edit_annotation(string, renames=renames)
         yield from self._found
@@ -192,7 +192,7 @@ class _Places(libcst.CSTVisitor):
 
     # Deciding
 
-    def _may_rename(self) -> bool:
+    def _can_bind_new_version_name(self) -> bool:
         """Return True if `from Api import v1` can bind the new name without a conflict."""
         if not self._bound.aliases:
             return False
@@ -205,7 +205,8 @@ class _Places(libcst.CSTVisitor):
         )
         new = self._rename.new
         taken = any(new in scope.assignments for scope in scopes) or any(
-            name.value == new and not self._is_label(name) for name in self._names
+            name.value == new and not self._is_attribute_or_keyword_name(name)
+            for name in self._names
         )
         exported = any(name.value == "__all__" for name in self._names)
         blocked = taken or exported or self._declares_global or self._rename.keep_names
@@ -217,7 +218,7 @@ class _Places(libcst.CSTVisitor):
             and getattr(assignment, "node", None) in self._bound.of_version
         )
 
-    def _is_label(self, name: libcst.Name) -> bool:
+    def _is_attribute_or_keyword_name(self, name: libcst.Name) -> bool:
         """Return True if a name is only an attribute or the keyword of an argument."""
         parent = self._parents.get(name)
         return (isinstance(parent, libcst.Attribute) and parent.attr is name) or (
@@ -225,7 +226,7 @@ class _Places(libcst.CSTVisitor):
         )
 
     def _edit_use(self, name: libcst.Name, *, renames: bool) -> Iterator[_Edit]:
-        if self._is_label(name):
+        if self._is_attribute_or_keyword_name(name):
             return
         if name.value in self._bound.roots:
             parent = self._parents.get(name)
@@ -256,7 +257,7 @@ class _Places(libcst.CSTVisitor):
             scope = scope.parent if scope.parent is not scope else None
         return False
 
-    def _edit_call(self, call: libcst.Call) -> Iterator[_Edit]:
+    def _edit_import_call(self, call: libcst.Call) -> Iterator[_Edit]:
         found: Any = self._qualified.get(call.func)
         names: Any = found() if callable(found) else found  # libcst answers lazily
         if not any(name.name in _IMPORTERS for name in names or ()):

@@ -36,7 +36,7 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
     api = Path(app_dir, "Api")
     target = api / plan.target
     with lock_api(api):
-        home = _draft_folder(Path(app_dir), api)
+        home = _choose_draft_parent(Path(app_dir), api)
         for leftover in home.glob(f"{_DRAFT}*"):
             _remove_tree(leftover)
         draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
@@ -77,7 +77,7 @@ def lock_api(api: Path) -> Generator[None, None, None]:
         os.close(folder)
 
 
-def _draft_folder(root: Path, api: Path) -> Path:
+def _choose_draft_parent(root: Path, api: Path) -> Path:
     # Beside `Api/`, so that a watcher or a scan never sees a draft; but a rename needs one disk.
     return root if root.stat().st_dev == api.stat().st_dev else api
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from treefold_router import Route, RouteTable
 from treefold_scaffold._errors import ScaffoldError
-from treefold_scaffold._version_plan import rewrite_version, walk_entries
+from treefold_scaffold._version_plan import rewrite_version_in_source, walk_entries
 
 _PARAMETER = re.compile(r"\{[^/]*\}")
 
@@ -65,13 +65,13 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
     before, after = (dict(local_services(api / name)) for name in (first, second))
     both = [(old[key], new[key]) for key in old.keys() & new.keys()]
     return VersionDiff(
-        added=_find_missing_routes(new, old),
-        removed=_find_missing_routes(old, new),
+        added=_find_routes_only_in_first(new, old),
+        removed=_find_routes_only_in_first(old, new),
         changed=tuple(
             sorted(
                 (route.method, route.template)
                 for former, route in both
-                if _has_changed(api, former.file, route.file)
+                if _differs_beyond_version(api, former.file, route.file)
             )
         ),
         services_added=tuple(sorted(after.keys() - before.keys())),
@@ -80,7 +80,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
             sorted(
                 file
                 for file in before.keys() & after.keys()
-                if _has_changed(api, f"{first}/{file}", f"{second}/{file}")
+                if _differs_beyond_version(api, f"{first}/{file}", f"{second}/{file}")
             )
         ),
     )
@@ -105,20 +105,20 @@ def _map_version_routes(table: RouteTable, version: str) -> Mapping[tuple[str, s
     }
 
 
-def _find_missing_routes(
+def _find_routes_only_in_first(
     these: Mapping[tuple[str, str], Route], others: Mapping[tuple[str, str], Route]
 ) -> tuple[tuple[str, str], ...]:
     missing = these.keys() - others.keys()
     return tuple(sorted((these[key].method, these[key].template) for key in missing))
 
 
-def _has_changed(api: Path, first: str, second: str) -> bool:
+def _differs_beyond_version(api: Path, first: str, second: str) -> bool:
     before, after = ((api / file).read_bytes() for file in (first, second))
     if before == after:
         return False
     old, _, path = first.partition("/")
     try:
-        moved, _ = rewrite_version(before, path, old=old, new=second.partition("/")[0])
+        moved, _ = rewrite_version_in_source(before, path, old=old, new=second.partition("/")[0])
     except (ScaffoldError, SyntaxError, UnicodeError):  # not Python: any difference counts
         return True
     return moved != after

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from treefold_router import method_of, version_number
-from treefold_scaffold._computed_imports import find_computed_imports
+from treefold_scaffold._computed_imports import find_computed_import_lines
 from treefold_scaffold._errors import ScaffoldError, SourceError
 from treefold_scaffold._place import find_latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
@@ -96,7 +96,7 @@ def plan_version(
             f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
         )
     new = version_name(target)
-    old = _find_source(api, source)
+    old = _choose_source_version(api, source)
     _require_unused_version(api, new)
     folder = api / old
     found = tuple(
@@ -119,7 +119,7 @@ def version_name(text: str) -> str:
     return f"v{match[1]}"
 
 
-def _find_source(api: Path, wanted: str | None) -> str:
+def _choose_source_version(api: Path, wanted: str | None) -> str:
     if wanted is None:
         latest = find_latest_version(api)
         if latest is None:
@@ -191,11 +191,11 @@ def _plan_copied_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]
         else:
             content, places = None, 0
             if path in sources:
-                content, places = rewrite_version(
-                    sources[path], path, old=old, new=new, keep=keep_names
+                content, places = rewrite_version_in_source(
+                    sources[path], path, old=old, new=new, keep_names=keep_names
                 )
             action = Action.REWRITTEN if places else Action.COPIED
-            computed = find_computed_imports(trees[path]) if path in trees else ()
+            computed = find_computed_import_lines(trees[path]) if path in trees else ()
             yield Entry(
                 path=path,
                 action=action,
@@ -249,8 +249,8 @@ def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
     )
 
 
-def rewrite_version(
-    source: bytes, path: str, *, old: str, new: str, keep: bool = False
+def rewrite_version_in_source(
+    source: bytes, path: str, *, old: str, new: str, keep_names: bool = False
 ) -> tuple[bytes, int]:
     """Replace the version in the imports of one file.
 
@@ -259,7 +259,7 @@ def rewrite_version(
         path: its POSIX path below the version folder.
         old: the version in the file.
         new: the version that replaces it.
-        keep: see `Rename.keep_names`.
+        keep_names: see `Rename.keep_names`.
 
     Returns:
         The new content, and how many places changed.
@@ -269,11 +269,13 @@ def rewrite_version(
     """
     if old.encode() not in source or not (b"Api" in source or b"..." in source):
         return source, 0  # avoids the slow import of libcst
-    from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
+    from treefold_scaffold._rewrite_imports import VersionRename, rewrite_imports
 
     package = ("Api", old, *path.split("/")[:-1])
     try:
-        return rewrite_imports(source, Rename(old=old, new=new, package=package, keep_names=keep))
+        return rewrite_imports(
+            source, VersionRename(old=old, new=new, package=package, keep_names=keep_names)
+        )
     except SourceError as error:
         raise SourceError(f"'Api/{old}/{path}', {error}") from error
 

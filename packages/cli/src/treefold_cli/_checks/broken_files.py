@@ -57,7 +57,7 @@ def require_no_broken_files(app: "Application") -> None:
         raise CommandError(describe_refused_start(len(app.report.broken)))
 
 
-def describe_refused_start(number: int) -> str:
+def describe_refused_start(broken_file_count: int) -> str:
     """Return the error of a server that refuses to start with broken files."""
-    files = format_count(number, "file")
+    files = format_count(broken_file_count, "file")
     return f"Not started: {files} failed to load, listed above; correct them or add --allow-broken"

@@ -42,17 +42,19 @@ def find_routes_by_url(
     shape = _PARAMETER.sub("{}", url.rstrip("/"))
     shapes = {shape} if default_version is None else {shape, f"/{default_version}{shape}"}
     same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) in shapes]
-    return same or [r for r in table.routes if _is_served_by(table, r, url, default_version)]
+    return same or [
+        r for r in table.routes if _does_route_serve_url(table, r, url, default_version)
+    ]
 
 
-def choose_tests(
+def find_tests_for_routes(
     root: Path,
     table: RouteTable,
     routes: Sequence[Route],
     *,
     default_version: str | None = None,
-    prefix: str = "",
-    below: Callable[[str], str] = str,
+    mount_prefix: str = "",
+    strip_root_path: Callable[[str], str] = str,
 ) -> Choice:
     """Find the tests that touch one of `routes`, or a path below a mount.
 
@@ -61,13 +63,13 @@ def choose_tests(
         table: the project's.
         routes: all of one place.
         default_version: the version that serves a URL without one.
-        prefix: a mount, such as `/static`.
-        below: cuts the prefix of the setting `root_path` from a URL.
+        mount_prefix: a mount, such as `/static`.
+        strip_root_path: cuts the prefix of the setting `root_path` from a URL.
 
     Returns:
         The tests by file; nothing where no test touches them.
     """
-    targets = _Targets(table, routes, default_version, prefix, below)
+    targets = _RouteReferenceMatcher(table, routes, default_version, mount_prefix, strip_root_path)
     found: dict[str, Sequence[str]] = {}
     for file in find_test_files(root):
         if targets.matches_handler_folder(file):
@@ -77,35 +79,37 @@ def choose_tests(
     return found
 
 
-def collect_computed_url_tests(
+def collect_unchosen_computed_url_tests(
     root: Path,
     table: RouteTable,
-    choice: Choice,
+    chosen_tests: Choice,
     *,
     default_version: str | None = None,
-    below: Callable[[str], str] = str,
+    strip_root_path: Callable[[str], str] = str,
 ) -> list[str]:
     """Find the tests outside of a choice whose URL is computed, as pytest names them.
 
     Args:
         root: the application root.
         table: the project's.
-        choice: the tests that were placed.
+        chosen_tests: the tests that were placed.
         default_version: the version that serves a URL without one.
-        below: as for `choose_tests`.
+        strip_root_path: as for `choose_tests`.
     """
 
     def is_served_url(url: str) -> bool:
         path = _extract_url_path(url)
-        path = below(path) if path.startswith("/") else path
-        return any(_is_served_by(table, route, path, default_version) for route in table.routes)
+        path = strip_root_path(path) if path.startswith("/") else path
+        return any(
+            _does_route_serve_url(table, route, path, default_version) for route in table.routes
+        )
 
     return [
         f"{file}::{test}"
         for file in find_test_files(root)
-        if WHOLE not in choice.get(file, ())
+        if WHOLE not in chosen_tests.get(file, ())
         for test in find_computed_url_tests((root / file).read_bytes(), is_served_url)
-        if test not in choice.get(file, ())
+        if test not in chosen_tests.get(file, ())
     ]
 
 
@@ -117,7 +121,7 @@ def find_test_files(root: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Targets:
+class _RouteReferenceMatcher:
     """The routes at one URL, and the predicates that find references to them."""
 
     table: RouteTable
@@ -143,7 +147,8 @@ class _Targets:
         if self.prefix and f"{url}/".startswith(f"{self.prefix}/"):
             return True
         return any(
-            _is_served_by(self.table, route, url, self.default_version) for route in self.routes
+            _does_route_serve_url(self.table, route, url, self.default_version)
+            for route in self.routes
         )
 
     def is_in_handler_package(self, name: str) -> bool:
@@ -160,7 +165,7 @@ def _build_module_name(route: Route) -> str:
     return "Api." + route.file.removesuffix(".py").replace("/", ".")
 
 
-def _is_served_by(
+def _does_route_serve_url(
     table: RouteTable, route: Route, url: str, default_version: str | None = None
 ) -> bool:
     path = quote(url, safe=_UNSAFE).encode()
@@ -174,7 +179,7 @@ def _is_served_by(
     return False
 
 
-def _find_tests_touching(source: bytes, targets: _Targets) -> Iterator[str]:
+def _find_tests_touching(source: bytes, targets: _RouteReferenceMatcher) -> Iterator[str]:
     """Yield the tests in a source that touch the routes, `WHOLE` for code that all tests share."""
     try:
         with warnings.catch_warnings():
@@ -185,9 +190,9 @@ def _find_tests_touching(source: bytes, targets: _Targets) -> Iterator[str]:
     for node in tree.body:
         tests = [(node.name, node)] if isinstance(node, _Tests) else list(_list_class_members(node))
         for name, test in tests:
-            if _has_reference(test, targets):
+            if _contains_route_reference(test, targets):
                 yield name if name.rpartition("::")[2].startswith("test") else WHOLE
-        if not tests and _has_reference(node, targets):
+        if not tests and _contains_route_reference(node, targets):
             yield WHOLE
 
 
@@ -199,11 +204,11 @@ def _list_class_members(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
         yield f"{node.name}::{name}", inner
 
 
-def _has_reference(tree: ast.AST, targets: _Targets) -> bool:
-    return any(_is_reference(node, targets) for node in ast.walk(tree))
+def _contains_route_reference(tree: ast.AST, targets: _RouteReferenceMatcher) -> bool:
+    return any(_is_route_reference(node, targets) for node in ast.walk(tree))
 
 
-def _is_reference(node: ast.AST, targets: _Targets) -> bool:
+def _is_route_reference(node: ast.AST, targets: _RouteReferenceMatcher) -> bool:
     match node:
         case ast.Constant(value=str(text)):
             return targets.matches_route_text(text)

@@ -11,8 +11,8 @@ from treefold_cli._checks.findings import ENVIRONMENT, Kind, Problem
 from treefold_cli._checks.redis_login import (
     DriverMissing,
     Unreachable,
-    check_redis,
     find_redis_urls,
+    log_in_and_ping_redis,
 )
 from treefold_logging import get_logger
 
@@ -51,7 +51,7 @@ def start_deployment_check(app: "Application") -> None:
     # Imported here: two threads that import modules of one package can see half of one.
     from treefold_http.deploy import SEVERE, check_deployment
 
-    def warn() -> None:
+    def log_severe_findings() -> None:
         try:
             found = [each for each in check_deployment(app) if each.kind.severity == SEVERE]
         except Exception as error:  # a check must not hide that it failed, nor end a server
@@ -61,7 +61,7 @@ def start_deployment_check(app: "Application") -> None:
             place = f"{each.file}: {each.write}"
             get_logger().warning("%s: %s; write in %s", each.kind.id, each.text, place)
 
-    threading.Thread(target=warn, name="treefold-deploy", daemon=True).start()
+    threading.Thread(target=log_severe_findings, name="treefold-deploy", daemon=True).start()
 
 
 def _find_unreachable_redis(settings: "Settings") -> Iterator["Finding"]:
@@ -70,7 +70,7 @@ def _find_unreachable_redis(settings: "Settings") -> Iterator["Finding"]:
 
     for name, url in find_redis_urls(settings):
         try:
-            check_redis(url)
+            log_in_and_ping_redis(url)
         except DriverMissing:
             continue  # the project uses no Redis: the variable may be another program's
         except Unreachable as error:

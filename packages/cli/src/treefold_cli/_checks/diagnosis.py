@@ -20,8 +20,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from treefold_cli._checks.redis_login import (
     DriverMissing,
     Unreachable,
-    check_redis,
     find_redis_urls,
+    log_in_and_ping_redis,
 )
 from treefold_cli._console.errors import format_error_line
 from treefold_cli._console.output import format_count
@@ -84,7 +84,7 @@ class Finding:
     advice: str = ""
 
 
-def check_interpreter() -> Iterator[Finding]:
+def check_python_version() -> Iterator[Finding]:
     """Look at the version of Python."""
     version = ".".join(map(str, sys.version_info[:3]))
     old = sys.version_info < MINIMUM
@@ -92,7 +92,7 @@ def check_interpreter() -> Iterator[Finding]:
     yield Finding(FAIL if old else OK, "python", f"{version} at {sys.executable}", advice)
 
 
-def check_packages() -> Iterator[Finding]:
+def check_framework_packages() -> Iterator[Finding]:
     """Check every installed package of the framework, and the requirements of each."""
     ours = {
         dist.name: dist
@@ -133,11 +133,11 @@ def _installed_version(name: str) -> str | None:
         return None
 
 
-def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
+def check_extras(used_auth_names: Mapping[str, str]) -> Iterator[Finding]:
     """Yield which optional dependencies are installed; a missing one fails if the project uses it.
 
     Args:
-        used: names of `treefold.auth` that the project uses, and where.
+        used_auth_names: names of `treefold.auth` that the project uses, and where.
     """
     for extra, names in _EXTRAS.items():
         missing = [name for name in names if _installed_version(name) is None]
@@ -147,7 +147,7 @@ def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
             continue
         if extra in _FOR_DEVELOPMENT:
             continue
-        status, why = _classify_missing_extra(extra, used)
+        status, why = _classify_missing_extra(extra, used_auth_names)
         install = f"pip install 'treefold[{extra}]'"
         yield Finding(status, "extras", f"{extra}: not installed{why}", install)
 
@@ -177,10 +177,10 @@ def check_layout(root: Path) -> Iterator[Finding]:
         text = f"there is no folder 'Api' in {os.fspath(root)!r}"
         yield Finding(FAIL, "layout", text, "name the project with --app-dir, or 'treefold new'")
         return
-    yield from _check_table(root / "Api")
+    yield from _check_route_table(root / "Api")
 
 
-def _check_table(api: Path) -> Iterator[Finding]:
+def _check_route_table(api: Path) -> Iterator[Finding]:
     from treefold_router import RouterError, RouteTable
 
     try:
@@ -204,7 +204,7 @@ def _check_table(api: Path) -> Iterator[Finding]:
         yield Finding(WARN, "layout", text, "see 'treefold check'")
 
 
-def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
+def read_settings_with_findings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     """Read the settings as the application does.
 
     Returns:
@@ -241,7 +241,7 @@ def _find_unknown_variables(settable: set[str], variables: Collection[str]) -> I
         yield Finding(WARN, "settings", f"variable {name} means nothing", advice)
 
 
-def check_secrets(read: "Settings | None") -> Iterator[Finding]:
+def check_secret_lengths(settings: "Settings | None") -> Iterator[Finding]:
     """Look at the length of signing secrets in environment and settings; values stay unseen."""
     for name in sorted(filter(_is_secret_name, os.environ)):
         length = len(os.environ[name].encode(errors="surrogateescape"))
@@ -252,10 +252,10 @@ def check_secrets(read: "Settings | None") -> Iterator[Finding]:
             yield Finding(FAIL if ours else WARN, "secrets", text, _NEW_SECRET)
         else:
             yield Finding(OK, "secrets", f"{name} has {length} bytes")
-    if read is None:
+    if settings is None:
         return
-    of_files = [] if "TREEFOLD_SECRET_KEY" in os.environ else [("secret_key", read.secret_key)]
-    of_files += [("secret_key_fallbacks", secret) for secret in read.secret_key_fallbacks]
+    of_files = [] if "TREEFOLD_SECRET_KEY" in os.environ else [("secret_key", settings.secret_key)]
+    of_files += [("secret_key_fallbacks", secret) for secret in settings.secret_key_fallbacks]
     for name, secret in of_files:
         if secret is not None and (length := len(secret.encode())) < SHORTEST_SECRET:
             text = f"setting {name} has {length} bytes, fewer than {SHORTEST_SECRET}"
@@ -279,7 +279,7 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
     """
     import asyncio
 
-    from treefold_cli._checks.pending import find_pending_without_boot
+    from treefold_cli._checks.pending import load_models_and_find_pending
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import install, readiness
 
@@ -296,13 +296,13 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
             try:
                 yield from (
                     Finding(WARN, "pending", m.text, m.advice)
-                    for m in find_pending_without_boot(app)
+                    for m in load_models_and_find_pending(app)
                 )
             except TreefoldError as error:
                 yield Finding(FAIL, "models", format_error_line(error))
 
 
-def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
+def check_by_booting(root: Path, settings: "Settings") -> Iterator[Finding]:
     """Boot the project without serving it; report broken files.
 
     Args:
@@ -361,15 +361,15 @@ _LONGEST = 10.0
 """Seconds for all extensions together; each limits its own questions."""
 
 
-def check_redis_urls(read: "Settings | None") -> Iterator[Finding]:
+def check_redis_connections(settings: "Settings | None") -> Iterator[Finding]:
     """Check the connection to each Redis of environment and settings, once per server."""
-    for name, url in find_redis_urls(read):
-        yield _check_redis_url(name, url)
+    for name, url in find_redis_urls(settings):
+        yield _check_redis_connection(name, url)
 
 
-def _check_redis_url(name: str, url: str) -> Finding:
+def _check_redis_connection(name: str, url: str) -> Finding:
     try:
-        return Finding(OK, "redis", f"{name} at {check_redis(url)}")
+        return Finding(OK, "redis", f"{name} at {log_in_and_ping_redis(url)}")
     except Unreachable as error:
         # Without the driver, the project uses no Redis: the variable may be another program's.
         status = WARN if isinstance(error, DriverMissing) else FAIL

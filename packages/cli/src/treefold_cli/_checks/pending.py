@@ -43,7 +43,7 @@ def find_pending_steps(app: Application) -> list[Missing]:
         return [Missing(f"pending steps cannot be read: {format_error_line(error)}")]
 
 
-def find_pending_without_boot(app: Application) -> list[Missing]:
+def load_models_and_find_pending(app: Application) -> list[Missing]:
     """Load the models of an application, find missing items, and release resources.
 
     Raises:
@@ -63,7 +63,7 @@ def require_nothing_pending(app: Application) -> None:
         CommandError: a step is pending.
         BootError: the models cannot be loaded.
     """
-    missing = find_pending_without_boot(app)
+    missing = load_models_and_find_pending(app)
     for one in missing:
         print_error(f"pending: {one.text} ({one.advice})" if one.advice else f"pending: {one.text}")
     if missing:
@@ -90,7 +90,7 @@ class PendingReport:
             CommandError: a missing item cannot be applied.
         """
         try:
-            self._apply_and_log(stops=True)
+            self._apply_and_log(raises_errors=True)
         finally:
             _release_extensions(self._app)
 
@@ -99,13 +99,13 @@ class PendingReport:
         if any(file.startswith(_CONCERNED) for file in files):
             await asyncio.to_thread(self._apply_and_log)
 
-    def _apply_and_log(self, *, stops: bool = False) -> None:
+    def _apply_and_log(self, *, raises_errors: bool = False) -> None:
         if self._applies:
             try:
                 for line in apply(self._app) or ():
                     _log.info("%s", line)
             except Exception as error:
-                if stops:
+                if raises_errors:
                     raise CommandError(format_error_line(error)) from error
                 _log.error("not applied: %s", format_error_line(error))
         missing = find_pending_steps(self._app)

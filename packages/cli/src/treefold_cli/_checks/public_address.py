@@ -10,7 +10,7 @@ PUBLIC_VARIABLE = "TREEFOLD_PUBLIC_ADDRESS"
 """Tells a worker process the address of a server that other machines reach."""
 
 
-def is_public(listener: "socket") -> bool:
+def is_bound_to_public_address(listener: "socket") -> bool:
     """Return True if other machines can connect to a bound socket."""
     name = listener.getsockname()
     return not isinstance(name, str) and not ipaddress.ip_address(name[0]).is_loopback

@@ -72,18 +72,20 @@ def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
 
 def _remove_shared_option(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
-    if _is_cut_short(address):  # encoding the options would hide it from `check_redis`
+    if _has_unescaped_password_delimiter(
+        address
+    ):  # encoding the options would hide it from `log_in_and_ping_redis`
         return address
     try:
         options = parse_qsl(urlsplit(address).query)
-    except ValueError:  # `check_redis` refuses it; the text of the error has the password
+    except ValueError:  # `log_in_and_ping_redis` refuses it; the text of the error has the password
         return address
     rest = urlencode([option for option in options if option[0] != "shared"])
     place = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
     return f"{place}?{rest}" if rest else place
 
 
-def check_redis(url: str) -> str:
+def log_in_and_ping_redis(url: str) -> str:
     """Log in with the credentials of the URL, select its database and send `PING`.
 
     Args:
@@ -99,7 +101,7 @@ def check_redis(url: str) -> str:
     if not url.startswith(_SCHEMES):  # the driver refuses it; it may begin with a password
         advice = f"let it begin with {', '.join(_SCHEMES)}"
         raise Unreachable("the URL is of no kind that Redis has", advice)
-    if _is_cut_short(url):
+    if _has_unescaped_password_delimiter(url):
         advice = "write / ? # of a user or password as %2F %3F %23"
         raise Unreachable("the URL has an @ behind its host", advice)
     if find_spec("redis") is None:
@@ -130,7 +132,7 @@ def check_redis(url: str) -> str:
     return where
 
 
-def _is_cut_short(url: str) -> bool:
+def _has_unescaped_password_delimiter(url: str) -> bool:
     """Return True if a `/`, `?` or `#` in the password ends the host, which is a part of it then.
 
     The value of an option may have an `@`.

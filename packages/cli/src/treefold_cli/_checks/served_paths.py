@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_cli._console.errors import format_error_line, translate_errors
+from treefold_cli._console.errors import format_error_line, translate_to_command_error
 from treefold_cli._console.output import print_error
 from treefold_router import Explanation, RouteTable, version_number
 
@@ -23,7 +23,7 @@ _AUTOMATIC = ("HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class PathExplanation:
     """The explanation of a path.
 
     Attributes:
@@ -49,8 +49,8 @@ class Served:
 
 
 def explain_path(
-    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool = True
-) -> Served:
+    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads_handler: bool = True
+) -> PathExplanation:
     """Explain which part of a project serves a path, or why none does.
 
     Args:
@@ -58,42 +58,44 @@ def explain_path(
         table: its route table.
         method: an HTTP method, or 'WEBSOCKET'.
         raw_path: the path as sent, percent-encoded.
-        loads: import the file of the route, to see whether it can serve.
+        loads_handler: import the file of the route, to see whether it can serve.
 
     Raises:
         CommandError: the settings cannot be read.
     """
     if method in _AUTOMATIC:
-        table = _with_automatic_methods(root, table)
+        table = _rescan_with_automatic_methods(root, table)
     first = raw_path.split(b"/", 2)[1].decode("latin-1")
     if version_number(first) is not None:  # no prefix begins like this, so no settings are read
-        return _explain_path(root, table, method, raw_path, loads=loads)
+        return _explain_path_below_root(root, table, method, raw_path, loads_handler=loads_handler)
     from treefold_http.extensions import below_root
 
     root_path = read_settings(root).root_path
     below = below_root(raw_path, root_path)
-    served = _explain_path(root, table, method, below, loads=loads)
+    served = _explain_path_below_root(root, table, method, below, loads_handler=loads_handler)
     return served if below == raw_path else replace(served, root_path=root_path)
 
 
-def _explain_path(
-    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool
-) -> Served:
+def _explain_path_below_root(
+    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads_handler: bool
+) -> PathExplanation:
     found = table.explain(method, raw_path)
     is_refused = found.status in (204, 400) or (found.route is None and not found.unversioned)
-    if (is_refused and method == "WEBSOCKET") or (not loads and (is_refused or found.route)):
-        return Served(found)
+    if (is_refused and method == "WEBSOCKET") or (
+        not loads_handler and (is_refused or found.route)
+    ):
+        return PathExplanation(found)
     if is_refused and not _has_middleware(root):  # nothing of the server is imported for no guards
-        return Served(found)
-    with _read_boot_files(root) as (app, files):
+        return PathExplanation(found)
+    with _load_app_and_boot_files(root) as (app, files):
         if is_refused:
-            return Served(found, guards=_collect_refusal_guards(table, files, raw_path))
+            return PathExplanation(found, guards=_collect_refusal_guards(table, files, raw_path))
         version = None
         if found.unversioned:
-            mount = _find_mount(app, method, raw_path)
+            mount = _find_mount_and_warn(app, method, raw_path)
             if mount is not None:
                 guards = _collect_path_guards(app, files, method, raw_path, depth=mount.depth)
-                return Served(
+                return PathExplanation(
                     found, mount.prefix, mount.text, _find_refusal_status(mount), guards=guards
                 )
             version = resolve_default_version(app.settings, table)
@@ -105,24 +107,26 @@ def _explain_path(
             page = built_in_at(app, found.path, method, versions=known)
             if page is not None:
                 guards = _collect_path_guards(app, files, method, raw_path, depth=page.depth)
-                return Served(
+                return PathExplanation(
                     found, page.prefix, page.text, _find_refusal_status(page), guards=guards
                 )
-        if found.route is not None and files is not None and loads:
+        if found.route is not None and files is not None and loads_handler:
             from treefold_http.extensions import guards_of_route, load_error
 
             route = found.route
             error = load_error(app, table, route, files)
             found = replace(found, status=500, fault=error) if error else found
-            return Served(found, guards=tuple(guards_of_route(app, table, route, files)))
+            return PathExplanation(found, guards=tuple(guards_of_route(app, table, route, files)))
         if found.status == 404 and found.unversioned:
             depth = len(found.steps) + 1
-            return Served(
+            return PathExplanation(
                 found, guards=_collect_path_guards(app, files, method, raw_path, depth=depth)
             )
         if found.route is None and method != "WEBSOCKET":
-            return Served(found, guards=_collect_refusal_guards(table, files, raw_path, version))
-        return Served(found)
+            return PathExplanation(
+                found, guards=_collect_refusal_guards(table, files, raw_path, version)
+            )
+        return PathExplanation(found)
 
 
 def _has_middleware(root: Path) -> bool:
@@ -158,7 +162,7 @@ def read_settings(root: Path) -> "Settings":
     """
     from treefold_http import Settings, TreefoldError
 
-    with translate_errors(TreefoldError):
+    with translate_to_command_error(TreefoldError):
         return Settings.load(root)
 
 
@@ -167,7 +171,7 @@ def resolve_default_version(settings: "Settings", table: RouteTable) -> str | No
     return table.latest if settings.default_version == "latest" else settings.default_version
 
 
-def _with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
+def _rescan_with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
     settings = read_settings(root)
     if not settings.auto_head and not settings.auto_options:
         return table
@@ -177,7 +181,9 @@ def _with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
 
 
 @contextlib.contextmanager
-def _read_boot_files(root: Path) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
+def _load_app_and_boot_files(
+    root: Path,
+) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
     """Read the boot files of a project; None for them if one cannot be used."""
     import asyncio  # 20 ms, only where something may serve
 
@@ -185,7 +191,7 @@ def _read_boot_files(root: Path) -> Generator[tuple["Application", "BootFiles | 
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import load_boot_files, release
 
-    with translate_errors(TreefoldError):
+    with translate_to_command_error(TreefoldError):
         app = Application(root, dev=True)
     files = None
     try:
@@ -204,7 +210,7 @@ def _find_refusal_status(outside: "Outside") -> int:
     return 0 if outside.status == 200 else outside.status
 
 
-def _find_mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
+def _find_mount_and_warn(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
     from treefold_cli._checks.later_mounts import find_project_mount_calls
     from treefold_http.extensions import Outside, mount_at
 

@@ -18,7 +18,9 @@ def project_files(root: Path) -> Iterator[Path]:
     api = root / "Api"
     for folder, names, files in os.walk(root):
         shows = Path(folder).is_relative_to(api)
-        names[:] = sorted(name for name in names if _is_own(folder, name, shows_hidden=shows))
+        names[:] = sorted(
+            name for name in names if _should_enter_folder(folder, name, shows_hidden=shows)
+        )
         place = Path(folder)
         yield from (place / name for name in sorted(files) if (place / name).is_file())
 
@@ -33,7 +35,7 @@ def parse_source(source: bytes) -> ast.Module | None:
         return None
 
 
-def _is_own(folder: str, name: str, *, shows_hidden: bool) -> bool:
+def _should_enter_folder(folder: str, name: str, *, shows_hidden: bool) -> bool:
     is_environment = os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
     is_shown = shows_hidden or not name.startswith(".")
     return is_shown and name not in _ELSEWHERE and not is_environment

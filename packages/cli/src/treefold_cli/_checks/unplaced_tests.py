@@ -16,12 +16,12 @@ _REQUESTS = frozenset(
 _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def find_computed_url_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[str]:
+def find_computed_url_tests(source: bytes, is_served_url: Callable[[str], bool]) -> Iterator[str]:
     """Yield the tests of a file that send a request to a URL that is computed.
 
     Args:
         source: the file.
-        is_known: return True if some route serves a URL in which each computed part is `0`.
+        is_served_url: return True if some route serves a URL in which each computed part is `0`.
     """
     tree = parse_source(source)
     if tree is None:
@@ -32,7 +32,7 @@ def find_computed_url_tests(source: bytes, is_known: Callable[[str], bool]) -> I
         prefix = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
         for test in inner:
             if isinstance(test, _Tests) and test.name.startswith("test"):
-                reading = _Reading(set(_yield_client_names(test)), shared, is_known)
+                reading = _RequestDetector(set(_yield_client_names(test)), shared, is_served_url)
                 reading.holds_url = any(map(reading.is_known_url_literal, ast.walk(test)))
                 if any(map(reading.requests_computed_url, ast.walk(test))):
                     yield f"{prefix}{test.name}"
@@ -73,7 +73,7 @@ def _makes_client(node: ast.expr) -> bool:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RequestDetector:
     """The names of one test that tell which of its calls are requests, and to which URL."""
 
     clients: set[str]

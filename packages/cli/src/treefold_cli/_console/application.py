@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from treefold_cli._console.errors import FAILURE, MISUSE, CommandError
 from treefold_cli._console.extra_commands import find_plugin_commands
-from treefold_cli._console.output import write
+from treefold_cli._console.output import print_line
 from treefold_cli._console.version import format_version_line
 
 COMMANDS = (
@@ -49,7 +49,7 @@ _PASS_ON = frozenset({"test", "typecheck"})
 _UsageError: Any = typer.BadParameter.__base__
 
 
-def invoke(arguments: Sequence[str]) -> int:
+def invoke_command(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name.
 
     Args:
@@ -104,11 +104,15 @@ class _Group(_TextParameters, TyperGroup):
         if name in COMMANDS:
             return _build_command(name, _load_command(name))
         if any(known.startswith(f"{name} ") for known in COMMANDS):
-            return _build_group(name)
+            return _build_command_group(name)
         extra = find_plugin_commands()
         if name in extra:
             return _build_command(name, extra[name]())
-        return _build_group(name) if any(known.startswith(f"{name} ") for known in extra) else None
+        return (
+            _build_command_group(name)
+            if any(known.startswith(f"{name} ") for known in extra)
+            else None
+        )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
@@ -146,7 +150,7 @@ def _build_program() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    group.callback()(_run_program)
+    group.callback()(_declare_root_options)
     return typer.main.get_command(group)
 
 
@@ -154,15 +158,15 @@ def _list_command_names() -> list[str]:
     return list(dict.fromkeys((*COMMANDS, *sorted(find_plugin_commands()))))
 
 
-def _build_group(name: str) -> Any:
+def _build_command_group(name: str) -> Any:
     made = typer.Typer(name=name, cls=_Group, add_completion=False, rich_markup_mode=None)
-    made.callback(help=_GROUPS.get(name, f"Commands of {name}."))(_run_group)
+    made.callback(help=_GROUPS.get(name, f"Commands of {name}."))(_run_nothing_for_group)
     group: Any = typer.main.get_command(made)
     group.words = f"{name} "
     return group
 
 
-def _run_group() -> None:
+def _run_nothing_for_group() -> None:
     """A group does nothing by itself."""
 
 
@@ -180,17 +184,20 @@ def _build_command(name: str, function: Callable[..., Any]) -> Any:
     return typer.main.get_command(single)
 
 
-def _show_version(wanted: bool) -> None:
+def _print_version_and_exit(wanted: bool) -> None:
     if wanted:
-        write(format_version_line())
+        print_line(format_version_line())
         raise typer.Exit
 
 
-def _run_program(
+def _declare_root_options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+            "--version",
+            callback=_print_version_and_exit,
+            is_eager=True,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from treefold_cli._console.project import find_root
+from treefold_cli._console.project import find_project_root
 from treefold_router import (
     METHODS,
     Route,
@@ -44,7 +44,7 @@ def complete_paths(ctx: Any, incomplete: str) -> list[str]:
 def complete_versions(ctx: Any, incomplete: str) -> list[str]:
     """Offer the versions of the project."""
     try:
-        names = os.listdir(os.path.join(_find_root(ctx), "Api"))
+        names = os.listdir(os.path.join(_resolve_root_from_context(ctx), "Api"))
     except OSError:
         return []
     return _filter_by_prefix(
@@ -68,14 +68,14 @@ def complete_choices(*choices: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def _find_root(ctx: Any) -> str | Path:
+def _resolve_root_from_context(ctx: Any) -> str | Path:
     app_dir = ctx.params.get("app_dir") or os.environ.get("TREEFOLD_APP_DIR") or os.curdir
-    return find_root(Path.cwd()) if app_dir == os.curdir else app_dir
+    return find_project_root(Path.cwd()) if app_dir == os.curdir else app_dir
 
 
 def _scan_routes(ctx: Any) -> Sequence[Route]:
     try:
-        return RouteTable.scan(os.path.join(_find_root(ctx), "Api")).routes
+        return RouteTable.scan(os.path.join(_resolve_root_from_context(ctx), "Api")).routes
     except RouterError:
         return ()
 

@@ -29,7 +29,9 @@ class CommandError(Exception):
 
 
 @contextlib.contextmanager
-def translate_errors(*errors: type[Exception], code: int = FAILURE) -> Generator[None, None, None]:
+def translate_to_command_error(
+    *errors: type[Exception], code: int = FAILURE
+) -> Generator[None, None, None]:
     """Convert `errors`, whose text is a complete line, into a CommandError with `code`."""
     try:
         yield

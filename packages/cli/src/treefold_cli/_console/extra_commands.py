@@ -31,15 +31,15 @@ def find_plugin_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
     from importlib.metadata import entry_points  # takes 25 ms; built-in commands do not need it
 
     return {
-        " ".join(point.name.split()): partial(_load_command, point)
+        " ".join(point.name.split()): partial(_load_plugin_command, point)
         for point in entry_points(group=_GROUP)
     }
 
 
-def _load_command(point: "EntryPoint") -> Callable[..., Any]:
+def _load_plugin_command(point: "EntryPoint") -> Callable[..., Any]:
     try:
         function: Callable[..., Any] = point.load()
-        return _prepare_command(function)
+        return _adapt_plugin_command(function)
     except Exception as error:  # a broken package must not take the help down with it
         package = point.dist.name if point.dist else point.value
         message = (
@@ -54,7 +54,7 @@ def _load_command(point: "EntryPoint") -> Callable[..., Any]:
     return refuse_command
 
 
-def _prepare_command(function: Callable[..., Any]) -> Callable[..., Any]:
+def _adapt_plugin_command(function: Callable[..., Any]) -> Callable[..., Any]:
     from treefold_cli._console.plain_commands import adapt_for_typer, has_keyword_only_parameters
 
     command = adapt_for_typer(function) if has_keyword_only_parameters(function) else function

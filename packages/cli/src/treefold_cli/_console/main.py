@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from treefold_cli._console.errors import FAILURE, INTERRUPTED, OK, CommandError
-from treefold_cli._console.output import make_safe_for_encoding, print_error, write
+from treefold_cli._console.output import escape_unencodable_output, print_error, print_line
 from treefold_cli._console.version import format_version_line
 
 
@@ -20,9 +20,9 @@ def main() -> NoReturn:
     Raises:
         SystemExit: always, with one of the codes in `errors`.
     """
-    make_safe_for_encoding()
+    escape_unencodable_output()
     try:
-        code = run(sys.argv[1:])
+        code = run_command_line(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output, such as `head`, has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -30,7 +30,7 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command.
 
     Args:
@@ -40,12 +40,12 @@ def run(arguments: Sequence[str]) -> int:
         The exit code. Errors are printed to standard error.
     """
     if list(arguments) == ["--version"]:
-        write(format_version_line())
+        print_line(format_version_line())
         return OK
-    from treefold_cli._console.application import invoke
+    from treefold_cli._console.application import invoke_command
 
     try:
-        return invoke(arguments or ["--help"])
+        return invoke_command(arguments or ["--help"])
     except CommandError as error:
         print_error(f"Error: {error}")
         return error.code

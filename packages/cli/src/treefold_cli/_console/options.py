@@ -36,18 +36,18 @@ RootPath = Annotated[
 ]
 
 
-def set_root_path(prefix: str) -> None:
+def export_root_path(prefix: str) -> None:
     """Put the prefix where this process and its workers read settings from, if there is one."""
     if prefix:
         os.environ["TREEFOLD_ROOT_PATH"] = prefix
 
 
-def read_number(text: str, name: str, *, low: int, high: int) -> int:
+def parse_number_option(text: str, option: str, *, low: int, high: int) -> int:
     """Read a whole number.
 
     Args:
         text: the value as typed.
-        name: the option, such as `--port`.
+        option: the option, such as `--port`.
         low: the smallest number allowed.
         high: the largest.
 
@@ -60,16 +60,16 @@ def read_number(text: str, name: str, *, low: int, high: int) -> int:
     if text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high:
         return int(text)
     raise CommandError(
-        f"Invalid value {text!r} for {name}; give a number from {low} to {high}", code=MISUSE
+        f"Invalid value {text!r} for {option}; give a number from {low} to {high}", code=MISUSE
     )
 
 
-def read_choice(text: str, name: str, *, choices: Sequence[str]) -> str:
+def parse_choice_option(text: str, option: str, *, choices: Sequence[str]) -> str:
     """Read one of a few words.
 
     Args:
         text: the value as typed.
-        name: the option, such as `--format`.
+        option: the option, such as `--format`.
         choices: the words allowed.
 
     Returns:
@@ -81,5 +81,5 @@ def read_choice(text: str, name: str, *, choices: Sequence[str]) -> str:
     if text in choices:
         return text
     raise CommandError(
-        f"Invalid value {text!r} for {name}; use one of {', '.join(choices)}", code=MISUSE
+        f"Invalid value {text!r} for {option}; use one of {', '.join(choices)}", code=MISUSE
     )

@@ -31,12 +31,12 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write(line: str = "") -> None:
+def print_line(line: str = "") -> None:
     """Print one line to standard output, escaped."""
     print(escape_controls(line))
 
 
-def write_marked(mark: str, line: str, *, colour: str) -> None:
+def print_marked_line(mark: str, line: str, *, colour: str) -> None:
     """Print one line to standard output that begins with a word in colour.
 
     Args:
@@ -45,11 +45,11 @@ def write_marked(mark: str, line: str, *, colour: str) -> None:
         colour: `green`, `yellow` or `red`; shown only on a terminal, and not with `NO_COLOR` (see
             https://no-color.org).
     """
-    shown = f"\x1b[{_COLOURS[colour]}m{mark}\x1b[0m" if has_colour(sys.stdout) else mark
+    shown = f"\x1b[{_COLOURS[colour]}m{mark}\x1b[0m" if accepts_colour(sys.stdout) else mark
     print(f"{shown} {escape_controls(line)}", flush=True)
 
 
-def has_colour(stream: TextIO) -> bool:
+def accepts_colour(stream: TextIO) -> bool:
     """Return True if a stream accepts colour: a terminal that is not dumb, without `NO_COLOR`."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and stream.isatty()
@@ -60,7 +60,7 @@ def print_error(line: str) -> None:
     print(escape_controls(line), file=sys.stderr)
 
 
-def make_safe_for_encoding() -> None:
+def escape_unencodable_output() -> None:
     """Escape characters that the encoding of the terminal lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
-from treefold_cli._console.errors import MISUSE, CommandError, translate_errors
+from treefold_cli._console.errors import MISUSE, CommandError, translate_to_command_error
 
 _typed_in = ""
 
@@ -29,11 +29,11 @@ def enter_project(app_dir: str) -> str:
     global _typed_in
     _typed_in = os.getcwd()
     if app_dir == os.curdir:
-        os.chdir(find_root(Path(_typed_in)))
+        os.chdir(find_project_root(Path(_typed_in)))
     return app_dir
 
 
-def find_root(start: Path) -> Path:
+def find_project_root(start: Path) -> Path:
     """Return the root of the project that a folder is in; the folder itself if it is in none.
 
     A root of another owner is passed over, as its code would run with the rights of this user.
@@ -56,14 +56,16 @@ def find_root(start: Path) -> Path:
 
 def rebase_typed_path(path: str) -> str:
     """Return a path that was typed, as it leads from the working folder of now."""
-    return os.path.relpath(os.path.join(_typed_in, path)) if _has_changed_folder() else path
+    return (
+        os.path.relpath(os.path.join(_typed_in, path)) if _has_changed_working_directory() else path
+    )
 
 
-def _has_changed_folder() -> bool:
+def _has_changed_working_directory() -> bool:
     return bool(_typed_in) and _typed_in != os.getcwd()
 
 
-def check_folder(app_dir: str) -> None:
+def require_app_dir(app_dir: str) -> None:
     """Refuse an `--app-dir` that is not a folder.
 
     Raises:
@@ -73,7 +75,7 @@ def check_folder(app_dir: str) -> None:
         raise CommandError(f"No folder {app_dir!r}; name another with --app-dir", code=MISUSE)
 
 
-def find_api(app_dir: str) -> Path:
+def require_api_folder(app_dir: str) -> Path:
     """Find the route folder of a project.
 
     Args:
@@ -85,7 +87,7 @@ def find_api(app_dir: str) -> Path:
     Raises:
         CommandError: `app_dir` is no folder, or has no `Api/`.
     """
-    check_folder(app_dir)
+    require_app_dir(app_dir)
     api = Path(app_dir, "Api")
     if not api.is_dir():
         raise CommandError(
@@ -106,7 +108,7 @@ def load_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, No
     Raises:
         CommandError: `app_dir` is no folder, or an extension or a model cannot be used.
     """
-    check_folder(app_dir)
+    require_app_dir(app_dir)
     import asyncio  # commands that need no project are done without it
 
     from treefold_http import Application, TreefoldError
@@ -116,7 +118,7 @@ def load_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, No
     app = Application(app_dir, dev=dev)
     try:
         # Output of models goes to standard error, not into the output of the command.
-        with translate_errors(TreefoldError), contextlib.redirect_stdout(sys.stderr):
+        with translate_to_command_error(TreefoldError), contextlib.redirect_stdout(sys.stderr):
             load_models(app)
         flush()
         yield

@@ -20,7 +20,7 @@ _NAME = "<shell>"
 _FUTURE = __future__.annotations.compiler_flag  # the others are on in every Python of today
 
 
-def run_program(source: str, names: dict[str, Any]) -> bool:
+def run_python_program(source: str, global_names: dict[str, Any]) -> bool:
     """Run a program; a traceback starts at the program's own first line.
 
     A statement runs on the event loop only if it has an `await` itself: calls that block, such as
@@ -28,7 +28,7 @@ def run_program(source: str, names: dict[str, Any]) -> bool:
 
     Args:
         source: the program; it may use `await` at any level.
-        names: its global names.
+        global_names: its global names.
 
     Returns:
         True if it raised no exception.
@@ -39,7 +39,7 @@ def run_program(source: str, names: dict[str, Any]) -> bool:
     with asyncio.Runner() as runner:
         try:
             for compiled in _compile_steps(source):
-                _execute_code(compiled, names, runner)
+                _execute_code(compiled, global_names, runner)
         except Exception as error:
             frame = error.__traceback__
             while frame is not None and frame.tb_frame.f_code.co_filename != _NAME:
@@ -49,21 +49,21 @@ def run_program(source: str, names: dict[str, Any]) -> bool:
     return True
 
 
-def run_prompt(names: dict[str, Any], *, banner: str) -> None:
+def run_prompt(global_names: dict[str, Any], *, banner: str) -> None:
     """Read and run statements until the end of the input.
 
     Args:
-        names: their global names.
+        global_names: their global names.
         banner: printed first.
     """
     with contextlib.suppress(ImportError):  # Windows has no readline
         import readline
         import rlcompleter
 
-        readline.set_completer(rlcompleter.Completer(names).complete)
+        readline.set_completer(rlcompleter.Completer(global_names).complete)
         readline.parse_and_bind("tab: complete")
     with asyncio.Runner() as runner:
-        _Console(names, runner).interact(banner=banner, exitmsg="")
+        _Console(global_names, runner).interact(banner=banner, exitmsg="")
 
 
 def _compile_steps(source: str) -> Iterator[CodeType]:

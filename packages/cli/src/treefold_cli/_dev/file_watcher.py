@@ -16,7 +16,7 @@ from treefold_cli._dev.snapshot import (
     find_changed_files,
     find_top_folders,
     needs_scan,
-    refresh_paths,
+    refresh_snapshot_paths,
     take_snapshot,
 )
 from treefold_logging import get_logger
@@ -92,10 +92,10 @@ class FileWatcher:
             files = find_changed_files(self._seen, now, self._touched)
             if now != before:
                 give_up = time.monotonic() + _COMPILE_TIMEOUT
-            elif time.monotonic() > give_up or self._is_complete(files):
+            elif time.monotonic() > give_up or self._are_fully_written(files):
                 return now
 
-    def _is_complete(self, files: Collection[str]) -> bool:
+    def _are_fully_written(self, files: Collection[str]) -> bool:
         return all(
             _has_valid_syntax(
                 Path(self._root, name), was_empty=self._seen.get(name, (0, 0, 0))[1] == 0
@@ -112,7 +112,7 @@ class FileWatcher:
         is_due = asyncio.get_running_loop().time() >= self._next_scan
         if is_due or not 0 < len(self._touched) <= _MAX_TOUCHED:
             return await self._scan_root()
-        found = refresh_paths(self._root, self._seen, self._touched, self._include)
+        found = refresh_snapshot_paths(self._root, self._seen, self._touched, self._include)
         return found if found is not None else await self._scan_root()
 
     async def _scan_root(self) -> Snapshot:
@@ -133,8 +133,10 @@ class FileWatcher:
             folders = find_top_folders(self._root)
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._await_events([self._root], until_other_than=folders))
-                    group.create_task(self._await_events([path for path, _ in folders]))
+                    group.create_task(
+                        self._record_file_events([self._root], known_top_folders=folders)
+                    )
+                    group.create_task(self._record_file_events([path for path, _ in folders]))
             except* _OtherFolders:
                 self._woken.set()
             except* Exception as errors:  # such as the system limit of watched folders
@@ -147,8 +149,8 @@ class FileWatcher:
     def _filter_event(self, _: object, path: str) -> bool:
         return needs_scan(path, self._include)
 
-    async def _await_events(
-        self, folders: Collection[str], *, until_other_than: Collection[object] | None = None
+    async def _record_file_events(
+        self, folders: Collection[str], *, known_top_folders: Collection[object] | None = None
     ) -> None:
         if not folders:
             return
@@ -159,7 +161,7 @@ class FileWatcher:
             watch_filter=self._filter_event,
             debounce=50,
             step=5,
-            recursive=until_other_than is None,
+            recursive=known_top_folders is None,
         )
         asyncio.get_running_loop().call_soon(self._woken.set)  # events count from the next line on
         async with contextlib.aclosing(events):
@@ -168,8 +170,8 @@ class FileWatcher:
                 self._touched |= {path[below:].replace("\\", "/") for _, path in found}
                 self._woken.set()
                 if (
-                    until_other_than is not None
-                    and find_top_folders(self._root) != until_other_than
+                    known_top_folders is not None
+                    and find_top_folders(self._root) != known_top_folders
                 ):
                     raise _OtherFolders
 

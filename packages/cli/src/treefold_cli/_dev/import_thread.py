@@ -26,7 +26,7 @@ def call_in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
     results: list[T] = []
     ended = threading.Event()
 
-    def settle() -> None:
+    def resolve_future() -> None:
         if not future.done():
             future.set_result(results[0])
 
@@ -35,9 +35,9 @@ def call_in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
         results.append(call())
         ended.set()
         with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
-            loop.call_soon_threadsafe(settle)
+            loop.call_soon_threadsafe(resolve_future)
 
     threading.Thread(target=run, name="treefold-reload", daemon=True).start()
     if ended.wait(_AT_ONCE):
-        settle()
+        resolve_future()
     return future

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
 from treefold_cli._dev.import_thread import call_in_thread
-from treefold_cli._dev.snapshot import Snapshot, is_code, is_included
+from treefold_cli._dev.snapshot import Snapshot, is_code_or_settings_file, is_included
 from treefold_cli._dev.trial import find_retryable_files, loads_in_new_process
-from treefold_cli._dev.watched import Watched
+from treefold_cli._dev.watched import WatchedFolders
 from treefold_http import Application, BrokenFile, Provider, TreefoldError
 from treefold_http.reload import Reloaded, Reloader, RestartNeeded, remove_bytecode, without_broken
 from treefold_logging import get_logger
@@ -41,7 +41,7 @@ class RestartableServer(Protocol):
 
 
 async def reload_on_change(
-    app: Application, server: RestartableServer, watched: Watched, report: PendingReport
+    app: Application, server: RestartableServer, watched: WatchedFolders, report: PendingReport
 ) -> None:
     """Keep a served application up to date with its files, until cancelled.
 
@@ -60,7 +60,10 @@ async def reload_on_change(
         _log.info("watching %s", ", ".join(map(str, watchers)))
         await reloads.prepare_reload()
         own = watchers.pop(watched.root)
-        runs = [reloads.run(own), *(_wait_for_outside_change(*other) for other in watchers.items())]
+        runs = [
+            reloads.reload_until_restart_needed(own),
+            *(_wait_for_outside_change(*other) for other in watchers.items()),
+        ]
         begin_restart(app, server, await _await_first(runs))
 
 
@@ -94,7 +97,7 @@ def begin_restart(app: Application | None, server: RestartableServer, reason: st
     server.request_restart()
 
 
-async def wait_for_change(server: RestartableServer, watched: Watched) -> None:
+async def restart_on_next_change(server: RestartableServer, watched: WatchedFolders) -> None:
     """Restart the process at the next change of a file."""
 
     async def wait_for_files(folder: Path, seen: Snapshot) -> str:
@@ -143,7 +146,7 @@ class ReloadLoop:
         """Do the work in advance that would delay the first reload."""
         await asyncio.to_thread(self._reloader.read_imports)
 
-    async def run(self, watcher: FileWatcher) -> str:
+    async def reload_until_restart_needed(self, watcher: FileWatcher) -> str:
         """Reload at each change until the process must restart; return the reason."""
         self._changes = asyncio.ensure_future(watcher.wait_for_changes())
         saved: set[str] = set()
@@ -151,15 +154,17 @@ class ReloadLoop:
             while True:
                 files = saved or await self._await_next_changes(watcher)
                 data = [
-                    f for f in sorted(files) if not is_code(f) and is_included(f, self._include)
+                    f
+                    for f in sorted(files)
+                    if not is_code_or_settings_file(f) and is_included(f, self._include)
                 ]
                 if data:
                     return f"{data[0]} changed"
                 reload = call_in_thread(partial(self._reload_files, files))
                 saved, reason = await self._collect_saves_during_reload(reload, watcher)
-                reason = reason or await self._log_outcome(reload.result(), files)
+                reason = reason or await self._process_reload_outcome(reload.result(), files)
                 if not reason and not saved:
-                    reason = await self._find_restart_reason(files)
+                    reason = await self._find_restart_reason_by_trial(files)
                 if reason:
                     return reason
         finally:
@@ -195,18 +200,18 @@ class ReloadLoop:
                 )
         return saved, ""
 
-    async def _log_outcome(self, outcome: Outcome, files: Collection[str]) -> str:
+    async def _process_reload_outcome(self, outcome: Outcome, files: Collection[str]) -> str:
         """Log the result of a reload; return the reason if the process must restart."""
         if isinstance(outcome, RestartNeeded):
             return outcome.reason
         self._broken = () if outcome is None else outcome.broken
         if outcome is not None:
-            _log_outcome(outcome, files)
+            _log_reload_summary(outcome, files)
             self._schedule_provider_close(outcome.replaced)
         await self._report.report_after_reload(files)
         return ""
 
-    async def _find_restart_reason(self, files: Collection[str]) -> str:
+    async def _find_restart_reason_by_trial(self, files: Collection[str]) -> str:
         """Return a reason to restart if what does not load here loads in a new process.
 
         Args:
@@ -219,17 +224,17 @@ class ReloadLoop:
             remove_bytecode(self._app.root / file)
         return f"{failed[0]} loads in a new process"
 
-    async def _loads_in_new_process(self, *ends: asyncio.Future[Outcome]) -> bool:
+    async def _loads_in_new_process(self, *cancelling_futures: asyncio.Future[Outcome]) -> bool:
         """Return True if the project loads in a new process.
 
         Args:
-            ends: end the trial, as does the next change of a file.
+            cancelling_futures: end the trial, as does the next change of a file.
         """
         known = [one.cause for one in self._broken if not one.kept]
         trial = asyncio.ensure_future(loads_in_new_process(self._app.root, known))
         try:
-            await _wait_for_any(trial, self._changes, *ends)
-            ended = self._changes.done() or any(end.done() for end in ends)
+            await _wait_for_any(trial, self._changes, *cancelling_futures)
+            ended = self._changes.done() or any(end.done() for end in cancelling_futures)
             return not ended and trial.result()
         finally:
             trial.cancel()
@@ -248,12 +253,12 @@ class ReloadLoop:
         """Close the values of former providers once the requests that use them have ended."""
         if providers:
             users = {*self._server.find_busy_tasks(), *self._app.background.list_unfinished_tasks()}
-            task = asyncio.create_task(_close_after_tasks(self._app, providers, users))
+            task = asyncio.create_task(_close_providers_after_tasks(self._app, providers, users))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
 
-async def _close_after_tasks(
+async def _close_providers_after_tasks(
     app: Application, providers: Collection[Provider], users: Collection[asyncio.Task[Any]]
 ) -> None:
     if users:
@@ -264,11 +269,11 @@ async def _close_after_tasks(
         _log.error("a value of the application failed to close", exc_info=error)
 
 
-def _log_outcome(outcome: Reloaded, files: Collection[str]) -> None:
+def _log_reload_summary(outcome: Reloaded, files: Collection[str]) -> None:
     broken = {one.cause for one in outcome.broken}
     fresh = set(outcome.files) - broken
     if saved := sorted({*files} - broken - {*outcome.deferred} or fresh):
-        text = _summarize_files(saved, others=len(fresh.difference(files, saved)))
+        text = _summarize_files(saved, importer_count=len(fresh.difference(files, saved)))
         _log.info("reloaded in %.0f ms: %s", outcome.seconds * 1000, text)
     for word, routes in (("new", outcome.added), ("gone", outcome.removed)):
         for route in routes:
@@ -281,8 +286,8 @@ def _log_outcome(outcome: Reloaded, files: Collection[str]) -> None:
         _log.warning("restart deferred until no file is broken: %s", ", ".join(outcome.deferred))
 
 
-def _summarize_files(saved: Sequence[str], *, others: int) -> str:
+def _summarize_files(saved: Sequence[str], *, importer_count: int) -> str:
     shown = ", ".join(saved[:3]) + (f" and {len(saved) - 3} more" if len(saved) > 3 else "")
-    if not others:
+    if not importer_count:
         return shown
-    return f"{shown} (with {others} that import{'s' if others == 1 else ''} it)"
+    return f"{shown} (with {importer_count} that import{'s' if importer_count == 1 else ''} it)"

@@ -48,7 +48,7 @@ def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
     return found
 
 
-def refresh_paths(
+def refresh_snapshot_paths(
     root: str, known: Snapshot, touched: Iterable[str], include: Sequence[str] = ()
 ) -> Snapshot | None:
     """Return a snapshot with the current state of some paths, and of no others.
@@ -73,7 +73,7 @@ def refresh_paths(
             continue
         if name in known and stat.S_ISREG(at.st_mode):
             now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
-        elif stat.S_ISDIR(at.st_mode) or _is_watched_name(*_split_path(name), include):
+        elif stat.S_ISDIR(at.st_mode) or _is_watched_name(*_split_name_and_folder(name), include):
             return None
     return now
 
@@ -119,12 +119,12 @@ def is_included(path: str, include: Sequence[str]) -> bool:
     )
 
 
-def is_code(name: str) -> bool:
+def is_code_or_settings_file(name: str) -> bool:
     """Return True for the name of a module or of a settings file."""
-    return _is_watched_name(*_split_path(name), ())
+    return _is_watched_name(*_split_name_and_folder(name), ())
 
 
-def _split_path(path: str) -> tuple[str, str]:
+def _split_name_and_folder(path: str) -> tuple[str, str]:
     folder, slash, name = path.rpartition("/")
     return name, folder + slash
 

@@ -43,7 +43,7 @@ def find_retryable_files(broken: Collection[BrokenFile]) -> list[str]:
 
 
 async def loads_in_new_process(
-    root: Path, known: Sequence[str], *, timeout: float = _TIMEOUT
+    root: Path, known_broken_files: Sequence[str], *, timeout: float = _TIMEOUT
 ) -> bool:
     """Return True if the project boots in a new process without further broken files.
 
@@ -51,10 +51,10 @@ async def loads_in_new_process(
 
     Args:
         root: the application root.
-        known: files that may be broken, below the root.
+        known_broken_files: files that may be broken, below the root.
         timeout: seconds.
     """
-    given = json.dumps(sys.path), str(root), json.dumps([*known]), str(_LOADS)
+    given = json.dumps(sys.path), str(root), json.dumps([*known_broken_files]), str(_LOADS)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

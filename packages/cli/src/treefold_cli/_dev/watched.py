@@ -9,7 +9,7 @@ from treefold_cli._dev.snapshot import Snapshot, take_snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedFolders:
     """What `dev` watches, and how it was before the boot.
 
     Attributes:
@@ -23,14 +23,16 @@ class Watched:
     seen: dict[Path, Snapshot]
 
     @classmethod
-    def make_for_root(cls, root: Path, folders: Sequence[str], include: Sequence[str]) -> "Watched":
+    def take_snapshots(
+        cls, root: Path, folders: Sequence[str], include: Sequence[str]
+    ) -> "WatchedFolders":
         """Look at the root and at other folders, whose paths start at the root."""
         others = [(root / folder).resolve() for folder in folders]
         places = dict.fromkeys([root, *(one for one in others if not one.is_relative_to(root))])
         return cls(root, tuple(include), {one: take_snapshot(str(one), include) for one in places})
 
 
-def require_folder(root: Path, folder: str) -> None:
+def require_watched_folder(root: Path, folder: str) -> None:
     """Refuse a folder to watch that does not exist; its path starts at the root.
 
     Raises:

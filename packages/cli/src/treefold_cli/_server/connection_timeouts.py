@@ -18,7 +18,7 @@ from treefold_cli._server.unread_responses import (
     ReaderFlow,
     UnreadResponse,
     UnreadResponses,
-    unread_responses,
+    get_or_create_unread_responses,
 )
 from treefold_logging import request_id
 
@@ -42,12 +42,12 @@ ANSWERED = "treefold.answered"
 """Scope key for the status that was already sent in place of the application's."""
 
 
-def build_refusal_response(status: int, identity: str, text: str | None = None) -> bytes:
+def build_refusal_response(status: int, request_id: str, text: str | None = None) -> bytes:
     """Return a whole response of the server itself, after which the connection is closed.
 
     Args:
         status: the status.
-        identity: the request id of the response, which the log names too.
+        request_id: the request id of the response, which the log names too.
         text: the body, ASCII; the phrase of the status without one.
     """
     phrase = HTTPStatus(status).phrase
@@ -56,7 +56,7 @@ def build_refusal_response(status: int, identity: str, text: str | None = None) 
         f"HTTP/1.1 {status} {phrase}\r\n"
         "content-type: text/plain; charset=utf-8\r\n"
         "x-content-type-options: nosniff\r\n"
-        f"x-request-id: {identity}\r\n"
+        f"x-request-id: {request_id}\r\n"
         f"content-length: {len(text)}\r\n"
         "connection: close\r\n\r\n"
         f"{text}"
@@ -126,10 +126,10 @@ class ConnectionTimeouts:
         self._is_lingering = self._is_detached = False
         self._linger_left = 0.0
 
-    def open(self, transport: asyncio.Transport) -> asyncio.Transport:
+    def start_and_guard_transport(self, transport: asyncio.Transport) -> asyncio.Transport:
         """Start the timer of the first head; return the transport that the protocol must use."""
         self.transport = transport
-        self._unread = unread_responses(self._protocol.config, self._protocol.loop)
+        self._unread = get_or_create_unread_responses(self._protocol.config, self._protocol.loop)
         self._unread.watch_connection(self)
         self._start_timer(self.HEAD_SECONDS, self._on_head_timeout)
         self._guarded = GuardedTransport(transport, self)
@@ -141,9 +141,9 @@ class ConnectionTimeouts:
 
     def on_write_paused(self) -> None:
         """Measure how the client reads: more of a response waits than the transport should keep."""
-        self._unread.begin_measuring(self)
+        self._unread.measure_and_enforce_limit(self)
 
-    def count_writes(self, unread: UnreadResponse | None) -> None:
+    def set_write_counter(self, unread: UnreadResponse | None) -> None:
         """Count what is written; None for no more."""
         self._guarded.write = (unread or self.transport).write
 
@@ -153,7 +153,7 @@ class ConnectionTimeouts:
             self._received += len(data)
         return self._is_lingering
 
-    def on_data(self, size: int) -> None:
+    def on_data_parsed(self, size: int) -> None:
         """Restart or cancel the timer after the protocol has parsed `size` more bytes."""
         if self._is_detached:
             return  # these bytes upgraded the connection to a WebSocket
@@ -165,9 +165,9 @@ class ConnectionTimeouts:
                 self._start_timer(self.HEAD_SECONDS, self._on_head_timeout)
         elif cycle.more_body:
             self._received += size
-            if self._on_timer != self._check_body_rate:
+            if self._on_timer != self._close_if_body_too_slow:
                 self._ticks = deque(maxlen=self.BODY_TICKS)
-                self._start_timer(self.BODY_TICK, self._check_body_rate)
+                self._start_timer(self.BODY_TICK, self._close_if_body_too_slow)
         elif self._timer is not None:
             self.cancel_timer()
 
@@ -198,35 +198,37 @@ class ConnectionTimeouts:
         """
         cycle: Any = None if self._is_detached else self._protocol.cycle
         self._close_gracefully(
-            unread=cycle is not None and cycle.more_body and cycle.response_complete
+            has_unread_request_bytes=cycle is not None
+            and cycle.more_body
+            and cycle.response_complete
         )
 
-    def refuse_request(self, status: int, message: str) -> None:
+    def refuse_request(self, status: int, log_message: str) -> None:
         """Answer what cannot be served, and close the connection.
 
         Nothing is written into a response that has begun, or before that of a complete request.
 
         Args:
             status: the status of the response.
-            message: the reason, for the log: there is no request, and so no request line. The
+            log_message: the reason, for the log: there is no request, and so no request line. The
                 record has the request id of the response.
         """
         if self.is_closing():
             return
         identity = generate_request_id()
         token = request_id.set(identity)
-        self._protocol.logger.warning(message)
+        self._protocol.logger.warning(log_message)
         request_id.reset(token)
-        self._send_refusal(status, identity)
+        self._send_refusal_if_possible(status, identity)
         self.cancel_timer()
         cycle: Any = self._protocol.cycle
         if not self._is_idle():  # the application must not write behind the refusal
             cycle.disconnected = True
             cycle.message_event.set()
-        self._close_gracefully(unread=self._is_idle())
+        self._close_gracefully(has_unread_request_bytes=self._is_idle())
 
-    def _close_gracefully(self, *, unread: bool) -> None:
-        if not unread or self.is_closing() or not self.transport.can_write_eof():
+    def _close_gracefully(self, *, has_unread_request_bytes: bool) -> None:
+        if not has_unread_request_bytes or self.is_closing() or not self.transport.can_write_eof():
             self.transport.close()
         else:
             try:
@@ -251,11 +253,11 @@ class ConnectionTimeouts:
 
     def _on_head_timeout(self) -> None:
         if self._has_begun:
-            self._send_refusal(408)
+            self._send_refusal_if_possible(408)
         self.cancel_timer()
         self.transport.close()
 
-    def _check_body_rate(self) -> None:
+    def _close_if_body_too_slow(self) -> None:
         cycle: Any = self._protocol.cycle
         if self._ticks is None or not cycle.more_body or cycle.response_complete:
             self.cancel_timer()
@@ -266,20 +268,20 @@ class ConnectionTimeouts:
             self._ticks.append(self._received)
         self._received = 0
         if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
-            self._start_timer(self.BODY_TICK, self._check_body_rate)
+            self._start_timer(self.BODY_TICK, self._close_if_body_too_slow)
             return
-        self._send_refusal(408)
+        self._send_refusal_if_possible(408)
         self.cancel_timer()
         self.transport.close()
 
-    def _send_refusal(self, status: int, identity: str | None = None) -> None:
+    def _send_refusal_if_possible(self, status: int, request_id: str | None = None) -> None:
         """Send an error response, unless a response has started or the request is complete."""
         cycle: Any = self._protocol.cycle
         if not self._is_idle():
             if cycle.response_started or not cycle.more_body:
                 return
             cycle.scope[ANSWERED] = status
-        self.transport.write(build_refusal_response(status, identity or generate_request_id()))
+        self.transport.write(build_refusal_response(status, request_id or generate_request_id()))
 
     def _is_idle(self) -> bool:
         cycle: Any = self._protocol.cycle  # None before the first request, whatever its type says

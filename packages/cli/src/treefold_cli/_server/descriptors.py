@@ -29,11 +29,11 @@ class DescriptorWatch:
     def __init__(self) -> None:
         self._said_at: float | None = None
 
-    def watch_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+    def install_accept_error_handler(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take the loop's reports of failed accepts; other reports go on as before."""
         former = loop.get_exception_handler()
 
-        def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        def handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             error = context.get("exception")
             if _is_failed_accept(context, error):
                 self._log_shortage(error)
@@ -42,9 +42,9 @@ class DescriptorWatch:
             else:
                 loop.default_exception_handler(context)
 
-        loop.set_exception_handler(handle)
+        loop.set_exception_handler(handle_loop_error)
 
-    def try_descriptor(self) -> None:
+    def probe_free_descriptor(self) -> None:
         """Open and close a file, as accepting a connection would."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
@@ -62,7 +62,7 @@ class DescriptorWatch:
                 "cannot accept connections: %s%s; raise the limit of the process (ulimit -n,"
                 " LimitNOFILE)",
                 error.strerror,
-                _describe_limit(),
+                _describe_descriptor_limit(),
             )
 
 
@@ -73,7 +73,7 @@ def _is_failed_accept(context: dict[str, Any], error: BaseException | None) -> b
     return isinstance(error, ValueError) and "_start_serving" in context.get("message", "")
 
 
-def _describe_limit() -> str:
+def _describe_descriptor_limit() -> str:
     if sys.platform == "win32":
         return ""
     return f" (at most {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"

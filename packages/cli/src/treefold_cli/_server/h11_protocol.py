@@ -26,12 +26,12 @@ class HardenedH11Protocol(H11Protocol):
         super().__init__(*args, **kwargs)
         self._max_requests, self.limit_concurrency = self.limit_concurrency, None
         self._timeouts = ConnectionTimeouts(self)
-        self.conn = self._connection = _Connection(h11.SERVER, HEAD_BYTES)
+        self.conn = self._connection = _BoundedH11Connection(h11.SERVER, HEAD_BYTES)
         self._connection.refuse = self._timeouts.refuse_request
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
-        super().connection_made(self._timeouts.open(transport))
+        super().connection_made(self._timeouts.start_and_guard_transport(transport))
         self.flow = self._timeouts.make_flow_control()
 
     def pause_writing(self) -> None:
@@ -50,7 +50,7 @@ class HardenedH11Protocol(H11Protocol):
         if not self._timeouts.must_discard(data):
             self.app = choose_app_or_503(self, self._max_requests)
             super().data_received(data)
-            self._timeouts.on_data(len(data))
+            self._timeouts.on_data_parsed(len(data))
 
     def _should_upgrade(self) -> bool:
         """Return True for a WebSocket handshake; HTTP/1.0 has none (RFC 9110, 7.8)."""
@@ -66,7 +66,7 @@ class HardenedH11Protocol(H11Protocol):
         super().handle_websocket_upgrade(event)
 
 
-class _Connection(h11.Connection):
+class _BoundedH11Connection(h11.Connection):
     """h11 connection that bounds the chunk extensions of a body (RFC 9112, 7.1.1).
 
     What is no request is refused here: uvicorn would write its 400 into a response that has begun.

@@ -47,7 +47,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
-        super().connection_made(self._timeouts.open(transport))
+        super().connection_made(self._timeouts.start_and_guard_transport(transport))
         self.flow = self._timeouts.make_flow_control()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -74,15 +74,17 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as stop:
             self._handle_upgrade_request(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
-            self._refuse_in_order(400, UNREADABLE)
+            self._refuse_after_earlier_responses(400, UNREADABLE)
         if self._deferred is None:
-            self._timeouts.on_data(len(data))
+            self._timeouts.on_data_parsed(len(data))
         if self._unfinished > HEAD_BYTES:
-            self._refuse_in_order(431, f"refused a head of more than {HEAD_BYTES} bytes with 431")
+            self._refuse_after_earlier_responses(
+                431, f"refused a head of more than {HEAD_BYTES} bytes with 431"
+            )
         if self._chunks:
             self._limit_chunk_extensions(len(data))
 
-    def _handle_upgrade_request(self, rest: memoryview) -> None:
+    def _handle_upgrade_request(self, bytes_after_head: memoryview) -> None:
         """Upgrade to a WebSocket, or serve a request with another `Upgrade` as if it had none.
 
         httptools ends such a request behind its head (RFC 9110, 7.8, lets a server ignore the
@@ -99,11 +101,11 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             self._is_parsed_again = False
             try:
                 self.parser.feed_data(head)
-                self.parser.feed_data(rest)
+                self.parser.feed_data(bytes_after_head)
             except httptools.HttpParserUpgrade as stop:
-                rest = rest[stop.args[0] :]
+                bytes_after_head = bytes_after_head[stop.args[0] :]
             except httptools.HttpParserError:
-                self._refuse_in_order(400, UNREADABLE)
+                self._refuse_after_earlier_responses(400, UNREADABLE)
                 return
             else:
                 return
@@ -123,7 +125,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         """Return True for a WebSocket handshake; HTTP/1.0 has none (RFC 9110, 7.8)."""
         return super()._should_upgrade() and self.parser.get_http_version() == "1.1"
 
-    def _refuse_in_order(self, status: int, message: str) -> None:
+    def _refuse_after_earlier_responses(self, status: int, message: str) -> None:
         """Answer what cannot be served, after the responses of the requests before it."""
         newest: Any = self.cycle
         if newest is not None and newest.more_body and not newest.response_complete:
@@ -170,7 +172,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             self._is_parsed_again = True
             return
         if not self.url.startswith(b"/"):
-            self.url = _with_path(self.url)
+            self.url = _ensure_target_path(self.url)
         super().on_headers_complete()
         if self.expect_100_continue and self.scope["http_version"] != "1.1":
             self.cycle.waiting_for_100_continue = False
@@ -210,7 +212,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             cycle: Any = self.cycle
             if not cycle.response_complete:
                 cycle.body, cycle.more_body = bytearray(), True  # a body that is not accepted
-            self._refuse_in_order(
+            self._refuse_after_earlier_responses(
                 400, f"refused chunk extensions of more than {EXTENSION_BYTES} bytes"
             )
 
@@ -225,7 +227,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             action()
 
 
-def _with_path(target: bytes) -> bytes:
+def _ensure_target_path(target: bytes) -> bytes:
     """Return an absolute target with its path, which is `/` if it has none (RFC 9112, 3.2.1)."""
     address, mark, query = target.partition(b"?")
     _, _, authority = address.partition(b"://")

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-def choose_app_or_503(protocol: H11Protocol | HttpToolsProtocol, most: int | None) -> Any:
+def choose_app_or_503(protocol: H11Protocol | HttpToolsProtocol, max_requests: int | None) -> Any:
     """Return the ASGI application, or above the limit of requests an application that answers 503.
 
     Args:
         protocol: the protocol of the connection that received the request.
-        most: the most requests at one time in this process; None is no limit. WebSockets do not
-            count, nor requests that wait only for their client to read.
+        max_requests: the most requests at one time in this process; None is no limit. WebSockets do
+            not count, nor requests that wait only for their client to read.
     """
     running = len(protocol.tasks) - HardenedWebSocketProtocol.running - ReaderFlow.blocked
     config: Any = protocol.config
-    return config.loaded_app if most is None or running < most else refuse_overload
+    return config.loaded_app if max_requests is None or running < max_requests else refuse_overload

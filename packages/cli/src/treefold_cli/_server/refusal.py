@@ -31,7 +31,7 @@ def is_refusing(listener: Any) -> bool | None:
     """Return whether connections of a socket are refused, by any process; None if unknown."""
     if sys.platform != "linux" or listener.family == socket.AF_UNIX:
         return None
-    return _has_no_device(listener) or _has_filter(listener)
+    return _is_bound_to_missing_device(listener) or _has_packet_filter(listener)
 
 
 def refuse_connections(listener: socket.socket) -> None:
@@ -41,7 +41,9 @@ def refuse_connections(listener: socket.socket) -> None:
     """
     is_tcp = sys.platform == "linux" and listener.family != socket.AF_UNIX
     ways: tuple[Callable[[socket.socket], None], ...] = (
-        (_take_device, _drop_first_packets, _shorten_queue) if is_tcp else (_shorten_queue,)
+        (_bind_to_missing_device, _attach_syn_drop_filter, _shorten_accept_queue)
+        if is_tcp
+        else (_shorten_accept_queue,)
     )
     for way in ways:
         try:
@@ -51,11 +53,11 @@ def refuse_connections(listener: socket.socket) -> None:
         return
 
 
-def _take_device(listener: socket.socket) -> None:
+def _bind_to_missing_device(listener: socket.socket) -> None:
     listener.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, _NO_DEVICE)
 
 
-def _has_no_device(listener: Any) -> bool:
+def _is_bound_to_missing_device(listener: Any) -> bool:
     try:
         number = listener.getsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX)
     except OSError:  # a kernel before 5.0
@@ -63,16 +65,16 @@ def _has_no_device(listener: Any) -> bool:
     return bool(number == _NO_DEVICE)
 
 
-def _drop_first_packets(listener: socket.socket) -> None:
+def _attach_syn_drop_filter(listener: socket.socket) -> None:
     steps = b"".join(struct.pack("HBBI", *step) for step in _FILTER)
     program = ctypes.create_string_buffer(steps)
     given = struct.pack("HL", len(_FILTER), ctypes.addressof(program))
     listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, given)
 
 
-def _has_filter(listener: Any) -> bool:
+def _has_packet_filter(listener: Any) -> bool:
     return bool(listener.getsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, 64))
 
 
-def _shorten_queue(listener: socket.socket) -> None:
+def _shorten_accept_queue(listener: socket.socket) -> None:
     listener.listen(0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 import typer
 
 from treefold_cli._console.errors import MISUSE, CommandError
-from treefold_cli._console.options import read_number
+from treefold_cli._console.options import parse_number_option
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -31,21 +31,23 @@ class _Option(NamedTuple):
     is_of_server: bool = True
 
 
-def _read_text(text: str, name: str) -> str:
+def _require_nonempty_text(text: str, name: str) -> str:
     if not text:
         raise CommandError(f"Invalid value '' for {name}; give a value", code=MISUSE)
     return text
 
 
-def _read_list(text: str, name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in _read_text(text, name).split(",") if part.strip())
+def _parse_comma_list(text: str, name: str) -> tuple[str, ...]:
+    return tuple(
+        part.strip() for part in _require_nonempty_text(text, name).split(",") if part.strip()
+    )
 
 
-def _make_number_reader(low: int, high: int = 10**9 - 1) -> Callable[[str, str], int]:
-    return lambda text, name: read_number(text, name, low=low, high=high)
+def _make_number_parser(low: int, high: int = 10**9 - 1) -> Callable[[str, str], int]:
+    return lambda text, name: parse_number_option(text, name, low=low, high=high)
 
 
-def _read_seconds(text: str, name: str) -> float:
+def _parse_seconds(text: str, name: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
@@ -57,36 +59,46 @@ def _read_seconds(text: str, name: str) -> float:
     return seconds
 
 
-def _read_host(text: str, name: str) -> str:
+def _accept_any_host(text: str, name: str) -> str:
     return text  # refused with its reason when it is bound
 
 
 _OPTIONS: Mapping[str, _Option] = {
-    "host": _Option("HOST", "The address to listen on.", _read_host),
+    "host": _Option("HOST", "The address to listen on.", _accept_any_host),
     "port": _Option(
-        "PORT", "The port to listen on; 0 picks a free one.", _make_number_reader(0, 65535)
+        "PORT", "The port to listen on; 0 picks a free one.", _make_number_parser(0, 65535)
     ),
-    "workers": _Option("N", "How many processes serve.", _make_number_reader(1, 1000)),
-    "uds": _Option("PATH", "Listen on a Unix socket in place of an address.", _read_text),
+    "workers": _Option("N", "How many processes serve.", _make_number_parser(1, 1000)),
+    "uds": _Option(
+        "PATH", "Listen on a Unix socket in place of an address.", _require_nonempty_text
+    ),
     "fd": _Option(
-        "N", "Listen on a socket that this process was started with.", _make_number_reader(0)
+        "N", "Listen on a socket that this process was started with.", _make_number_parser(0)
     ),
-    "tls_certificate": _Option("FILE", "Serve HTTPS with this PEM certificate.", _read_text),
-    "tls_key": _Option("FILE", "The key of the certificate.", _read_text),
-    "tls_client_ca": _Option("FILE", "Ask clients for a certificate of these.", _read_text),
-    "forwarded_allow_ips": _Option("LIST", "Proxies whose X-Forwarded-* is believed.", _read_list),
-    "keep_alive": _Option("SECONDS", "How long an idle connection stays open.", _read_seconds),
-    "grace": _Option("SECONDS", "How long the end waits for running work.", _read_seconds, False),
+    "tls_certificate": _Option(
+        "FILE", "Serve HTTPS with this PEM certificate.", _require_nonempty_text
+    ),
+    "tls_key": _Option("FILE", "The key of the certificate.", _require_nonempty_text),
+    "tls_client_ca": _Option(
+        "FILE", "Ask clients for a certificate of these.", _require_nonempty_text
+    ),
+    "forwarded_allow_ips": _Option(
+        "LIST", "Proxies whose X-Forwarded-* is believed.", _parse_comma_list
+    ),
+    "keep_alive": _Option("SECONDS", "How long an idle connection stays open.", _parse_seconds),
+    "grace": _Option("SECONDS", "How long the end waits for running work.", _parse_seconds, False),
     "limit_concurrency": _Option(
-        "N", "Most requests at one time in a process.", _make_number_reader(1)
+        "N", "Most requests at one time in a process.", _make_number_parser(1)
     ),
-    "backlog": _Option("N", "Most connections that wait to be accepted.", _make_number_reader(1)),
+    "backlog": _Option("N", "Most connections that wait to be accepted.", _make_number_parser(1)),
     "max_requests": _Option(
-        "N", "Replace a process after so many requests.", _make_number_reader(1)
+        "N", "Replace a process after so many requests.", _make_number_parser(1)
     ),
-    "max_requests_jitter": _Option("N", "Up to so many more, at random.", _make_number_reader(0)),
-    "root_path": _Option("PREFIX", "The prefix that a proxy serves below.", _read_text, False),
-    "log_level": _Option("LEVEL", "The least level that is logged.", _read_text, False),
+    "max_requests_jitter": _Option("N", "Up to so many more, at random.", _make_number_parser(0)),
+    "root_path": _Option(
+        "PREFIX", "The prefix that a proxy serves below.", _require_nonempty_text, False
+    ),
+    "log_level": _Option("LEVEL", "The least level that is logged.", _require_nonempty_text, False),
 }
 
 
@@ -114,7 +126,7 @@ def with_serve_options(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-def read_options(given: Mapping[str, str | None]) -> dict[str, Any]:
+def parse_given_options(given: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the values of the options that were given.
 
     Raises:
@@ -127,7 +139,7 @@ def read_options(given: Mapping[str, str | None]) -> dict[str, Any]:
     }
 
 
-def with_options(settings: "Settings", values: Mapping[str, Any]) -> "Settings":
+def apply_options_to_settings(settings: "Settings", values: Mapping[str, Any]) -> "Settings":
     """Return settings in which the options win.
 
     Raises:

@@ -46,7 +46,7 @@ _TICKS_PER_SECOND = 10
 NOT_STARTED = "The application did not start; the reason is above"
 
 
-def run(
+def serve_until_stopped(
     app: Any,
     listener: socket.socket,
     *,
@@ -54,7 +54,7 @@ def run(
     settings: Settings | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
     restarts_on_hangup: bool = False,
-    is_kept: bool = False,
+    is_socket_kept: bool = False,
 ) -> bool:
     """Serve one application in this process until a stop signal.
 
@@ -65,7 +65,8 @@ def run(
         settings: those of the project; their defaults without them.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
         restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
-        is_kept: another process keeps the socket: connections wait there for the next server.
+        is_socket_kept: another process keeps the socket: connections wait there for the next
+            server.
 
     Returns:
         True if the process must be restarted.
@@ -76,7 +77,7 @@ def run(
     config = build_server_config(app, settings=settings)
     server = Server(config, on_start, background, last_listener=listener)
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
-    server.leaves_queue = is_kept
+    server.leaves_queue = is_socket_kept
     try:
         with contextlib.suppress(SystemExit):  # uvicorn exits like this when the startup fails
             server.run(sockets=[listener])
@@ -144,22 +145,22 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Return True when the server may close its connections and end."""
         if counter % _TICKS_PER_SECOND == 0:
-            self._descriptors.try_descriptor()
+            self._descriptors.probe_free_descriptor()
         wants_end = await super().on_tick(counter)
         if self._ending is None:
             if self._wants_restart or (wants_end and self._restarts_after_max_requests()):
                 self.request_restart(self.config.timeout_graceful_shutdown or 0)
             elif wants_end:
-                self._ending = asyncio.ensure_future(self._stop())
+                self._ending = asyncio.ensure_future(self._stop_accepting_and_drain())
         return self._ending is not None and self._ending.done()
 
     def _restarts_after_max_requests(self) -> bool:
         """Return True if the end is that of `max_requests`, without a supervisor."""
         return not self.should_exit and self._last_listener is not None
 
-    async def _stop(self) -> None:
+    async def _stop_accepting_and_drain(self) -> None:
         if self._last_listener is None:
-            await self._await_refusal()
+            await self._wait_until_sockets_refuse()
         if self.server_state.connections or self._last_listener is None:
             await asyncio.sleep(_ARRIVAL_SECONDS)
         for server in self.servers:
@@ -167,7 +168,7 @@ class Server(uvicorn.Server):
         self._close_after_responses()
         await self._wait_until_quiet()
 
-    async def _await_refusal(self) -> None:
+    async def _wait_until_sockets_refuse(self) -> None:
         """Accept until the supervisor lets no connection begin, or for a second.
 
         Only this process may be ending, while others go on to accept.
@@ -218,7 +219,7 @@ class Server(uvicorn.Server):
         """Start serving, then the coroutine `background`."""
         await super().startup(sockets)
         if self.started:
-            self._descriptors.watch_loop(asyncio.get_running_loop())
+            self._descriptors.install_accept_error_handler(asyncio.get_running_loop())
             self._on_start()
             if self._background is not None:
                 task = asyncio.ensure_future(self._background(self))
@@ -275,7 +276,7 @@ def is_second_stop_signal(stopped_at: float) -> bool:
 def terminate_process(sig: int) -> None:
     """Terminate this process, even if a thread hangs, with the shell's exit code for the signal."""
 
-    def end() -> None:
+    def flush_and_exit() -> None:
         get_logger().warning(
             "second signal: terminated immediately, requests in progress were aborted"
         )
@@ -283,7 +284,7 @@ def terminate_process(sig: int) -> None:
         os._exit(128 + sig)
 
     # In a thread: the signal may have interrupted this one while it held a lock of the log.
-    threading.Thread(target=end, daemon=True).start()
+    threading.Thread(target=flush_and_exit, daemon=True).start()
 
 
 def _log_failure(task: asyncio.Future[None]) -> None:

@@ -57,7 +57,7 @@ class UnreadResponse:
         self._transport = transport
         self._since = now
         self._written = 0
-        self._ahead = _count_unsent_bytes(transport)
+        self._ahead = _count_unacknowledged_bytes(transport)
         self._noted = 0
         self._ticks: deque[int] = deque(maxlen=_TICKS)
 
@@ -70,22 +70,22 @@ class UnreadResponse:
         """Return True if no byte waits any more."""
         return not self._transport.get_write_buffer_size()
 
-    def note_progress(self, least: float) -> bool:
+    def record_progress_and_check_stall(self, minimum_bytes: float) -> bool:
         """Note the progress since the last call.
 
         Args:
-            least: the fewest bytes of all noted parts together.
+            minimum_bytes: the fewest bytes of all noted parts together.
 
         Returns:
             True if the client was too slow, or took nothing, in a whole `send_timeout`.
         """
-        taken = self._count_taken_bytes()
+        taken = self._count_acknowledged_bytes()
         self._ticks.append(taken - self._noted)
         self._noted = taken
         total = sum(self._ticks)
-        return len(self._ticks) == _TICKS and (not total or total < least)
+        return len(self._ticks) == _TICKS and (not total or total < minimum_bytes)
 
-    def measure_pace(self, now: float, settings: ServeSettings) -> float:
+    def measure_bytes_per_second(self, now: float, settings: ServeSettings) -> float:
         """Return bytes a second, to compare connections.
 
         Counts as if one more part had passed at the least rate: a client that came just now is not
@@ -93,13 +93,13 @@ class UnreadResponse:
         """
         part = settings.send_timeout / _TICKS
         credit = max(settings.send_rate, 1) * part
-        return (self._count_taken_bytes() + credit) / (now - self._since + part)
+        return (self._count_acknowledged_bytes() + credit) / (now - self._since + part)
 
-    def _count_taken_bytes(self) -> int:
-        return self._ahead + self._written - _count_unsent_bytes(self._transport)
+    def _count_acknowledged_bytes(self) -> int:
+        return self._ahead + self._written - _count_unacknowledged_bytes(self._transport)
 
 
-def _count_unsent_bytes(transport: asyncio.Transport) -> int:
+def _count_unacknowledged_bytes(transport: asyncio.Transport) -> int:
     """Return how many bytes the client has not acknowledged, those that the kernel keeps included.
 
     The kernel takes more only after a third of its buffer is free: without it, a slow client would
@@ -146,48 +146,51 @@ class UnreadResponses:
         """Forget a connection: it is closed, or speaks another protocol."""
         self._open.discard(connection)
         if self._waiting.pop(connection, None) is not None:
-            connection.count_writes(None)
+            connection.set_write_counter(None)
 
-    def begin_measuring(self, connection: ConnectionTimeouts) -> None:
+    def measure_and_enforce_limit(self, connection: ConnectionTimeouts) -> None:
         """Measure a connection from now on, because bytes wait; close the slowest above `MOST`."""
         if connection in self._waiting or connection not in self._open:
             return
         unread = UnreadResponse(connection.transport, self._loop.time())
         self._waiting[connection] = unread
-        connection.count_writes(unread)
+        connection.set_write_counter(unread)
         while len(self._waiting) > self.MOST:
-            self._close(self._take_slowest())
+            self._abort_connection(self._take_slowest())
 
     def _take_slowest(self) -> ConnectionTimeouts:
         while self._slowest:
             if (connection := self._slowest.pop()) in self._waiting:
                 return connection
         now = self._loop.time()
-        paces = {c: unread.measure_pace(now, self._settings) for c, unread in self._waiting.items()}
+        paces = {
+            c: unread.measure_bytes_per_second(now, self._settings)
+            for c, unread in self._waiting.items()
+        }
         self._slowest = sorted(paces, key=paces.__getitem__, reverse=True)
         return self._slowest.pop()
 
-    def _close(self, connection: ConnectionTimeouts) -> None:
+    def _abort_connection(self, connection: ConnectionTimeouts) -> None:
         self._closed += 1
         self.forget_connection(connection)
         connection.transport.abort()
 
     def _start_timer(self) -> None:
         part = max(self._settings.send_timeout / _TICKS, 0.01)
-        self._timer = self._loop.call_later(part, self._close_stalled)
+        self._timer = self._loop.call_later(part, self._close_stalled_connections)
 
-    def _close_stalled(self) -> None:
+    def _close_stalled_connections(self) -> None:
         self._timer = None
         least = self._settings.send_rate * self._settings.send_timeout
         for connection, unread in list(self._waiting.items()):
             if unread.is_read():
                 del self._waiting[connection]
-                connection.count_writes(None)
-            elif unread.note_progress(least):
-                self._close(connection)
+                connection.set_write_counter(None)
+            elif unread.record_progress_and_check_stall(least):
+                self._abort_connection(connection)
         for connection in self._open - self._waiting.keys():
             if connection.transport.get_write_buffer_size():
-                self.begin_measuring(connection)
+                self.measure_and_enforce_limit(connection)
         self._slowest.clear()
         if self._closed:
             get_logger().warning(
@@ -198,7 +201,7 @@ class UnreadResponses:
             self._start_timer()
 
 
-def unread_responses(config: Any, loop: asyncio.AbstractEventLoop) -> UnreadResponses:
+def get_or_create_unread_responses(config: Any, loop: asyncio.AbstractEventLoop) -> UnreadResponses:
     """Return the one instance of a server, made at the first call.
 
     Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_cli._checks.broken_files import describe_refused_start, hide_findings_from_log
 from treefold_cli._checks.deployment import start_deployment_check
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE
-from treefold_cli._server.workers import PROCESSES_VARIABLE, accept_interrupt
+from treefold_cli._server.workers import PROCESSES_VARIABLE, unblock_interrupt_signal
 from treefold_http import Application, BootError
 from treefold_logging import get_logger
 
@@ -35,7 +35,7 @@ def create_worker_app() -> Application:
 
 def create_app_allowing_broken() -> WorkerApplication:
     """Do the same for an application that starts although files fail to load."""
-    accept_interrupt()
+    unblock_interrupt_signal()
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()

@@ -52,7 +52,7 @@ def run_workers(
     workers: int,
     settings: Settings,
     on_start: Callable[[], None],
-    is_kept: bool = False,
+    is_socket_kept: bool = False,
 ) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
 
@@ -62,7 +62,8 @@ def run_workers(
         workers: number of processes.
         settings: those of the project.
         on_start: called before the first process starts; from then on, stop signals are obeyed.
-        is_kept: another process keeps the socket: connections wait there for the next server.
+        is_socket_kept: another process keeps the socket: connections wait there for the next
+            server.
 
     Raises:
         CommandError: the application did not start.
@@ -70,7 +71,9 @@ def run_workers(
     os.environ[PROCESSES_VARIABLE] = str(workers)
     config = build_server_config(factory, workers=workers, settings=settings)
     try:
-        Workers(config, listener, leaves_queue=is_kept).run(on_start)
+        WorkerSupervisor(config, listener, leaves_queue=is_socket_kept).supervise_until_stopped(
+            on_start
+        )
     finally:
         listener.close()
         flush()
@@ -131,7 +134,7 @@ class WorkerProcess(Process):
             return False
 
 
-class Workers:
+class WorkerSupervisor:
     """Supervisor of several server processes.
 
     Args:
@@ -153,7 +156,7 @@ class Workers:
         self._retry_at = 0.0
         self._woken, self._wake = socket.socketpair()
 
-    def run(self, on_start: Callable[[], None]) -> None:
+    def supervise_until_stopped(self, on_start: Callable[[], None]) -> None:
         """Serve until a stop signal.
 
         Args:
@@ -162,9 +165,9 @@ class Workers:
         Raises:
             CommandError: the application did not start.
         """
-        self._listen_for_signals()
+        self._install_signal_handlers()
         on_start()
-        self._start_missing()
+        self._start_missing_workers()
         try:
             while self._stopped_at is None:
                 self._wait_for_event(_LOOK_SECONDS)
@@ -180,20 +183,20 @@ class Workers:
             self._woken.close()
             self._wake.close()
 
-    def _listen_for_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         if sys.platform != "win32":
             resource_tracker.ensure_running()  # its start, once, would deliver Ctrl-C again
         for end in (self._woken, self._wake):
             end.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         for number in HANDLED_SIGNALS:
-            signal.signal(number, self._stop)
+            signal.signal(number, self._handle_stop_signal)
         names = ["SIGTTIN", "SIGTTOU", *(["SIGHUP"] if obeys_hangup() else [])]
         for name in names:
             if (number := getattr(signal, name, None)) is not None:
                 signal.signal(number, lambda sig, frame: self._signals.append(sig))
 
-    def _stop(self, sig: int, frame: FrameType | None) -> None:
+    def _handle_stop_signal(self, sig: int, frame: FrameType | None) -> None:
         if self._stopped_at is None:
             self._stopped_at = time.monotonic()
             if not self._leaves_queue:
@@ -215,10 +218,10 @@ class Workers:
 
     def _obey_signal(self, number: int) -> None:
         if number == signal.SIGHUP:
-            self._replace_all()
+            self._replace_all_workers()
         elif number == signal.SIGTTIN:
             self._number += 1
-            self._start_missing()
+            self._start_missing_workers()
         elif self._number > 1:
             self._number -= 1
             process = self._processes.pop()
@@ -227,15 +230,15 @@ class Workers:
 
     def _start(self) -> WorkerProcess:
         process = WorkerProcess(self._config, [self._listener])
-        with _interrupt_postponed():
+        with _postpone_interrupts():
             process.start()
         return process
 
-    def _start_missing(self) -> None:
+    def _start_missing_workers(self) -> None:
         while len(self._processes) < self._number and self._stopped_at is None:
             self._processes.append(self._start())
 
-    def _replace_all(self) -> None:
+    def _replace_all_workers(self) -> None:
         """Replace each process once its replacement serves, one after another."""
         get_logger().info("replacing %d processes", len(self._processes))
         for index, former in enumerate(list(self._processes)):
@@ -261,17 +264,17 @@ class Workers:
 
     def _replace_stopped_workers(self) -> None:
         for process in list(self._processes):
-            if self._stopped_at is None and not self._is_serving(process):
+            if self._stopped_at is None and not self._answers_or_is_starting(process):
                 if self._stopped_at is not None:  # since then: it ends after its requests
                     return
                 process.kill()
                 process.join()
                 self._processes.remove(process)
-                self._report_end(process)
+                self._handle_process_end(process)
         if time.monotonic() >= self._retry_at:
-            self._start_missing()
+            self._start_missing_workers()
 
-    def _is_serving(self, process: WorkerProcess) -> bool:
+    def _answers_or_is_starting(self, process: WorkerProcess) -> bool:
         seconds = self._config.timeout_worker_healthcheck
         if process.ping(seconds):
             return True
@@ -286,7 +289,7 @@ class Workers:
         )
         return False
 
-    def _report_end(self, process: WorkerProcess) -> None:
+    def _handle_process_end(self, process: WorkerProcess) -> None:
         code = process.exitcode or 0
         log = get_logger()
         if code == _STARTUP_FAILED:
@@ -310,21 +313,21 @@ class Workers:
 
 
 @contextmanager
-def _interrupt_postponed() -> Generator[None]:
+def _postpone_interrupts() -> Generator[None]:
     """Postpone Ctrl-C here and in the processes that are started in the block.
 
     A terminal signals all processes; one that still imports would print a traceback. A worker
-    accepts the signal once its imports are done: `accept_interrupt()`.
+    accepts the signal once its imports are done: `unblock_interrupt_signal()`.
     """
     if sys.platform != "win32":  # Windows has no signal masks
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        accept_interrupt()
+        unblock_interrupt_signal()
 
 
-def accept_interrupt() -> None:
+def unblock_interrupt_signal() -> None:
     """Deliver Ctrl-C to this process again, one that arrived meanwhile included."""
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -24,11 +24,11 @@ from treefold_cli._checks.broken_files import (
 from treefold_cli._checks.deployment import find_deploy_problems
 from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render_report
 from treefold_cli._console.completion import complete_choices
-from treefold_cli._console.errors import FAILURE, OK, translate_errors
-from treefold_cli._console.options import AppDir, AsJson, read_choice
-from treefold_cli._console.output import print_error, write
+from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
+from treefold_cli._console.options import AppDir, AsJson, parse_choice_option
+from treefold_cli._console.output import print_error, print_line
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import require_api_folder
 from treefold_router import RouterError, RouteTable
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def check(
     deployment, with --strict for any finding. --deploy reads the environment: run it where the
     application is served, with the variables of the server.
     """
-    form = "json" if as_json else read_choice(output, "--format", choices=FORMATS)
-    api = find_api(app_dir)
-    with translate_errors(RouterError):
+    form = "json" if as_json else parse_choice_option(output, "--format", choices=FORMATS)
+    api = require_api_folder(app_dir)
+    with translate_to_command_error(RouterError):
         table = RouteTable.scan(api)
-    found = _find_boot_problems(app_dir, table, strict=strict, deploy=deploy)
+    found = _boot_and_find_problems(app_dir, table, strict=strict, deploy=deploy)
     problems = [*_find_table_problems(table), *found]
     if strict:
         problems += (
@@ -86,7 +86,7 @@ def check(
     if form == "text":
         _print_tracebacks(problems)
     for line in render_report(report, form=form):
-        write(line)
+        print_line(line)
     return FAILURE if report.has_failed else OK
 
 
@@ -104,7 +104,7 @@ def _find_table_problems(table: RouteTable) -> Iterator[Problem]:
         yield Problem(Kind.SKIPPED, skipped.reason, _prefix_with_api_folder((skipped.file,)))
 
 
-def _find_boot_problems(
+def _boot_and_find_problems(
     app_dir: str, table: RouteTable, *, strict: bool, deploy: bool
 ) -> Iterator[Problem]:
     from treefold_http import Application, BootError, TreefoldError
@@ -151,9 +151,9 @@ def _find_boot_problems(
                     code="security-scheme",
                     line=int(places[-1][1]) if places else None,
                 )
-            from treefold_cli._checks.pending import find_pending_without_boot
+            from treefold_cli._checks.pending import load_models_and_find_pending
 
-            for one in find_pending_without_boot(app):
+            for one in load_models_and_find_pending(app):
                 message = f"{one.text} ({one.advice})" if one.advice else one.text
                 yield Problem(Kind.LINT, message, code="pending")
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from treefold_cli._console.completion import complete_methods, complete_paths
-from treefold_cli._console.errors import MISUSE, OK, translate_errors
+from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
 from treefold_cli._console.options import AppDir
-from treefold_cli._console.output import write
-from treefold_cli._console.project import find_api
+from treefold_cli._console.output import print_line
+from treefold_cli._console.project import require_api_folder
 from treefold_scaffold import Exists, ScaffoldError, create_handler
 
 
@@ -36,13 +36,13 @@ def create(
     app_dir: AppDir = ".",
 ) -> int:
     """Create a handler file, unless there is one."""
-    find_api(app_dir)
-    with translate_errors(ScaffoldError, code=MISUSE):
+    require_api_folder(app_dir)
+    with translate_to_command_error(ScaffoldError, code=MISUSE):
         outcome = create_handler(app_dir, path, method=method)
     if isinstance(outcome, Exists):
-        write(f"exists: {outcome.file}")
+        print_line(f"exists: {outcome.file}")
     else:
-        write(f"created: {outcome.file}  {outcome.method} {outcome.url}")
+        print_line(f"created: {outcome.file}  {outcome.method} {outcome.url}")
         for segment in outcome.separated:
-            write(f"for /{segment} name the folder {segment}")
+            print_line(f"for /{segment} name the folder {segment}")
     return OK

@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from treefold_cli._console.completion import complete_versions
-from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_errors
-from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
-from treefold_cli._console.output import print_error, write
-from treefold_cli._console.project import find_api
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_to_command_error
+from treefold_cli._console.options import (
+    AppDir,
+    Host,
+    Port,
+    RootPath,
+    export_root_path,
+    parse_number_option,
+)
+from treefold_cli._console.output import print_error, print_line
+from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.route_lines import render_route_tree
 from treefold_router import version_number
 
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from treefold_cli._dev.watched import Watched
+    from treefold_cli._dev.watched import WatchedFolders
     from treefold_http import Application
 
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
@@ -80,9 +87,9 @@ def dev(
     One line says which migrations are not applied and which models have none yet.
     """
     environment, folder = dict(os.environ), os.getcwd()
-    number = read_number(port, "--port", low=0, high=65535)
-    version = _read_version(default_version, find_api(app_dir))
-    set_root_path(root_path)
+    number = parse_number_option(port, "--port", low=0, high=65535)
+    version = _parse_default_version(default_version, require_api_folder(app_dir))
+    export_root_path(root_path)
     from treefold_cli._dev.restart import open_inherited_listener, restart_process
     from treefold_cli._server.listener import bind_port
     from treefold_http import Application
@@ -96,17 +103,23 @@ def dev(
         again = former is not None
         watched = None
         if not no_reload:
-            watched = _choose_watched(app, reload_dir or (), reload_include or (), again=again)
-        if _serve_project(app, listener, watched, again=again, migrate=migrate):
+            watched = _choose_watched_folders(
+                app, reload_dir or (), reload_include or (), is_restarted=again
+            )
+        if _serve_project(app, listener, watched, is_restarted=again, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
-def _choose_watched(
-    app: "Application", reload_dir: Sequence[str], reload_include: Sequence[str], *, again: bool
-) -> "Watched":
+def _choose_watched_folders(
+    app: "Application",
+    reload_dir: Sequence[str],
+    reload_include: Sequence[str],
+    *,
+    is_restarted: bool,
+) -> "WatchedFolders":
     """Return what to watch; a restarted process goes on without a folder that is missing."""
-    from treefold_cli._dev.watched import Watched, require_folder
+    from treefold_cli._dev.watched import WatchedFolders, require_watched_folder
     from treefold_http import TreefoldError
 
     folders, include = [os.path.abspath(folder) for folder in reload_dir], [*reload_include]
@@ -116,13 +129,13 @@ def _choose_watched(
     present: list[str] = []
     for folder in folders:
         try:
-            require_folder(app.root, folder)
+            require_watched_folder(app.root, folder)
             present.append(folder)
         except CommandError as error:
-            if not again:
+            if not is_restarted:
                 raise
             print_error(f"Error: {error}")
-    return Watched.make_for_root(app.root, present, include)
+    return WatchedFolders.take_snapshots(app.root, present, include)
 
 
 def _describe_exposure(host: str) -> str:
@@ -135,9 +148,9 @@ def _describe_exposure(host: str) -> str:
 def _serve_project(
     app: "Application",
     listener: "socket.socket",
-    watched: "Watched | None",
+    watched: "WatchedFolders | None",
     *,
-    again: bool,
+    is_restarted: bool,
     migrate: bool,
 ) -> bool:
     """Serve until shutdown; return True if the process must be restarted.
@@ -146,13 +159,13 @@ def _serve_project(
     """
     from treefold_cli._checks.pending import PendingReport
     from treefold_cli._server.listener import format_address
-    from treefold_cli._server.server import run
+    from treefold_cli._server.server import serve_until_stopped
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
-    announce = partial(_announce_address, app, format_address(listener), again=again)
+    announce = partial(_announce_address, app, format_address(listener), is_restarted=is_restarted)
     try:
-        with translate_errors(TreefoldError):
+        with translate_to_command_error(TreefoldError):
             app.boot()
         report = PendingReport(app, applies=migrate)
         report.report_at_start()
@@ -160,14 +173,14 @@ def _serve_project(
             watched = None
             get_logger("dev").info(_NO_WATCHER)
         flush()  # print the log of the boot first
-        if not again:
+        if not is_restarted:
             for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
-                write(line)
+                print_line(line)
         if watched is None:
-            return run(app, listener, on_start=announce)
+            return serve_until_stopped(app, listener, on_start=announce)
         from treefold_cli._dev.reload_loop import reload_on_change
 
-        return run(
+        return serve_until_stopped(
             app,
             listener.dup(),
             on_start=announce,
@@ -175,33 +188,35 @@ def _serve_project(
         )
     except CommandError as error:
         flush()
-        if not again or watched is None:
+        if not is_restarted or watched is None:
             raise
         return _serve_boot_error(listener, watched, error)
 
 
-def _serve_boot_error(listener: "socket.socket", watched: "Watched", error: CommandError) -> bool:
+def _serve_boot_error(
+    listener: "socket.socket", watched: "WatchedFolders", error: CommandError
+) -> bool:
     """Answer every request with the error of the boot, until a file changes."""
-    from treefold_cli._dev.reload_loop import wait_for_change
+    from treefold_cli._dev.reload_loop import restart_on_next_change
     from treefold_cli._dev.unavailable import Unavailable
-    from treefold_cli._server.server import run
+    from treefold_cli._server.server import serve_until_stopped
 
-    return run(
+    return serve_until_stopped(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),
         listener.dup(),
         on_start=lambda: print_error(f"Error: {error}; waiting for a change"),
-        background=lambda server: wait_for_change(server, watched),
+        background=lambda server: restart_on_next_change(server, watched),
     )
 
 
-def _announce_address(app: "Application", address: str, *, again: bool) -> None:
-    if app.has_docs and not again:
-        write(f"docs on {address}{app.settings.root_path}/docs")
-    write(f"serving on {address} ({'restarted' if again else 'stop with Ctrl-C'})")
+def _announce_address(app: "Application", address: str, *, is_restarted: bool) -> None:
+    if app.has_docs and not is_restarted:
+        print_line(f"docs on {address}{app.settings.root_path}/docs")
+    print_line(f"serving on {address} ({'restarted' if is_restarted else 'stop with Ctrl-C'})")
     sys.stdout.flush()
 
 
-def _read_version(text: str, api: "Path") -> str | None:
+def _parse_default_version(text: str, api: "Path") -> str | None:
     if not text or text == "latest" or (version_number(text) is not None and (api / text).is_dir()):
         return text or None
     versions = (entry.name for entry in api.iterdir() if version_number(entry.name) is not None)

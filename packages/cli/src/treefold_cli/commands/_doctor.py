@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import FAILURE, OK
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import write, write_marked
+from treefold_cli._console.output import print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import check_folder
+from treefold_cli._console.project import require_app_dir
 
 if TYPE_CHECKING:
     from treefold_cli._checks.diagnosis import Finding
@@ -29,7 +29,7 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     by their extension; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL, and those of the settings
     redis_url and caches. Two seconds for each server.
     """
-    check_folder(app_dir)
+    require_app_dir(app_dir)
     counts = {"ok": 0, "warn": 0, "fail": 0}
     records: list[dict[str, str]] = []
     with show_progress("Looking"):
@@ -41,11 +41,11 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             advice = f"  ({finding.advice})" if finding.advice else ""
             mark = f"{finding.status:4}"
             line = f"{finding.topic:9} {finding.text}{advice}"
-            write_marked(mark, line, colour=_COLOURS[finding.status])
+            print_marked_line(mark, line, colour=_COLOURS[finding.status])
     if as_json:
-        write(json.dumps({"ok": not counts["fail"], "findings": records}))
+        print_line(json.dumps({"ok": not counts["fail"], "findings": records}))
     else:
-        write(", ".join(f"{number} {status}" for status, number in counts.items()))
+        print_line(", ".join(f"{number} {status}" for status, number in counts.items()))
     return FAILURE if counts["fail"] else OK
 
 
@@ -54,14 +54,14 @@ def _run_all_checks(root: Path) -> Iterator["Finding"]:
     from treefold_cli._checks.auth_names import find_used_auth_names
 
     used = find_used_auth_names(root)
-    yield from diagnosis.check_interpreter()
-    yield from diagnosis.check_packages()
+    yield from diagnosis.check_python_version()
+    yield from diagnosis.check_framework_packages()
     yield from diagnosis.check_extras(used)
     yield from diagnosis.check_layout(root)
-    read, said = diagnosis.read_settings(root)
+    read, said = diagnosis.read_settings_with_findings(root)
     yield from said
-    yield from diagnosis.check_secrets(read)
+    yield from diagnosis.check_secret_lengths(read)
     if read is not None:
         yield from diagnosis.check_extensions(root, read)
-        yield from diagnosis.check_boot(root, read)
-    yield from diagnosis.check_redis_urls(read)
+        yield from diagnosis.check_by_booting(root, read)
+    yield from diagnosis.check_redis_connections(read)

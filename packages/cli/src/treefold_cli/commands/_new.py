@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._console.errors import MISUSE, OK, translate_errors
-from treefold_cli._console.output import write
-from treefold_cli._console.project import check_folder
+from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
+from treefold_cli._console.output import print_line
+from treefold_cli._console.project import require_app_dir
 from treefold_scaffold import ScaffoldError, create_project, fill_folder
 
 
@@ -34,19 +34,19 @@ def new(
     ] = ".",
 ) -> int:
     """Create a project in a new folder."""
-    check_folder(app_dir)
+    require_app_dir(app_dir)
     kept: tuple[str, ...] = ()
-    with translate_errors(ScaffoldError, code=MISUSE):
+    with translate_to_command_error(ScaffoldError, code=MISUSE):
         if os.path.normpath(name or "..") == os.curdir:
             project = Path(app_dir)
             kept = fill_folder(project, starter=starter, models=models)
         else:
             project = create_project(name, app_dir, starter=starter, models=models)
-    write(f"created: {project}")
+    print_line(f"created: {project}")
     for file in kept:
-        write(f"kept: {file}, which was there")
+        print_line(f"kept: {file}, which was there")
     steps = ["treefold makemigrations", "treefold dev --migrate"] if models else ["treefold dev"]
     if project != Path(os.curdir):
         steps.insert(0, f"cd {shlex.quote(str(project))}")
-    write(f"next: {' && '.join(steps)}")
+    print_line(f"next: {' && '.join(steps)}")
     return OK

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from treefold_cli._console.completion import complete_choices, complete_versions
-from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_errors
-from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_to_command_error
+from treefold_cli._console.options import AppDir, parse_choice_option
 from treefold_cli._console.output import print_error
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api, rebase_typed_path
+from treefold_cli._console.project import rebase_typed_path, require_api_folder
 from treefold_cli._console.replace_file import replace_file
 from treefold_cli._console.yaml import to_yaml
 
@@ -64,9 +64,11 @@ def openapi(
         raise CommandError(
             "--unversioned is for OpenAPI, got --asyncapi; leave one out", code=MISUSE
         )
-    form = read_choice(output or _detect_format(out), "--format", choices=FORMATS)
-    find_api(app_dir)
-    document = _read_document(app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned)
+    form = parse_choice_option(output or _detect_format(out), "--format", choices=FORMATS)
+    require_api_folder(app_dir)
+    document = _boot_and_build_document(
+        app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned
+    )
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
         replace_file(rebase_typed_path(out), text)
@@ -80,7 +82,7 @@ def _detect_format(out: str) -> str:
     return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
 
 
-def _read_document(
+def _boot_and_build_document(
     app_dir: str, version: str | None, *, asyncapi: bool, unversioned: bool
 ) -> dict[str, Any]:
     from treefold_http import Application, Settings, TreefoldError
@@ -89,7 +91,7 @@ def _read_document(
 
     try:
         quiet = contextlib.redirect_stdout(sys.stderr)
-        with quiet, translate_errors(TreefoldError), show_progress("Describing"):
+        with quiet, translate_to_command_error(TreefoldError), show_progress("Describing"):
             app = Application(app_dir, settings=Settings.load(Path(app_dir)).with_secret())
             app.boot()
             try:

@@ -7,10 +7,10 @@ routes all the same.
 import json
 from collections.abc import Sequence
 
-from treefold_cli._console.errors import OK, translate_errors
+from treefold_cli._console.errors import OK, translate_to_command_error
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import print_error, write
-from treefold_cli._console.project import find_api
+from treefold_cli._console.output import print_error, print_line
+from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.route_lines import sort_by_url
 from treefold_router import Route, RouterError, RouteTable
 
@@ -20,11 +20,11 @@ def routes(
     as_json: AsJson = False,
 ) -> int:
     """List every method, URL and its file."""
-    with translate_errors(RouterError):
-        table = RouteTable.scan(find_api(app_dir))
+    with translate_to_command_error(RouterError):
+        table = RouteTable.scan(require_api_folder(app_dir))
     found = sort_by_url(table.routes)
     if as_json:
-        write(json.dumps([_make_route_record(route) for route in found]))
+        print_line(json.dumps([_make_route_record(route) for route in found]))
     elif found:
         _print_routes(found)
     else:
@@ -46,4 +46,4 @@ def _print_routes(found: Sequence[Route]) -> None:
     method = max(len(route.method) for route in found)
     url = max(len(route.template) for route in found)
     for route in found:
-        write(f"{route.method:{method}}  {route.template:{url}}  Api/{route.file}")
+        print_line(f"{route.method:{method}}  {route.template:{url}}  Api/{route.file}")

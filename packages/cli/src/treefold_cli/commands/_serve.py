@@ -13,14 +13,14 @@ import typer
 
 from treefold_cli._checks.broken_files import require_no_broken_files
 from treefold_cli._checks.deployment import start_deployment_check
-from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_public
-from treefold_cli._console.errors import OK, CommandError, translate_errors
+from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_bound_to_public_address
+from treefold_cli._console.errors import OK, CommandError, translate_to_command_error
 from treefold_cli._console.options import AppDir
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import require_api_folder
 from treefold_cli._server.serve_options import (
-    read_options,
+    apply_options_to_settings,
+    parse_given_options,
     to_environment_variables,
-    with_options,
     with_serve_options,
 )
 
@@ -56,14 +56,14 @@ def serve(
     option is a setting too: `[serve]` in the settings file, or TREEFOLD_SERVE_<NAME>.
     """
     environment, folder = dict(os.environ), os.getcwd()
-    values = read_options(given)
-    root = find_api(app_dir).parent
+    values = parse_given_options(given)
+    root = require_api_folder(app_dir).parent
     from treefold_cli._dev.restart import open_inherited_listener, restart_process
     from treefold_cli._server.listener import is_socket_kept_by_other, open_listener
     from treefold_http import Application, Settings, TreefoldError
 
-    with translate_errors(TreefoldError):
-        settings = with_options(Settings.load(root), values)
+    with translate_to_command_error(TreefoldError):
+        settings = apply_options_to_settings(Settings.load(root), values)
         _check_certificate(settings.serve)
         kept = is_socket_kept_by_other(settings.serve)
         with open_listener(settings.serve, open_inherited_listener()) as listener:
@@ -75,16 +75,16 @@ def serve(
             if settings.serve.workers > 1:
                 factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
                 _serve_in_processes(app, listener, factory, values, is_kept=kept)
-            elif _serve_alone(app, listener, allow_broken=allow_broken, is_kept=kept):
+            elif _serve_in_one_process(app, listener, allow_broken=allow_broken, is_kept=kept):
                 restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
-def _serve_alone(
+def _serve_in_one_process(
     app: "Application", listener: "socket", *, allow_broken: bool, is_kept: bool
 ) -> bool:
     """Serve in this process; return True if it must be restarted."""
-    from treefold_cli._server.server import run
+    from treefold_cli._server.server import serve_until_stopped
     from treefold_logging import get_logger
 
     app.has_own_server = True
@@ -95,16 +95,16 @@ def _serve_alone(
 
     def announce_address() -> None:
         get_logger().info("serving on %s", where)
-        if is_public(listener):
+        if is_bound_to_public_address(listener):
             start_deployment_check(app)
 
-    return run(
+    return serve_until_stopped(
         app,
         listener.dup(),
         on_start=announce_address,
         settings=app.settings,
         restarts_on_hangup=True,
-        is_kept=is_kept,
+        is_socket_kept=is_kept,
     )
 
 
@@ -125,7 +125,7 @@ def _serve_in_processes(
     os.environ.update(
         to_environment_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0"
     )
-    if is_public(listener):
+    if is_bound_to_public_address(listener):
         os.environ[PUBLIC_VARIABLE] = where
 
     def announce_processes() -> None:
@@ -138,7 +138,7 @@ def _serve_in_processes(
         workers=workers,
         settings=app.settings,
         on_start=announce_processes,
-        is_kept=is_kept,
+        is_socket_kept=is_kept,
     )
 
 

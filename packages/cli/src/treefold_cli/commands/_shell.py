@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treefold_cli._console.errors import FAILURE, OK, translate_errors
+from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import format_count
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import require_api_folder
 
 if TYPE_CHECKING:
     from treefold_http import Application
@@ -35,28 +35,28 @@ def shell(
     The name app is the application, and every class of Models/ has its own name; await works.
     Code from a pipe, or after -c, runs as one program: exit code 1 when it raises.
     """
-    find_api(app_dir)
-    from treefold_cli._console.python_prompt import run_program, run_prompt
+    require_api_folder(app_dir)
+    from treefold_cli._console.python_prompt import run_prompt, run_python_program
     from treefold_http import TreefoldError
     from treefold_logging import flush
 
     try:
-        with translate_errors(TreefoldError), show_progress("Loading"):
-            app = _open_application(app_dir)
+        with translate_to_command_error(TreefoldError), show_progress("Loading"):
+            app = _create_shell_application(app_dir)
             app.boot()
     finally:
         flush()  # print the log of the boot first
     models = _collect_model_classes()
     names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
     if command or not sys.stdin.isatty():
-        return OK if run_program(command or sys.stdin.read(), names) else FAILURE
+        return OK if run_python_program(command or sys.stdin.read(), names) else FAILURE
     known = ", ".join(models) or "none"
     routes = format_count(app.report.routes, "route")
     run_prompt(names, banner=f"app: {app.root}, {routes}; models: {known}; await works")
     return OK
 
 
-def _open_application(app_dir: str) -> "Application":
+def _create_shell_application(app_dir: str) -> "Application":
     """Return the application with the conveniences of development, but the names of production."""
     from treefold_http import Application, Settings
 

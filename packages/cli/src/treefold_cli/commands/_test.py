@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from treefold_cli._console.completion import complete_urls
-from treefold_cli._console.errors import MISUSE, CommandError, translate_errors
+from treefold_cli._console.errors import MISUSE, CommandError, translate_to_command_error
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import format_count, print_error
-from treefold_cli._console.project import find_api, rebase_typed_path
+from treefold_cli._console.project import rebase_typed_path, require_api_folder
 from treefold_cli._console.tools import require_tool, run_module
 from treefold_router import RouterError, RouteTable
 
@@ -53,7 +53,7 @@ def test(
     or its folder. Options are those of pytest; put -- before them where they are ours as well. The
     exit code is that of pytest.
     """
-    find_api(app_dir)
+    require_api_folder(app_dir)
     require_tool("pytest", install="'treefold[test]'")
     root = Path(app_dir).absolute()
     given = [_rebase_argument_path(argument) for argument in arguments or []]
@@ -64,7 +64,7 @@ def test(
     if any(map(_is_test_selector, given)):
         from treefold_cli._checks.pytest_choice import VARIABLE
 
-        choice, rest = _split_arguments(root, given)
+        choice, rest = _separate_test_selectors(root, given)
         if not choice:
             return _NONE_COLLECTED
         environment[VARIABLE] = json.dumps(choice)
@@ -89,7 +89,7 @@ def _is_url(argument: str) -> bool:
     return argument.startswith("/") and not os.path.exists(argument.partition("::")[0])
 
 
-def _split_arguments(
+def _separate_test_selectors(
     root: Path, given: Sequence[str]
 ) -> tuple[dict[str, Sequence[str]], list[str]]:
     """Separate arguments that select tests from those that pytest handles itself."""
@@ -98,7 +98,7 @@ def _split_arguments(
     for index, argument in enumerate(given):
         path, _, name = argument.partition("::")
         if _is_url(argument):
-            for file, tests in _find_tests_by_url(root, argument).items():
+            for file, tests in _find_and_announce_tests(root, argument).items():
                 choice.setdefault(file, []).extend(tests)
         elif (index and given[index - 1] in _WITH_VALUE) or not (root / path).exists():
             rest.append(argument)
@@ -107,12 +107,12 @@ def _split_arguments(
     return dict(choice), rest
 
 
-def _find_tests_by_url(root: Path, url: str) -> dict[str, list[str]]:
+def _find_and_announce_tests(root: Path, url: str) -> dict[str, list[str]]:
     from treefold_cli._checks.choose_tests import (
-        choose_tests,
-        collect_computed_url_tests,
+        collect_unchosen_computed_url_tests,
         find_routes_by_url,
         find_test_files,
+        find_tests_for_routes,
     )
     from treefold_cli._checks.served_paths import (
         explain_path,
@@ -121,7 +121,7 @@ def _find_tests_by_url(root: Path, url: str) -> dict[str, list[str]]:
     )
     from treefold_http.extensions import below_root
 
-    with translate_errors(RouterError):
+    with translate_to_command_error(RouterError):
         table = RouteTable.scan(root / "Api")
     settings = read_settings(root)
     version = resolve_default_version(settings, table)
@@ -131,13 +131,15 @@ def _find_tests_by_url(root: Path, url: str) -> dict[str, list[str]]:
         named = ", ".join(f"{route.method} {route.template}" for route in routes)
     else:
         raw_path = url.encode(errors="surrogateescape")
-        served = explain_path(root, table, "GET", raw_path, loads=False)
+        served = explain_path(root, table, "GET", raw_path, loads_handler=False)
         named, prefix = served.text, served.prefix
         if not prefix:
             raise CommandError(
                 f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE
             )
-    found = choose_tests(root, table, routes, default_version=version, prefix=prefix, below=below)
+    found = find_tests_for_routes(
+        root, table, routes, default_version=version, mount_prefix=prefix, strip_root_path=below
+    )
     choice = {file: list(names) for file, names in found.items()}
     if choice:
         print_error(f"Tests of {named} are in {', '.join(choice)}")
@@ -145,7 +147,9 @@ def _find_tests_by_url(root: Path, url: str) -> dict[str, list[str]]:
         looked = format_count(sum(1 for _ in find_test_files(root)), "test file")
         print_error(f"No test touches {named}; looked in {looked} for its URL or its file")
     _print_computed_url_tests(
-        collect_computed_url_tests(root, table, found, default_version=version, below=below)
+        collect_unchosen_computed_url_tests(
+            root, table, found, default_version=version, strip_root_path=below
+        )
     )
     return choice
 

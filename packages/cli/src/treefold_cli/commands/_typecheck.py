@@ -17,10 +17,10 @@ import typer
 
 from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.options import AppDir, parse_choice_option
 from treefold_cli._console.output import format_count, print_error
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.tools import require_tool, run_module
 
 CHECKERS = ("mypy", "pyright")
@@ -48,7 +48,7 @@ def typecheck(
     settings of the checker are those of the project; options it knows are passed on. The exit code
     is that of the checker.
     """
-    find_api(app_dir)
+    require_api_folder(app_dir)
     chosen = _choose_checker(checker)
     from treefold_cli._checks.typed_copy import TypedCopy
 
@@ -72,7 +72,7 @@ def typecheck(
 
 def _choose_checker(wanted: str) -> str:
     if wanted:
-        name = read_choice(wanted, "--with", choices=CHECKERS)
+        name = parse_choice_option(wanted, "--with", choices=CHECKERS)
         require_tool(name, install=name)
         return name
     for name in CHECKERS:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treefold_cli._console.completion import complete_versions
-from treefold_cli._console.errors import MISUSE, OK, translate_errors
+from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import format_count, print_error, write, write_marked
+from treefold_cli._console.output import format_count, print_error, print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import require_api_folder
 from treefold_router import RouterError, RouteTable, version_number
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ def create(
 
     Endpoints and local services are copied, and version-qualified imports are rewritten.
     """
-    find_api(app_dir)
+    require_api_folder(app_dir)
     from treefold_scaffold import ScaffoldError, SourceError, plan_version, write_version
 
     with (
-        translate_errors(ScaffoldError, code=MISUSE),
-        translate_errors(SourceError),
+        translate_to_command_error(ScaffoldError, code=MISUSE),
+        translate_to_command_error(SourceError),
         show_progress("Reading the version"),
     ):
         plan = plan_version(app_dir, number, source=source or None, empty=empty)
     if not plan_only:
-        with translate_errors(ScaffoldError), show_progress("Writing the version"):
+        with translate_to_command_error(ScaffoldError), show_progress("Writing the version"):
             write_version(app_dir, plan)
     if as_json:
-        write(json.dumps(_make_plan_record(plan, written=not plan_only)))
+        print_line(json.dumps(_make_plan_record(plan, written=not plan_only)))
     else:
         _print_plan(plan, written=not plan_only)
     return OK
@@ -74,12 +74,12 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
 
     Since when is the date of the oldest file in the version.
     """
-    api = find_api(app_dir)
-    with translate_errors(RouterError):
+    api = require_api_folder(app_dir)
+    with translate_to_command_error(RouterError):
         table = RouteTable.scan(api)
     found = [_make_version_record(api, table, name) for name in _list_version_names(api)]
     if as_json:
-        write(json.dumps(found))
+        print_line(json.dumps(found))
     elif found:
         for record in found:
             latest = "  latest" if record["latest"] else ""
@@ -90,7 +90,7 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
                 "service file" if services == 1 else "service files",
             )
             shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:13}"
-            write(f"{shown}  since {since}{latest}")
+            print_line(f"{shown}  since {since}{latest}")
     else:
         print_error("No versions; make one with 'treefold create v1/health get'")
     return OK
@@ -117,12 +117,12 @@ def diff(
     A file that differs only by the version in its imports is the same. The exit code is 0 also
     where versions differ.
     """
-    api = find_api(app_dir)
+    api = require_api_folder(app_dir)
     from treefold_scaffold import ScaffoldError, compare_versions, version_name
 
     with (
-        translate_errors(ScaffoldError, code=MISUSE),
-        translate_errors(RouterError),
+        translate_to_command_error(ScaffoldError, code=MISUSE),
+        translate_to_command_error(RouterError),
         show_progress("Comparing"),
     ):
         old, new = (
@@ -134,8 +134,11 @@ def diff(
         found = compare_versions(app_dir, old, new)
     if as_json:
         fields = {name: getattr(found, name) for name in found.__slots__}
-        write(
-            json.dumps({"from": old, "to": new} | {k: _format_items(v) for k, v in fields.items()})
+        print_line(
+            json.dumps(
+                {"from": old, "to": new}
+                | {k: _format_routes_and_files(v) for k, v in fields.items()}
+            )
         )
         return OK
     for mark, colour, routes, files in (
@@ -144,11 +147,11 @@ def diff(
         ("~", "yellow", found.changed, found.services_changed),
     ):
         for method, url in routes:
-            write_marked(mark, f"{method} {url}", colour=colour)
+            print_marked_line(mark, f"{method} {url}", colour=colour)
         for file in files:
-            write_marked(mark, file, colour=colour)
+            print_marked_line(mark, file, colour=colour)
     if found.is_empty:
-        write(f"{old} and {new} have the same routes and services")
+        print_line(f"{old} and {new} have the same routes and services")
     return OK
 
 
@@ -168,11 +171,13 @@ def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
 def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
     files = _list_plan_files(plan)
     if written:
-        write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
+        print_line(
+            f"created: Api/{plan.target} from Api/{plan.source}, {_summarize_file_counts(files)}"
+        )
     else:
-        write(f"would create Api/{plan.target} from Api/{plan.source}:")
+        print_line(f"would create Api/{plan.target} from Api/{plan.source}:")
         for entry in files:
-            write(f"  {entry.action.value:7}  {entry.path}")
+            print_line(f"  {entry.action.value:7}  {entry.path}")
     for entry in files:
         for line in entry.computed:
             # lines are the same in both: a rewrite stays within its line
@@ -187,7 +192,7 @@ def _list_plan_files(plan: "VersionPlan") -> "Sequence[Entry]":
     return sorted(files, key=lambda entry: entry.path.split("/"))
 
 
-def _count_files(files: "Sequence[Entry]") -> str:
+def _summarize_file_counts(files: "Sequence[Entry]") -> str:
     rewritten = sum(entry.action.value == "rewrite" for entry in files)
     emptied = sum(entry.action.value == "empty" for entry in files)
     changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"
@@ -219,5 +224,5 @@ def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, A
     }
 
 
-def _format_items(found: Sequence[Any]) -> Sequence[str]:
+def _format_routes_and_files(found: Sequence[Any]) -> Sequence[str]:
     return [item if isinstance(item, str) else " ".join(item) for item in found]

@@ -12,12 +12,18 @@ from urllib.parse import urlsplit
 
 import typer
 
-from treefold_cli._checks.served_paths import Served, explain_path
+from treefold_cli._checks.served_paths import PathExplanation, explain_path
 from treefold_cli._console.completion import complete_methods, complete_urls
-from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translate_errors
+from treefold_cli._console.errors import (
+    FAILURE,
+    MISUSE,
+    OK,
+    CommandError,
+    translate_to_command_error,
+)
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import write
-from treefold_cli._console.project import find_api
+from treefold_cli._console.output import print_line
+from treefold_cli._console.project import require_api_folder
 from treefold_router import (
     METHODS,
     Line,
@@ -57,12 +63,12 @@ def why(
     if verb is None:
         known = ", ".join(name.lower() for name in METHODS)
         raise CommandError(f"Unknown method {method!r}; use one of {known}, socket", code=MISUSE)
-    api = find_api(app_dir)
-    with translate_errors(RouterError):
+    api = require_api_folder(app_dir)
+    with translate_to_command_error(RouterError):
         table = RouteTable.scan(api)
     served = explain_path(api.parent, table, verb, _parse_raw_path(path))
     if as_json:
-        write(json.dumps(_make_explanation_record(served)))
+        print_line(json.dumps(_make_explanation_record(served)))
     else:
         _print_explanation(served)
     return OK if served.status in (200, 204) else FAILURE
@@ -86,38 +92,38 @@ def _parse_raw_path(typed: str) -> bytes:
     return path.encode(errors="surrogateescape")
 
 
-def _print_explanation(served: Served) -> None:
-    write(f"{served.found.method} {served.found.path}")
+def _print_explanation(served: PathExplanation) -> None:
+    print_line(f"{served.found.method} {served.found.path}")
     if served.root_path:
-        write(f"  the prefix {served.root_path} is cut (setting root_path)")
+        print_line(f"  the prefix {served.root_path} is cut (setting root_path)")
     if served.prefix:
-        write(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
+        print_line(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
         if served.guards:
-            write(f"  guards  {_format_guards(served)}")
+            print_line(f"  guards  {_format_guards(served)}")
         return
     lines = list(explanation_lines(served.found))
     if served.guards:
         lines.append(Line("guards", _format_guards(served)))
     width = max(len(line.label) for line in lines)
     for line in lines:
-        write(f"  {line.label:{width}}  {line.text}")
+        print_line(f"  {line.label:{width}}  {line.text}")
 
 
-def _format_guards(served: Served) -> str:
+def _format_guards(served: PathExplanation) -> str:
     return ", ".join(map(str, served.guards))
 
 
-def _make_explanation_record(served: Served) -> dict[str, Any]:
+def _make_explanation_record(served: PathExplanation) -> dict[str, Any]:
     found = served.found
 
-    def route(value: Any) -> dict[str, str]:
+    def make_route_record(value: Any) -> dict[str, str]:
         return {"method": value.method, "url": value.template, "file": f"Api/{value.file}"}
 
     return {
         "method": found.method,
         "path": found.path,
         "status": served.status,
-        "route": None if found.route is None else route(found.route),
+        "route": None if found.route is None else make_route_record(found.route),
         "steps": [dataclasses.asdict(step) for step in found.steps],
         "error": found.fault or None,
         "methods": found.methods,
@@ -127,10 +133,10 @@ def _make_explanation_record(served: Served) -> dict[str, Any]:
         "mount": served.prefix or None,
         "root_path": served.root_path or None,
         "guards": [dataclasses.asdict(guard) for guard in served.guards],
-        "shadowed": [route(each) for each in found.shadowed],
+        "shadowed": [make_route_record(each) for each in found.shadowed],
         "skipped": [{"file": f"Api/{each.file}", "reason": each.reason} for each in found.skipped],
-        "near": [route(each) for each in found.near],
-        "versions": [route(each) for each in found.versions],
+        "near": [make_route_record(each) for each in found.near],
+        "versions": [make_route_record(each) for each in found.versions],
         "file": f"Api/{found.file}" if found.file else None,
         "create": found.create or None,
     }

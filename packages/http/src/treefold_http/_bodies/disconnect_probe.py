@@ -33,7 +33,7 @@ class DisconnectProbe:
     async def read_next_message(self) -> Message:
         """Return the next message; a disconnect is returned by every further call."""
         while not self._held:
-            await self._wait_for_message()
+            await self._receive_and_queue_message()
         message = self._held[0]
         if message["type"] != "http.disconnect":
             self._held.popleft()
@@ -44,7 +44,7 @@ class DisconnectProbe:
     async def is_disconnected(self) -> bool:
         """Return True if the disconnect has been received; does not wait for it."""
         while not self._has_disconnect() and self._size <= MAX_HELD:
-            pending = self._start_receive()
+            pending = self._get_or_start_receive()
             await asyncio.sleep(0)  # lets the server deliver a queued message
             if not pending.done():
                 return False
@@ -59,7 +59,7 @@ class DisconnectProbe:
                 self._taken.clear()
                 await self._taken.wait()
             else:
-                await self._wait_for_message()
+                await self._receive_and_queue_message()
 
     def cancel_receive(self) -> None:
         """Cancel the pending receive()."""
@@ -69,12 +69,12 @@ class DisconnectProbe:
     def _has_disconnect(self) -> bool:
         return bool(self._held) and self._held[-1]["type"] == "http.disconnect"
 
-    async def _wait_for_message(self) -> None:
-        pending = self._start_receive()
+    async def _receive_and_queue_message(self) -> None:
+        pending = self._get_or_start_receive()
         await asyncio.wait([pending])  # does not cancel it: other callers may wait for it too
         self._queue_message(pending)
 
-    def _start_receive(self) -> asyncio.Future[Message]:
+    def _get_or_start_receive(self) -> asyncio.Future[Message]:
         if self._pending is None:
             self._pending = asyncio.ensure_future(self._receive())
         return self._pending

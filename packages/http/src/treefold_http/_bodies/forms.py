@@ -84,12 +84,12 @@ async def parse_form(
     try:
         async for chunk in chunks:
             for event in parser.feed_chunk(chunk):
-                if wanted := builder.add_event(event):
+                if wanted := builder.add_and_count_unreserved_bytes(event):
                     await builder.reserve_or_spill(wanted)
         for event in parser.parse_waiting_chunks():
-            if wanted := builder.add_event(event):
+            if wanted := builder.add_and_count_unreserved_bytes(event):
                 await builder.reserve_or_spill(wanted)
-        parser.finish_body()
+        parser.require_closing_boundary()
         return builder.build_form()
     # not GeneratorExit, as a coroutine that is being closed cannot await
     except (Exception, asyncio.CancelledError):
@@ -132,7 +132,7 @@ class FormBuilder:
         self._reset_pieces(0)
         space.forget = self.discard_form
 
-    def add_event(self, event: Event) -> int:
+    def add_and_count_unreserved_bytes(self, event: Event) -> int:
         """Take an event; return the bytes of it that still need `reserve_or_spill`, mostly 0."""
         if isinstance(event, PartHead):
             self._begin_part(event)
@@ -166,7 +166,7 @@ class FormBuilder:
     def build_form(self) -> ParsedForm:
         """End the last part, and return the form."""
         self._space.require_not_evicted()
-        self._end_part()
+        self._store_finished_part()
         self._space.is_complete, self._space.forget = True, None
         return ParsedForm(FormData(self.fields), MultiMapping(self.files), self._space)
 
@@ -178,7 +178,7 @@ class FormBuilder:
 
     def _begin_part(self, head: PartHead) -> None:
         self._space.require_not_evicted()
-        self._end_part()
+        self._store_finished_part()
         if head.filename is None:
             self._name = head.name
             self._reset_pieces(self._limits.field)
@@ -187,11 +187,11 @@ class FormBuilder:
             self.files.append((head.name, self._upload))
             self._reset_pieces(self._limits.spool)
 
-    def _reset_pieces(self, allowed: int) -> None:
+    def _reset_pieces(self, memory_limit: int) -> None:
         self._held: list[bytes] = []
-        self._size, self._allowed = 0, allowed
+        self._size, self._allowed = 0, memory_limit
 
-    def _end_part(self) -> None:
+    def _store_finished_part(self) -> None:
         if self._upload is not None:
             self._upload._keep_pieces(self._held, self._size)  # pyright: ignore[reportPrivateUsage]
             self._upload = None

@@ -85,7 +85,7 @@ async def parse_multipart_events(
             yield event
     for event in parser.parse_waiting_chunks():
         yield event
-    parser.finish_body()
+    parser.require_closing_boundary()
 
 
 # state      holds                  what comes next
@@ -121,11 +121,11 @@ class PartParser:
                 "on_part_begin": self._reset_part,
                 "on_header_field": self._append_header_name,
                 "on_header_value": self._append_header_value,
-                "on_header_end": self._end_header,
+                "on_header_end": self._store_header_field,
                 "on_headers_finished": self._emit_part_head,
                 "on_part_data": self._emit_part_data,
                 "on_part_end": self._reset_part,
-                "on_end": self._end_body,
+                "on_end": self._mark_body_ended,
             },
             max_header_count=limits.headers,
             max_header_size=limits.header_size,
@@ -148,7 +148,7 @@ class PartParser:
         """Take the next chunk of the body and return the completed events.
 
         Raises:
-            BadRequest: as `feed_block`.
+            BadRequest: as `parse_block`.
             PayloadTooLarge: above the total.
         """
         size = len(chunk)
@@ -156,7 +156,7 @@ class PartParser:
         if self._total > self._limits.total:
             raise PayloadTooLarge(f"The form must have at most {self._limits.total} bytes")
         if size >= BLOCK and not self._waiting:
-            return self.feed_block(chunk)
+            return self.parse_block(chunk)
         self._small.append(chunk)
         self._waiting += size
         return self.parse_waiting_chunks() if self._waiting >= BLOCK else []
@@ -165,14 +165,14 @@ class PartParser:
         """Parse the small chunks that wait for more, and return the completed events.
 
         Raises:
-            BadRequest: as `feed_block`.
+            BadRequest: as `parse_block`.
         """
         block = b"".join(self._small)
         self._small.clear()
         self._waiting = 0
-        return self.feed_block(block)
+        return self.parse_block(block)
 
-    def feed_block(self, block: bytes) -> list[Event]:
+    def parse_block(self, block: bytes) -> list[Event]:
         """Parse the next bytes of the body and return the completed events.
 
         Raises:
@@ -189,12 +189,12 @@ class PartParser:
                 self._events.append(block[at:end])
                 at = end
             else:
-                self._parse_step(block[at : at + STEP])
+                self._feed_library_parser(block[at : at + STEP])
                 at += STEP
         events, self._events = self._events, []
         return events
 
-    def finish_body(self) -> None:
+    def require_closing_boundary(self) -> None:
         """End the body.
 
         Raises:
@@ -228,9 +228,9 @@ class PartParser:
         begun = last >= 0 and self._delimiter.startswith(block[last:])
         return last if begun else len(block)
 
-    def _parse_step(self, block: bytes) -> None:
+    def _feed_library_parser(self, block: bytes) -> None:
         if self._ended:
-            self._count_epilogue(len(block))
+            self._count_and_limit_epilogue(len(block))
             return
         if block.count(b"\r") > FEW:
             self._delimiters += block.count(self._delimiter)
@@ -246,18 +246,18 @@ class PartParser:
         if self._ended:
             closing = block.find(self._delimiter + b"--")
             # Not found: the boundary began in an earlier block, so this one has at most its end.
-            self._count_epilogue(len(block) - max(closing, 0) - len(self._delimiter) - 2)
+            self._count_and_limit_epilogue(len(block) - max(closing, 0) - len(self._delimiter) - 2)
         else:
             self._check_padding_length(self._before, self._limits.header_size)
         # If the parser returned data up to the last byte, no partial boundary ends the block.
         self._plain = self._in_data and self._at == self._before
 
-    def _check_padding_length(self, now: int, allowed: int) -> None:
+    def _check_padding_length(self, position: int, allowed: int) -> None:
         # The parser reads blanks byte by byte, 0.2 s for a megabyte.
-        if now - self._at > len(self._delimiter) + 8 + allowed:
+        if position - self._at > len(self._delimiter) + 8 + allowed:
             raise BadRequest("The multipart body is malformed: whitespace after a boundary")
 
-    def _count_epilogue(self, size: int) -> None:
+    def _count_and_limit_epilogue(self, size: int) -> None:
         self._epilogue += max(size, 0)
         if self._epilogue > self._limits.margin:
             raise BadRequest(f"More than {self._limits.margin} bytes after the closing boundary")
@@ -272,13 +272,13 @@ class PartParser:
         if not self._raw and not self._name:
             self._check_padding_length(self._before + start, _PADDING)
         self._name += data[start:end]
-        self._count_header_bytes(start, end)
+        self._count_and_limit_header(start, end)
 
     def _append_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
-        self._count_header_bytes(start, end)
+        self._count_and_limit_header(start, end)
 
-    def _count_header_bytes(self, start: int, end: int) -> None:
+    def _count_and_limit_header(self, start: int, end: int) -> None:
         self._at = self._before + end
         self._header_size += end - start
         if self._header_size > self._limits.header_size:
@@ -286,7 +286,7 @@ class PartParser:
                 f"The header of a part is larger than {self._limits.header_size} bytes"
             )
 
-    def _end_header(self) -> None:
+    def _store_header_field(self) -> None:
         self._raw.append((self._name.lower(), self._value.strip(b" \t")))
         self._name = self._value = b""
 
@@ -306,5 +306,5 @@ class PartParser:
             self._at = self._before + end
         self._events.append(data[start:end])
 
-    def _end_body(self) -> None:
+    def _mark_body_ended(self) -> None:
         self._ended = True

@@ -46,7 +46,7 @@ def parse_head(raw: RawHeaders) -> PartHead:
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part must not contain a control character")
-    kind, params = _parse_field(
+    kind, params = _parse_part_header(
         "Content-Disposition", _read_single_field(raw, b"content-disposition")
     )
     if kind != "form-data" or not params.get("name"):
@@ -57,7 +57,7 @@ def parse_head(raw: RawHeaders) -> PartHead:
     filename = params.get("filename")
     content_type = _read_single_field(raw, b"content-type")
     if filename is None and ";" in content_type:
-        _check_charset(params["name"], content_type)
+        _require_utf8_field(params["name"], content_type)
     return PartHead(params["name"], filename, content_type, Headers(raw))
 
 
@@ -71,14 +71,14 @@ def _read_single_field(raw: RawHeaders, name: bytes) -> str:
         raise BadRequest("The header of a part is not UTF-8 text") from None
 
 
-def _parse_field(field: str, text: str) -> tuple[str, dict[str, str]]:
+def _parse_part_header(field: str, text: str) -> tuple[str, dict[str, str]]:
     try:
         return parse_header(text)
     except ValueError as error:
         raise BadRequest(f"The {field} of a part {error}") from None
 
 
-def _check_charset(name: str, content_type: str) -> None:
-    charset = _parse_field("Content-Type", content_type)[1].get("charset", "utf-8")
+def _require_utf8_field(field_name: str, content_type: str) -> None:
+    charset = _parse_part_header("Content-Type", content_type)[1].get("charset", "utf-8")
     if charset.lower() not in _UTF_8:
-        raise BadRequest(f"Field {name!r} is in charset {charset!r}; send UTF-8")
+        raise BadRequest(f"Field {field_name!r} is in charset {charset!r}; send UTF-8")

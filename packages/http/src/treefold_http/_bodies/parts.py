@@ -75,18 +75,18 @@ class _Body:
                 f"Part {part.name!r} was skipped and cannot be read any more; read each"
                 " part before the next"
             )
-        return await self._read_event() if self._open else None
+        return await self._read_chunk_or_end() if self._open else None
 
     async def read_next_part(self) -> Part | None:
         while self._open:
-            await self._read_event()
+            await self._read_chunk_or_end()
         if self._next is None:
             return None
         self._current = Part(self._next, self)
         self._open = True
         return self._current
 
-    async def _read_event(self) -> bytes | None:
+    async def _read_chunk_or_end(self) -> bytes | None:
         event = await anext(self._events, None)
         if isinstance(event, bytes):
             return event

@@ -71,11 +71,11 @@ class BodyReader:
         """True if a part of the body has been received from the connection."""
         return self.size > 0 or self.complete
 
-    async def read(self, take: Callable[[int], Awaitable[None]] | None = None) -> bytes:
+    async def read(self, reserve: Callable[[int], Awaitable[None]] | None = None) -> bytes:
         """Return the whole body; a second call returns the same bytes.
 
         Args:
-            take: reserves the room of the bytes as they arrive; it raises without any.
+            reserve: reserves the room of the bytes as they arrive; it raises without any.
 
         Raises:
             PayloadTooLarge: above the limit, as soon as that is known.
@@ -93,15 +93,15 @@ class BodyReader:
             self._check_declared_size()
             self._reading = self.asked = True
             try:
-                body = self._extract_body_chunk(await self._receive_message())
-                if take is not None:
-                    await take(len(body))
+                body = self._extract_and_count_chunk(await self._receive_message())
+                if reserve is not None:
+                    await reserve(len(body))
                 if not self.complete:  # most bodies come in one message
                     parts = [body]
                     while not self.complete:
                         parts.append(await self._read_chunk())
-                        if take is not None:
-                            await take(len(parts[-1]))
+                        if reserve is not None:
+                            await reserve(len(parts[-1]))
                     body = b"".join(parts)
             except asyncio.CancelledError:
                 self.was_awaited = True
@@ -132,7 +132,7 @@ class BodyReader:
             except asyncio.CancelledError:
                 self.was_awaited = True
                 raise
-            if chunk := self._extract_body_chunk(message):
+            if chunk := self._extract_and_count_chunk(message):
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
@@ -142,7 +142,7 @@ class BodyReader:
             while not self.disconnected:
                 self.disconnected = (await self.receive())["type"] == "http.disconnect"
             return
-        look = self._open_probe()
+        look = self._get_or_create_probe()
         try:
             await look.wait_for_disconnect()
         finally:
@@ -160,7 +160,7 @@ class BodyReader:
         Does not wait for the client.
         """
         if not self.disconnected:
-            self.disconnected = await self._open_probe().is_disconnected()
+            self.disconnected = await self._get_or_create_probe().is_disconnected()
         return self.disconnected
 
     async def stop_disconnect_probe(self, error: BaseException | None = None) -> None:
@@ -172,7 +172,7 @@ class BodyReader:
         if self._look is not None:
             self._look.cancel_receive()
 
-    def _open_probe(self) -> DisconnectProbe:
+    def _get_or_create_probe(self) -> DisconnectProbe:
         if self._look is None:
             self._look = DisconnectProbe(self.receive)
         return self._look
@@ -187,7 +187,7 @@ class BodyReader:
 
     async def _read_chunk(self) -> bytes:
         try:
-            return self._extract_body_chunk(await self._receive_message())
+            return self._extract_and_count_chunk(await self._receive_message())
         except asyncio.CancelledError:
             self.was_awaited = True
             raise
@@ -199,7 +199,7 @@ class BodyReader:
             raise ClientDisconnect("The client disconnected before the end of the body")
         return self.receive()
 
-    def _extract_body_chunk(self, message: Message) -> bytes:
+    def _extract_and_count_chunk(self, message: Message) -> bytes:
         """The body bytes of a message, added to the size."""
         if message["type"] == "http.disconnect":
             self.disconnected = True

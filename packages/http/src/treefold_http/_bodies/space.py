@@ -27,7 +27,7 @@ _forms: WeakSet[FormSpace] = WeakSet()
 _lock = threading.RLock()  # re-entered by `__del__`, which may run at any allocation
 
 
-class _Taken:
+class _ByteUsage:
     """The bytes that all forms have taken of one kind of room, as a whole and by client."""
 
     __slots__ = ("clients", "total")
@@ -51,7 +51,7 @@ class _Taken:
             del self.clients[client]
 
 
-_disk, _memory = _Taken(), _Taken()
+_disk, _memory = _ByteUsage(), _ByteUsage()
 
 
 class FormSpace:
@@ -85,39 +85,41 @@ class FormSpace:
         self._speed = 0.0
         _forms.add(self)
 
-    async def reserve_disk(self, more: int) -> None:
+    async def reserve_disk(self, byte_count: int) -> None:
         """Reserve bytes on disk.
 
         Raises:
             ServiceUnavailable: without room, or after this form has given way.
         """
-        await self._reserve_or_evict(more, _disk, self._disk_limit, self._disk_share, kind="disk")
+        await self._reserve_evicting_slower_forms(
+            byte_count, _disk, self._disk_limit, self._disk_share, kind="disk"
+        )
 
-    async def reserve_memory(self, more: int) -> None:
+    async def reserve_memory(self, byte_count: int) -> None:
         """Reserve bytes of text in memory.
 
         Raises:
             ServiceUnavailable: as `reserve_disk`.
         """
-        if not self.try_reserve_memory(more):
-            await self._reserve_or_evict(
-                more, _memory, self._memory_limit, self._memory_share, kind="memory"
+        if not self.try_reserve_memory(byte_count):
+            await self._reserve_evicting_slower_forms(
+                byte_count, _memory, self._memory_limit, self._memory_share, kind="memory"
             )
 
-    def try_reserve_memory(self, more: int) -> bool:
+    def try_reserve_memory(self, byte_count: int) -> bool:
         """Reserve bytes of text in memory if they are free; without them no other form gives way.
 
         Raises:
             ServiceUnavailable: after this form has given way.
         """
         # without the lock: these bytes are counted already, and only this form uses them
-        if more <= self.ahead and not self.is_evicted:
-            self.ahead -= more
+        if byte_count <= self.ahead and not self.is_evicted:
+            self.ahead -= byte_count
             return True
         client = self._client
         with _lock:
             self.require_not_evicted()
-            needed, free = more - self.ahead, self._memory_limit - _memory.total
+            needed, free = byte_count - self.ahead, self._memory_limit - _memory.total
             if client is not None:
                 free = min(free, self._memory_share - _memory.clients.get(client, 0))
             if needed > free:
@@ -164,8 +166,8 @@ class FormSpace:
                 "This form arrived too slowly, and others needed its room"
             )
 
-    async def _reserve_or_evict(
-        self, more: int, taken: _Taken, limit: int, share: int, *, kind: str
+    async def _reserve_evicting_slower_forms(
+        self, more: int, taken: _ByteUsage, limit: int, share: int, *, kind: str
     ) -> None:
         slow: list[FormSpace] = []
         with _lock:
@@ -174,7 +176,7 @@ class FormSpace:
             if self._client is not None and taken.clients.get(self._client, 0) + more > share:
                 raise _make_unavailable_error("Too many forms of this client at the same time")
             while taken.total + more > limit:
-                slowest = self._find_slowest_form(kind)
+                slowest = self._find_slower_form(kind)
                 if slowest is None:
                     raise _make_unavailable_error("Too many uploads at the same time")
                 slowest.is_evicted = True
@@ -187,7 +189,7 @@ class FormSpace:
             if form.forget is not None:
                 await form.forget()
 
-    def _find_slowest_form(self, kind: str) -> FormSpace | None:
+    def _find_slower_form(self, kind: str) -> FormSpace | None:
         now = monotonic()
         waiting = [
             form
@@ -197,10 +199,15 @@ class FormSpace:
             and getattr(form, kind) > 0
             and now - form._started >= WINDOW
         ]
-        slowest = min(waiting, key=lambda form: form.compute_speed(now), default=None)
-        return slowest if slowest and slowest.compute_speed(now) < self.compute_speed(now) else None
+        slowest = min(waiting, key=lambda form: form.compute_bytes_per_second(now), default=None)
+        return (
+            slowest
+            if slowest
+            and slowest.compute_bytes_per_second(now) < self.compute_bytes_per_second(now)
+            else None
+        )
 
-    def compute_speed(self, now: float) -> float:
+    def compute_bytes_per_second(self, now: float) -> float:
         """Return the bytes a second of the last `WINDOW`."""
         elapsed = now - self._since
         # the window before counts for the part of it that lies in the last ten seconds

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from weakref import WeakSet
 
 from treefold_http._bodies.space import FormSpace
-from treefold_http._runtime.threads import run_on_disk
+from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.errors import ServiceUnavailable
 
 COPY = 256 * 1024
@@ -47,11 +47,11 @@ class Spool:
         # A cancelled caller leaves its job running: closing waits until that job has ended.
         self._lock = threading.Lock()
 
-    async def append_chunks(self, chunks: list[bytes], *, disk: int) -> None:
+    async def append_chunks(self, chunks: list[bytes], *, disk_limit: int) -> None:
         """Append chunks.
 
         Args:
-            disk: the most bytes that all spools of the process may take (S-42).
+            disk_limit: the most bytes that all spools of the process may take (S-42).
 
         Raises:
             ServiceUnavailable: when that limit is reached.
@@ -60,12 +60,12 @@ class Spool:
         more = sum(map(len, chunks))
         if self._space is not None:
             await self._space.reserve_disk(more)
-        self._reserve_bytes(more, disk)
-        await run_on_disk(self._write_chunks, chunks)
+        self._reserve_bytes(more, disk_limit)
+        await run_in_disk_thread(self._write_chunks, chunks)
 
     async def read(self, start: int, size: int) -> bytes:
         """Return up to `size` bytes from `start`; all that follow if `size` is negative."""
-        return await run_on_disk(self._read, start, size)
+        return await run_in_disk_thread(self._read, start, size)
 
     def copy_to(self, target: BinaryIO) -> None:
         """Write everything into an open file; blocks, so call it in a thread."""
@@ -74,10 +74,10 @@ class Spool:
             target.write(chunk)
             start += len(chunk)
 
-    def _reserve_bytes(self, more: int, disk: int) -> None:
+    def _reserve_bytes(self, more: int, disk_limit: int) -> None:
         # Summed over live objects, so that an unclosed spool cannot hold its share for ever.
         with _reserving:
-            if sum(spool.size for spool in _spools) + more > disk:
+            if sum(spool.size for spool in _spools) + more > disk_limit:
                 raise ServiceUnavailable(
                     "Too many uploads at the same time; try again later",
                     headers={"Retry-After": "10"},
@@ -91,7 +91,7 @@ class Spool:
             if self._closed:
                 return
             if self._file is None:
-                self._file, self._directory = _open_private()
+                self._file, self._directory = _open_private_temp_file()
             self._file.seek(0, os.SEEK_END)
             self._file.writelines(chunks)
             self._file.flush()  # so that a full disk fails the append, not a later read
@@ -118,7 +118,7 @@ class Spool:
 
 async def close_spools(spools: Iterable[Spool]) -> None:
     """Remove the files, even if the caller is cancelled meanwhile."""
-    await run_on_disk(_close_all, list(spools))
+    await run_in_disk_thread(_close_all, list(spools))
 
 
 def _close_all(spools: list[Spool]) -> None:
@@ -126,7 +126,7 @@ def _close_all(spools: list[Spool]) -> None:
         spool.close()
 
 
-def _open_private() -> tuple[BinaryIO, str]:
+def _open_private_temp_file() -> tuple[BinaryIO, str]:
     import tempfile  # 4 ms: not imported without uploads
 
     directory = tempfile.mkdtemp(prefix="treefold-")

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.spool import Spool, close_spools
-from treefold_http._runtime.threads import run_on_disk
+from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.file_names import sanitize_filename
 from treefold_http._wire.limits import Limits
@@ -121,7 +121,7 @@ class UploadFile:
             else:
                 spool.copy_to(file)
 
-        return await run_on_disk(_save_file, path, self.filename, write, overwrite)
+        return await run_in_disk_thread(_save_file, path, self.filename, write, overwrite)
 
     async def close(self) -> None:
         """Delete its bytes, also from the disk; called at the end of the request."""
@@ -143,7 +143,7 @@ class UploadFile:
             self._held = [b"".join(self._held)]
         return self._held[0]
 
-    def _close(self) -> Spool | None:
+    def _close_and_detach_spool(self) -> Spool | None:
         """Forget the bytes in memory; return the spool that is still to be closed."""
         spool, self._spool = self._spool, None
         self._closed, self._held = True, []
@@ -154,18 +154,20 @@ class UploadFile:
         self._held, self.size = held, size
 
     async def _spill_pieces(
-        self, held: list[bytes], size: int, limits: Limits, space: FormSpace
+        self, held: list[bytes], reserved_size: int, limits: Limits, space: FormSpace
     ) -> None:
-        """Write pieces to disk; `size` bytes before the last of them were reserved in memory."""
+        """Write pieces to disk; `reserved_size` bytes before the last of them were reserved in
+        memory.
+        """
         if self._spool is None:
             self._spool = Spool(space)
-            space.release_space(memory=size)
-        await self._spool.append_chunks(held, disk=limits.disk)
+            space.release_space(memory=reserved_size)
+        await self._spool.append_chunks(held, disk_limit=limits.disk)
 
 
 async def close_uploads(uploads: Iterable[UploadFile]) -> None:
     """Close many at once; those in memory need no thread."""
-    if spools := list(filter(None, [upload._close() for upload in uploads])):  # pyright: ignore[reportPrivateUsage]
+    if spools := list(filter(None, [upload._close_and_detach_spool() for upload in uploads])):  # pyright: ignore[reportPrivateUsage]
         await close_spools(spools)
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._responses.response import Response
 from treefold_http._wire.asgi import ASGIApp, Message, RawHeaders, Send
 from treefold_http._wire.errors import HTTPError
-from treefold_http.openapi._info import read_info
-from treefold_http.openapi._paths import build_place
+from treefold_http.openapi._info import read_project_info
+from treefold_http.openapi._paths import locate_route_in_document
 from treefold_http.openapi._serving import warn_of_hidden_docs
 from treefold_logging import keep_tail
 
@@ -30,7 +30,7 @@ PREFIX = "/docs"
 _KEY = "docs"
 
 
-def serve_docs(app: Host) -> None:
+def mount_docs(app: Host) -> None:
     """Serve the docs of an application below its own routes and mounts."""
     app.mounts.add_built_in(PREFIX, Docs(app))
     warn_of_hidden_docs(app, PREFIX)
@@ -78,7 +78,7 @@ def _make_docs_app(app: Host) -> ASGIApp:
     if len(versions) != 1:
         whole = Document("All versions", "../openapi.json", asyncapi="../asyncapi.json")
         documents.insert(0, whole)
-    title = read_info(app.root, app.table.latest).title
+    title = read_project_info(app.root, app.table.latest).title
     inspector = (
         Inspector(site=lambda: _build_site_view(app), log=lambda: _follow_log(app))
         if app.dev
@@ -94,7 +94,7 @@ def _build_site_view(app: Host) -> SiteView:
     return SiteView(
         root="Api",
         files=[
-            SourceFile(route.method, build_place(route).path, route.file)
+            SourceFile(route.method, locate_route_in_document(route).path, route.file)
             for route in app.table.routes
         ],
         skipped=[SkippedFile(each.file, each.reason) for each in report.skipped],
@@ -143,7 +143,7 @@ class _Relayed(Response):
             "path": f"{root}{self._below}",
         }
 
-        async def receive() -> Message:
+        async def receive_only_disconnect() -> Message:
             await request.reader.wait_for_disconnect()
             return {"type": "http.disconnect"}
 
@@ -158,4 +158,4 @@ class _Relayed(Response):
                 message = {**message, "headers": written + added}
             await send(message)
 
-        await self._app(scope, receive, forward_message)
+        await self._app(scope, receive_only_disconnect, forward_message)

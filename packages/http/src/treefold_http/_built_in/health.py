@@ -54,19 +54,19 @@ class Health:
         require_read_method(request.method, "A probe supports GET and HEAD only")
         if self._app.stopping.is_set():
             return _build_probe_response({"status": "stopping"}, 503)
-        if failed := await self._read_failed_parts():
+        if failed := await self._get_or_check_failed_parts():
             return _build_probe_response({"status": "unavailable", "failed": failed}, 503)
         return _build_probe_response({"status": "ready"})
 
-    async def _read_failed_parts(self) -> list[str]:
+    async def _get_or_check_failed_parts(self) -> list[str]:
         if self._asking is None or self._asking.get_loop() is not asyncio.get_running_loop():
             if monotonic() < self._until:
                 return self._failed
-            self._asking = asyncio.ensure_future(self._recheck_all_parts())
+            self._asking = asyncio.ensure_future(self._recheck_and_keep_failed_parts())
         # a probe that gives up must not cancel the check that others wait for
         return await asyncio.shield(self._asking)
 
-    async def _recheck_all_parts(self) -> list[str]:
+    async def _recheck_and_keep_failed_parts(self) -> list[str]:
         try:
             failed = await _collect_failed_parts(self._app)
         finally:
@@ -82,7 +82,7 @@ class Health:
 
 async def _collect_failed_parts(app: Host) -> list[str]:
     """Return the names of the parts that are not ready, such as `database default`."""
-    found = await asyncio.gather(*map(_find_failed_parts_in_app, _list_app_and_mounted(app)))
+    found = await asyncio.gather(*map(_check_and_list_failed_parts, _list_app_and_mounted(app)))
     return list(dict.fromkeys(name for failed in found for name in failed))
 
 
@@ -95,7 +95,7 @@ def _list_app_and_mounted(app: Host) -> list[Runtime]:
     return found
 
 
-async def _find_failed_parts_in_app(app: Runtime) -> list[str]:
+async def _check_and_list_failed_parts(app: Runtime) -> list[str]:
     from treefold_http._redis import list_used_redis_clients
 
     answers = asyncio.gather(

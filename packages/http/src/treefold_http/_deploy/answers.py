@@ -11,7 +11,7 @@ from treefold_http._deploy.finding import SEVERE, Finding, Kind
 from treefold_http._deploy.members import walk_members
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError
-from treefold_http._types.read import read, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_annotation
 
 SECRET = Kind(
     "response-secret",
@@ -27,7 +27,7 @@ _SHOWN_ONCE = frozenset({"secret", "secretkey", "clientsecret", "totpsecret"})
 """Secrets that a `POST` may answer with: it has made them, and shows them this once."""
 
 
-def check_answers(deployment: Deployment) -> Iterator[Finding]:
+def check_response_secrets(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets in response models and return annotations."""
     for served in deployment.loaded_routes:
         words = _WHOLE if served.route.method == "POST" else _WHOLE | _SHOWN_ONCE
@@ -51,7 +51,7 @@ def _yield_response_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
     try:
         annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
         parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
-        yield read(resolve_annotation(parameter, handler))
+        yield parse_annotation(resolve_annotation(parameter, handler))
     except (InjectionError, NameError):  # a name that is imported for the type checker only
         return
 
@@ -60,11 +60,11 @@ def _find_secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterato
     for member in walk_members(node):
         name = normalize_name(member.written_as)
         is_secret = name in words or any(part in name for part in _PARTS)
-        if member.is_output and is_secret and _is_text(member.type):
+        if member.is_output and is_secret and _may_hold_secret(member.type):
             yield member.written_as
 
 
-def _is_text(node: tree.TypeNode) -> bool:
+def _may_hold_secret(node: tree.TypeNode) -> bool:
     """Return True if a value may be the secret itself; a flag or a date is not."""
     kinds = {each.bare_annotation for each in tree.list_union_options(node)} - {type(None), None}
     dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]

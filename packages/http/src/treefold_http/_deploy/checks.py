@@ -55,19 +55,19 @@ SUBJECTS: Mapping[str, Sequence[Kind]] = {
 _OF_SETTINGS: Sequence[Callable[[Deployment], Iterator[Finding]]] = (
     secrets.check_secrets,
     databases.check_databases,
-    exposed.check_exposed,
+    exposed.check_public_exposure,
 )
 _OF_PROJECT: Sequence[Callable[[Deployment], Iterator[Finding]]] = (
-    hosts.check_hosts,
-    proxies.check_proxies,
-    listening.check_listening,
-    headers.check_headers,
+    hosts.check_trusted_hosts,
+    proxies.check_proxy_trust,
+    listening.check_transport_security,
+    headers.check_security_headers,
     sessions.check_sessions,
     cors.check_cors,
-    workers.check_workers,
+    workers.check_per_process_state,
     logins.check_logins,
     guards.check_guards,
-    answers.check_answers,
+    answers.check_response_secrets,
 )
 
 
@@ -90,11 +90,11 @@ def check_deployment(
     kept = [finding for finding in found if not any(name in silenced for name in finding.names)]
     # without a boot most checks have not run, and what they would find may be silenced rightly
     if is_booted:
-        kept += _find_unused_silenced(deployment, set(silenced) - named)
+        kept += _find_unused_silenced_names(deployment, set(silenced) - named)
     return list(dict.fromkeys(kept))
 
 
-def _find_unused_silenced(deployment: Deployment, names: set[str]) -> Iterator[Finding]:
+def _find_unused_silenced_names(deployment: Deployment, names: set[str]) -> Iterator[Finding]:
     known = {kind.id for kinds in SUBJECTS.values() for kind in kinds}
     for name in sorted(names):
         is_known = name.partition(" ")[0] in known

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, unwrap_scoped_entry
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.sessions import is_plain_origin
+from treefold_http._deploy.sessions import is_unencrypted_origin
 from treefold_http.middleware._cors import CORS
 from treefold_http.middleware._csrf import CSRF
 from treefold_http.middleware._ip_allowlist import IPAllowlist
@@ -98,19 +98,19 @@ class _PlacedEntry:
 
 def check_cors(deployment: Deployment) -> Iterator[Finding]:
     """Find origins that may read too much, and settings that browsers refuse or ignore."""
-    placed = [_pair_with_prefix(entry) for entry in deployment.listed_middleware]
+    placed = [_pair_with_prefix(entry) for entry in deployment.middleware_folder_entries]
     hosts = [host for p in _filter_by_type(placed, TrustedHosts) for host in p.entry.allowed]
     for number, one in enumerate(placed):
         if not isinstance(one.entry, CORS):
             continue
-        yield from _check_readers(one.entry, deployment, hosts)
+        yield from _check_allowed_origins(one.entry, deployment, hosts)
         yield from _check_preflight(one.entry, deployment)
-        yield from _check_overlap(one, _filter_by_type(placed[number + 1 :], CORS))
+        yield from _check_overlapping_cors(one, _filter_by_type(placed[number + 1 :], CORS))
         if any(one.shares_routes(limit) for limit in _filter_by_type(placed[:number], RateLimit)):
             text = "RateLimit comes before CORS: pages cannot read its 429"
             yield LATE.make_finding(MIDDLEWARE, text, "middlewares = [CORS(...), RateLimit(...)]")
         if one.entry.has_credentials:
-            yield from _check_sessions(one, placed, hosts)
+            yield from _check_cors_with_sessions(one, placed, hosts)
 
 
 def _pair_with_prefix(entry: Any) -> _PlacedEntry:
@@ -121,7 +121,9 @@ def _filter_by_type(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedE
     return [one for one in placed if isinstance(one.entry, kind)]
 
 
-def _check_readers(entry: CORS, deployment: Deployment, hosts: Sequence[str]) -> Iterator[Finding]:
+def _check_allowed_origins(
+    entry: CORS, deployment: Deployment, hosts: Sequence[str]
+) -> Iterator[Finding]:
     """Yield origins of anybody whose pages read more than what is public."""
     if "*" in entry.origins:
         shared = [s for s in deployment.loaded_routes if entry in s.entries]
@@ -152,12 +154,12 @@ def _generate_attacker_origins(pattern: str, hosts: Sequence[str]) -> Iterator[s
     yield "https://evil.attacker.example"
     yield from (f"https://{host}.attacker.example" for host in hosts)
     if re.search(r"(?<!\\)[.\]][*+]\??(?=\w)", pattern):
-        yield _build_matching_origin(pattern)
+        yield _build_hostile_origin(pattern)
     if re.search(r"(?<!\\)\.(?![*+?{])", pattern):
-        yield _build_matching_origin(pattern)
+        yield _build_hostile_origin(pattern)
 
 
-def _build_matching_origin(pattern: str) -> str:
+def _build_hostile_origin(pattern: str) -> str:
     text = re.sub(r"\\?\^|\\A|\\Z|\$", "", pattern)
     text = re.sub(r"(?<!\\)(?:\.|\[[^\]]*\])[*+]\??", "evil", text)
     text = re.sub(r"(?<!\\)\.", "x", text)
@@ -191,7 +193,7 @@ def _needs_authorization_header(contract: Any) -> bool:
     return any(one.scheme.get("type") == "http" for one in contract.security)
 
 
-def _check_overlap(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator[Finding]:
+def _check_overlapping_cors(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator[Finding]:
     """Yield origins that two entries answer: a browser refuses a repeated header field."""
     for other in filter(one.shares_routes, later):
         named = [text for text in (*one.entry.origins, *other.entry.origins) if "*" not in text]
@@ -207,7 +209,7 @@ def _check_overlap(one: _PlacedEntry, later: Sequence[_PlacedEntry]) -> Iterator
                 break
 
 
-def _check_sessions(
+def _check_cors_with_sessions(
     one: _PlacedEntry, placed: Sequence[_PlacedEntry], hosts: Sequence[str]
 ) -> Iterator[Finding]:
     for session in filter(one.shares_routes, _filter_by_type(placed, Sessions)):
@@ -215,11 +217,14 @@ def _check_sessions(
         guards = [guard.entry for guard in _filter_by_type(placed, CSRF)] or [session.entry.guard]
         trusted = None if guards[0] is None else guards[0].trusted
         for origin in one.entry.origins:
-            yield from _check_session(origin, session.entry, own, trusted)
+            yield from _check_origin_with_session(origin, session.entry, own, trusted)
 
 
-def _check_session(
-    origin: str, sessions: Sessions, own: Sequence[str], trusted: Collection[str] | None
+def _check_origin_with_session(
+    origin: str,
+    sessions: Sessions,
+    own_hosts: Sequence[str],
+    trusted_origins: Collection[str] | None,
 ) -> Iterator[Finding]:
     """Yield the reasons why pages of an origin do not get the session cookie, or should not."""
     parts = urlsplit(origin)
@@ -227,23 +232,29 @@ def _check_session(
     if host in _LOOPBACK:
         return  # a page on loopback is in development and may use any host
     samesite = sessions.cookie.samesite
-    if is_plain_origin(origin):
+    if is_unencrypted_origin(origin):
         text = f"CORS allows credentials for {origin!r}, whose pages are sent without TLS"
         yield PLAIN.make_finding(MIDDLEWARE, text, f"CORS(['https://{parts.netloc}'], ...)")
-    elif own and samesite != "none" and all(_are_two_sites(host, each) for each in own):
-        text = f"CORS allows credentials for {origin!r}, which is another site than {own[0]!r}"
+    elif (
+        own_hosts
+        and samesite != "none"
+        and all(_are_different_sites(host, each) for each in own_hosts)
+    ):
+        text = (
+            f"CORS allows credentials for {origin!r}, which is another site than {own_hosts[0]!r}"
+        )
         text += f": its pages have no session, whose cookie is SameSite={samesite.capitalize()}"
         yield SITE.make_finding(
             MIDDLEWARE, text, "Sessions(samesite='none')  # or serve both below one domain"
         )
-    if trusted is not None and origin not in trusted:
+    if trusted_origins is not None and origin not in trusted_origins:
         text = f"CORS allows credentials for {origin!r}, which CSRF does not trust"
         text += f": {', '.join(sorted(CHANGING))} with a session are 403"
         named = "..." if "*" in origin else repr(origin)
         yield UNTRUSTED.make_finding(MIDDLEWARE, text, f"Sessions(trusted_origins=[{named}])")
 
 
-def _are_two_sites(one: str, other: str) -> bool:
+def _are_different_sites(one: str, other: str) -> bool:
     first, second = (_extract_site_labels(host) for host in (one, other))
     return first != second
 

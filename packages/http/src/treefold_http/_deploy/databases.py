@@ -73,17 +73,17 @@ def check_databases(deployment: Deployment) -> Iterator[Finding]:
             yield PASSWORD.make_finding(
                 file, text, "ALTER ROLE ... PASSWORD '...'  # a long, random one"
             )
-    yield from _check_tests(deployment)
+    yield from _check_test_databases(deployment)
     urls = {("redis_url", ""): settings.redis_url or ""}
     urls |= {("caches", alias): url for alias, url in settings.caches.items()}
     yield from _check_redis(deployment, urls)
 
 
-def _check_tests(deployment: Deployment) -> Iterator[Finding]:
+def _check_test_databases(deployment: Deployment) -> Iterator[Finding]:
     settings = deployment.settings
-    serving = {_locate_database(url): alias for alias, url in settings.databases.items()}
+    serving = {_build_database_identity(url): alias for alias, url in settings.databases.items()}
     for alias, url in settings.test_databases.items():
-        if (same := serving.get(_locate_database(url))) is not None:
+        if (same := serving.get(_build_database_identity(url))) is not None:
             text = f"tests use {alias!r} of test.databases, which is the database {same!r}"
             file = deployment.sources.find_setting_file("test_databases", alias)
             yield TESTS.make_finding(
@@ -119,7 +119,7 @@ def _is_remote(parts: SplitResult) -> bool:
     return bool(parts.hostname) and not is_loopback(parts.hostname or "")
 
 
-def _locate_database(url: str) -> tuple[str, str, str]:
+def _build_database_identity(url: str) -> tuple[str, str, str]:
     """Return the parts of a URL that name a database; the user is none of them."""
     parts = _split_url(url)
     if parts is None:

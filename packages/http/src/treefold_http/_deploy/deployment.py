@@ -18,7 +18,7 @@ from treefold_http._deploy.sources import SettingSources
 from treefold_http._injection.contract import Shared
 from treefold_http._injection.secured import read_security
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import select_route_entries
+from treefold_http._project.middleware_chain import select_route_middlewares
 from treefold_http._wire.errors import Forbidden, HTTPError, TooManyRequests, Unauthorized
 from treefold_http.auth._login import login, logout
 from treefold_http.auth._passwords import (
@@ -103,10 +103,10 @@ class ServedRoute:
     @cached_property
     def takes_password(self) -> bool:
         """True if a client sends a password to it."""
-        return self.is_state_changing and not PASSWORDS.isdisjoint(self.sent_names)
+        return self.is_state_changing and not PASSWORDS.isdisjoint(self.normalized_input_names)
 
     @cached_property
-    def sent_names(self) -> set[str]:
+    def normalized_input_names(self) -> set[str]:
         """The names that a client sends, the fields of bodies too, in letters and digits."""
         names = {one.name for one in self.client_inputs}
         for one in self.contract.inputs:
@@ -132,7 +132,7 @@ class ServedRoute:
     def is_guarded(self) -> bool:
         """True if credentials, a dependency, a middleware or the handler refuses clients."""
         guards = any(is_guard(entry, self.reader) for entry in self.entries)
-        return self.needs_credentials or guards or _raises_refusal(self.code_references)
+        return self.needs_credentials or guards or _references_access_errors(self.code_references)
 
     @cached_property
     def rate_limits(self) -> Sequence[RateLimit]:
@@ -140,7 +140,7 @@ class ServedRoute:
         return [entry for entry in self.entries if isinstance(entry, RateLimit)]
 
     @cached_property
-    def is_limited(self) -> bool:
+    def is_rate_limited(self) -> bool:
         """True if a limit of the framework or of the project counts its clients."""
         own = [each for each in self.entries if not _is_framework_object(each)]
         found = self.reader.read([*own, *self.called_functions])
@@ -171,7 +171,7 @@ class Deployment:
         self.settings = self.host.settings
 
     @cached_property
-    def listed_middleware(self) -> Sequence[Any]:
+    def middleware_folder_entries(self) -> Sequence[Any]:
         """The entries of `Middleware/`."""
         return self.host.project.listed if self.is_booted else ()
 
@@ -194,7 +194,7 @@ class Deployment:
     def middleware_entries(self) -> Sequence[Any]:
         """All entries of middleware, without `under`: those of `Middleware/`, then of modules."""
         own = [entry for served in self.loaded_routes for entry in served.module.middlewares]
-        found = [unwrap_scoped_entry(each) for each in (*self.listed_middleware, *own)]
+        found = [unwrap_scoped_entry(each) for each in (*self.middleware_folder_entries, *own)]
         return list({id(each): each for each in found}.values())
 
     @cached_property
@@ -203,11 +203,11 @@ class Deployment:
         return compute_network_reach(self.settings, self.middleware_entries)
 
     @cached_property
-    def outside_middleware(self) -> Sequence[Any]:
+    def non_route_middleware(self) -> Sequence[Any]:
         """The middleware of what is no route: mounts, documents, 404."""
-        return select_route_entries(None, self.listed_middleware)
+        return select_route_middlewares(None, self.middleware_folder_entries)
 
-    def find_entry_file(self, entry: Any) -> str:
+    def find_middleware_file(self, entry: Any) -> str:
         """Return the file that lists an entry."""
         for served in self.loaded_routes:
             if any(unwrap_scoped_entry(each) is entry for each in served.module.middlewares):
@@ -218,7 +218,7 @@ class Deployment:
         project = self.host.project
         for route, module in project.modules.items():
             if isinstance(module, HandlerModule):
-                entries = select_route_entries(route, [*project.listed, *module.middlewares])
+                entries = select_route_middlewares(route, [*project.listed, *module.middlewares])
                 contract = project.plans[route].contract
                 yield ServedRoute(route, module, contract, entries, self.reader)
 
@@ -234,7 +234,7 @@ def is_guard(entry: Any, reader: ReferenceReader) -> bool:
     """Return True for a middleware that refuses clients for who they are."""
     if isinstance(entry, IPAllowlist) or any(not one.optional for one in read_security(entry)):
         return True
-    return not _is_framework_object(entry) and _raises_refusal(reader.read([entry]))
+    return not _is_framework_object(entry) and _references_access_errors(reader.read([entry]))
 
 
 def normalize_name(name: str) -> str:
@@ -246,7 +246,7 @@ def _is_framework_object(entry: Any) -> bool:
     return type(entry).__module__.startswith(_OURS)
 
 
-def _raises_refusal(found: References) -> bool:
-    if found.includes_any(Unauthorized, Forbidden):
+def _references_access_errors(references: References) -> bool:
+    if references.includes_any(Unauthorized, Forbidden):
         return True
-    return found.includes_any(HTTPError) and not found.constants.isdisjoint({401, 403})
+    return references.includes_any(HTTPError) and not references.constants.isdisjoint({401, 403})

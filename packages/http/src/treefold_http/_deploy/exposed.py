@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treefold_http._deploy.deployment import Deployment, is_guard, unwrap_scoped_entry
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.reach import is_wide, networks_contain
+from treefold_http._deploy.reach import covers_many_public_addresses, networks_contain
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http.middleware._metrics import Metrics
@@ -67,7 +67,7 @@ _OWN = frozenset({"__init__.py", "treefold.toml", "pyproject.toml", "settings.py
 """Files of a project, which show that the folder was not made for the public."""
 
 
-def check_exposed(deployment: Deployment) -> Iterator[Finding]:
+def check_public_exposure(deployment: Deployment) -> Iterator[Finding]:
     """Find what is open to everybody."""
     settings, sources = deployment.settings, deployment.sources
     if SPELLINGS.get(deployment.environment.get("TREEFOLD_DEV", "").strip().lower(), False):
@@ -80,16 +80,18 @@ def check_exposed(deployment: Deployment) -> Iterator[Finding]:
         yield DOCS.make_finding(sources.find_setting_file("docs"), text, "docs = false")
         break
     yield from _check_metrics(deployment)
-    yield from _check_files(deployment)
-    yield from _check_bodies(deployment)
+    yield from _check_served_files(deployment)
+    yield from _check_body_limits(deployment)
 
 
 def _is_guarded(deployment: Deployment, path: str) -> bool:
     """Return True if a guard runs for a path that is no route."""
     below = [
-        each for each in deployment.listed_middleware if getattr(each, "prefix", None) == (path,)
+        each
+        for each in deployment.middleware_folder_entries
+        if getattr(each, "prefix", None) == (path,)
     ]
-    chain = [*deployment.outside_middleware, *map(unwrap_scoped_entry, below)]
+    chain = [*deployment.non_route_middleware, *map(unwrap_scoped_entry, below)]
     return any(is_guard(entry, deployment.reader) for entry in chain)
 
 
@@ -98,8 +100,8 @@ def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
     for entry in deployment.middleware_entries:
         if not isinstance(entry, Metrics) or entry.page is None:
             continue
-        file = deployment.find_entry_file(entry)
-        if is_wide(entry.allowed):
+        file = deployment.find_middleware_file(entry)
+        if covers_many_public_addresses(entry.allowed):
             text = f"{entry.page} may be read from most addresses"
             yield METRICS.make_finding(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
         elif reach.peer and not reach.trusts_peer and networks_contain(entry.allowed, reach.peer):
@@ -108,37 +110,39 @@ def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
             yield METRICS.make_finding(file, text, write)
 
 
-def _check_files(deployment: Deployment) -> Iterator[Finding]:
+def _check_served_files(deployment: Deployment) -> Iterator[Finding]:
     for target in deployment.project_mounts.mount_targets if deployment.is_booted else ():
         if not isinstance(target, StaticFiles):
             continue
         folder = deployment.root / target.directory
         for path in itertools.islice(sorted(folder.rglob("*")), _MOST_FILES):
-            if _is_private(path, folder):
+            if _is_exposed_private_file(path, folder):
                 name = f"{target.directory.as_posix()}/{path.relative_to(folder).as_posix()}"
                 text = f"{name} lies in a folder of public files"
                 yield FILES.make_finding(
                     name, text, f"mv {name!r} .  # out of {target.directory.as_posix()}/"
                 )
                 break
-        yield from _check_databases(deployment, folder, target.directory.as_posix())
+        yield from _check_databases_in_folder(deployment, folder, target.directory.as_posix())
 
 
-def _is_private(path: Path, folder: Path) -> bool:
+def _is_exposed_private_file(path: Path, folder: Path) -> bool:
     if any(part.startswith(".") for part in path.relative_to(folder).parts):
         return False  # it is not served
     is_named = path.suffix.lower() in _PRIVATE or path.name in _OWN
-    return path.is_file() and (is_named or (path.suffix == ".pem" and _is_key(path)))
+    return path.is_file() and (is_named or (path.suffix == ".pem" and _holds_private_key(path)))
 
 
-def _is_key(path: Path) -> bool:
+def _holds_private_key(path: Path) -> bool:
     try:
         return b"PRIVATE KEY" in path.read_bytes()
     except OSError:
         return False
 
 
-def _check_databases(deployment: Deployment, folder: Path, shown: str) -> Iterator[Finding]:
+def _check_databases_in_folder(
+    deployment: Deployment, folder: Path, shown: str
+) -> Iterator[Finding]:
     """Yield databases in the folder that need not exist yet."""
     for alias, url in deployment.settings.databases.items():
         scheme, _, place = url.partition(":///")
@@ -151,7 +155,7 @@ def _check_databases(deployment: Deployment, folder: Path, shown: str) -> Iterat
             yield FILES.make_finding(file, text, f'{alias} = "sqlite:///{path.name}"')
 
 
-def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
+def _check_body_limits(deployment: Deployment) -> Iterator[Finding]:
     settings = deployment.settings
     number = settings.serve.limit_concurrency or settings.limit_concurrency
     if settings.max_body * number > _MOST_MEMORY:
@@ -162,7 +166,7 @@ def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
         )
     for served in deployment.loaded_routes:
         size = served.module.max_body
-        if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_limited:
+        if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_rate_limited:
             text = (
                 f"{served.display_name} takes {size // 1024**2} MiB from anybody, without a limit"
             )

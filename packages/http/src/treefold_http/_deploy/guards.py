@@ -58,7 +58,7 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
         yield kind.make_finding(
             served.file_path, text, "async def handler(user: User = Depends(signed_in)):"
         )
-    yield from _check_caches(deployment)
+    yield from _check_caches_before_guards(deployment)
 
 
 def _select_guardable_routes(deployment: Deployment) -> list[ServedRoute]:
@@ -114,7 +114,7 @@ def _find_unguarded_versions(deployment: Deployment) -> dict[ServedRoute, tuple[
     return found
 
 
-def _check_caches(deployment: Deployment) -> Iterator[Finding]:
+def _check_caches_before_guards(deployment: Deployment) -> Iterator[Finding]:
     """Yield caches in front of a guard of the project; the boot knows those of the framework."""
     told: set[int] = set()
     for served in deployment.loaded_routes:
@@ -128,4 +128,4 @@ def _check_caches(deployment: Deployment) -> Iterator[Finding]:
                 name = getattr(later[0], "__name__", type(later[0]).__name__)
                 text = f"cached comes before {name} for {served.display_name}"
                 write = f"middlewares = [{name}, cached(...)]"
-                yield CACHED.make_finding(deployment.find_entry_file(entry), text, write)
+                yield CACHED.make_finding(deployment.find_middleware_file(entry), text, write)

@@ -31,7 +31,7 @@ KINDS = (NONE, FRAMES, SCRIPTS)
 _POLICY = "content-security-policy"
 
 
-def check_headers(deployment: Deployment) -> Iterator[Finding]:
+def check_security_headers(deployment: Deployment) -> Iterator[Finding]:
     """Find routes without security headers, and headers that allow too much."""
     if not deployment.network_reach.is_reached:
         return
@@ -47,7 +47,7 @@ def check_headers(deployment: Deployment) -> Iterator[Finding]:
         yield NONE.make_finding(MIDDLEWARE, text, "SecurityHeaders()")
     for entry in deployment.middleware_entries:
         if isinstance(entry, SecurityHeaders):
-            yield from _check_fields(entry, deployment.find_entry_file(entry))
+            yield from _check_fields(entry, deployment.find_middleware_file(entry))
 
 
 def _check_fields(entry: SecurityHeaders, file: str) -> Iterator[Finding]:

@@ -41,10 +41,10 @@ _SHARED = frozenset(
 """Names below which anybody gets one, beside the top-level domains; not all that there are."""
 
 
-def check_hosts(deployment: Deployment) -> Iterator[Finding]:
+def check_trusted_hosts(deployment: Deployment) -> Iterator[Finding]:
     """Find hosts that are not checked, or too many that are trusted."""
     if deployment.network_reach.is_reached:
-        yield from _find_unchecked_hosts(deployment)
+        yield from _find_routes_accepting_any_host(deployment)
     for entry in deployment.middleware_entries:
         for name in entry.allowed if isinstance(entry, TrustedHosts) else ():
             below = name.removeprefix("*.").partition(":")[0].lower()
@@ -52,18 +52,18 @@ def check_hosts(deployment: Deployment) -> Iterator[Finding]:
                 write = "TrustedHosts(['api.example.com'])  # the names of this application"
                 yield WIDE_HOST.make_finding(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
     chains = [
-        deployment.outside_middleware,
+        deployment.non_route_middleware,
         *(served.entries for served in deployment.loaded_routes),
     ]
-    if any(_replaces_host(chain) for chain in chains):
+    if any(_checks_host_before_replacement(chain) for chain in chains):
         text = "TrustedHosts comes before ProxyHeaders(host=True)"
         yield LATE_HOST.make_finding(
             MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]"
         )
 
 
-def _find_unchecked_hosts(deployment: Deployment) -> Iterator[Finding]:
-    chains = {"what is no route": deployment.outside_middleware}
+def _find_routes_accepting_any_host(deployment: Deployment) -> Iterator[Finding]:
+    chains = {"what is no route": deployment.non_route_middleware}
     chains |= {served.display_name: served.entries for served in deployment.loaded_routes}
     missing = [shown for shown, chain in chains.items() if not any(map(_checks_host, chain))]
     if not missing:
@@ -81,7 +81,7 @@ def _checks_host(entry: Any) -> bool:
     return bool(getattr(entry, "checks_hosts", False))
 
 
-def _replaces_host(chain: Any) -> bool:
+def _checks_host_before_replacement(chain: Any) -> bool:
     checks = [index for index, entry in enumerate(chain) if isinstance(entry, TrustedHosts)]
     replaces = [
         index

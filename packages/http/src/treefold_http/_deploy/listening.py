@@ -44,26 +44,26 @@ _LONGEST_IDLE = 120.0
 """Seconds that an idle connection may stay open to the internet without a proxy in front."""
 
 
-def check_listening(deployment: Deployment) -> Iterator[Finding]:
+def check_transport_security(deployment: Deployment) -> Iterator[Finding]:
     """Find connections that others can read, or hold."""
     serve, reach = deployment.settings.serve, deployment.network_reach
     file = deployment.sources.find_setting_file("serve")
-    if serve.tls_certificate is None and reach.is_public and not reach.names_proxy:
-        taken = next(_takes_credentials(deployment), None)
+    if serve.tls_certificate is None and reach.is_public and not reach.has_trusted_proxy:
+        taken = next(_describe_credential_uses(deployment), None)
         if taken is not None:
             text = f"{taken} at {describe_listen_address(serve)}, without TLS"
             write = 'tls_certificate = "cert.pem"  # or ProxyHeaders([...]) with the proxy'
             yield NO_TLS.make_finding(file, text, write)
     if serve.tls_certificate is not None:
         yield from _check_hsts(deployment)
-        yield from _check_key(deployment)
-    if reach.is_public and not reach.names_proxy and serve.keep_alive > _LONGEST_IDLE:
+        yield from _check_tls_key_mode(deployment)
+    if reach.is_public and not reach.has_trusted_proxy and serve.keep_alive > _LONGEST_IDLE:
         where = describe_listen_address(serve)
         text = f"an idle connection to {where} stays open for {serve.keep_alive:g} s"
         yield SLOW.make_finding(file, text, "keep_alive = 5")
 
 
-def _takes_credentials(deployment: Deployment) -> Iterator[str]:
+def _describe_credential_uses(deployment: Deployment) -> Iterator[str]:
     for entry in deployment.middleware_entries:
         if isinstance(entry, Sessions):
             yield "cookies of sessions are sent"
@@ -80,7 +80,7 @@ def _check_hsts(deployment: Deployment) -> Iterator[Finding]:
         yield NO_HSTS.make_finding(MIDDLEWARE, text, "SecurityHeaders(hsts=True)")
 
 
-def _check_key(deployment: Deployment) -> Iterator[Finding]:
+def _check_tls_key_mode(deployment: Deployment) -> Iterator[Finding]:
     serve = deployment.settings.serve
     name = serve.tls_key or serve.tls_certificate or ""
     try:

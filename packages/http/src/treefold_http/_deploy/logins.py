@@ -45,7 +45,7 @@ def check_logins(deployment: Deployment) -> Iterator[Finding]:
     """Find routes whose passwords can be guessed or read."""
     for served in deployment.loaded_routes:
         if served.is_login and served.route.method != "WEBSOCKET":
-            yield from _check_limit(served)
+            yield from _check_login_rate_limit(served)
         for one in served.client_inputs:
             if one.place == "query" and normalize_name(one.name) in _SECRET_INPUTS:
                 text = f"{served.display_name} takes {one.name!r} from the query"
@@ -53,9 +53,9 @@ def check_logins(deployment: Deployment) -> Iterator[Finding]:
                 yield IN_QUERY.make_finding(served.file_path, text, write)
 
 
-def _check_limit(served: ServedRoute) -> Iterator[Finding]:
+def _check_login_rate_limit(served: ServedRoute) -> Iterator[Finding]:
     line = 'middlewares = [RateLimit("10/min")]'
-    if not served.is_limited:
+    if not served.is_rate_limited:
         text = f"{served.display_name} checks a password, and nothing limits how often"
         yield UNLIMITED.make_finding(served.file_path, text, line)
         return

@@ -49,7 +49,7 @@ TWICE = Kind(
 KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
 
 
-def check_proxies(deployment: Deployment) -> Iterator[Finding]:
+def check_proxy_trust(deployment: Deployment) -> Iterator[Finding]:
     """Find trust that does not fit the peers of the server."""
     reach, serve = deployment.network_reach, deployment.settings.serve
     settings_file = deployment.sources.find_setting_file("serve")
@@ -60,7 +60,7 @@ def check_proxies(deployment: Deployment) -> Iterator[Finding]:
             text,
             "ProxyHeaders(['10.0.0.7'])  # the proxy",
         )
-    if reach.peer and reach.names_proxy and not reach.trusts_peer:
+    if reach.peer and reach.has_trusted_proxy and not reach.trusts_peer:
         where = describe_listen_address(serve)
         text = f"requests come from {reach.peer!r}, as the server listens on {where}"
         text += ", and the trusted proxies are others"
@@ -69,8 +69,8 @@ def check_proxies(deployment: Deployment) -> Iterator[Finding]:
             text,
             f"ProxyHeaders([{reach.peer!r}])  # first in the list",
         )
-    readers = [entry for entry in deployment.middleware_entries if _reads_address(entry)]
-    if reach.peer and not reach.names_proxy and readers:
+    readers = [entry for entry in deployment.middleware_entries if _reads_client_address(entry)]
+    if reach.peer and not reach.has_trusted_proxy and readers:
         name = type(readers[0]).__name__
         text = f"{name} compares addresses, which are all {reach.peer!r} behind a proxy"
         yield MISSING.make_finding(
@@ -91,7 +91,7 @@ def _choose_finding_file(reach: Any, settings_file: str) -> str:
 
 def _check_proxy_order(deployment: Deployment) -> Iterator[Finding]:
     told: set[int] = set()
-    chains = [("what is no route", deployment.outside_middleware)]
+    chains = [("what is no route", deployment.non_route_middleware)]
     chains += [(served.display_name, served.entries) for served in deployment.loaded_routes]
     for shown, chain in chains:
         entry = _find_early_address_reader(chain)
@@ -108,12 +108,12 @@ def _find_early_address_reader(chain: Sequence[Any]) -> Any:
     for entry in chain:
         if isinstance(entry, ProxyHeaders):
             return None
-        if _reads_address(entry):
+        if _reads_client_address(entry):
             return entry
     return None
 
 
-def _reads_address(entry: Any) -> bool:
+def _reads_client_address(entry: Any) -> bool:
     if isinstance(entry, RateLimit):
         return entry.key is None
     return isinstance(entry, IPAllowlist) or (isinstance(entry, Metrics) and entry.page is not None)

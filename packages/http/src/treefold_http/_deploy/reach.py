@@ -45,7 +45,7 @@ class Reach:
     is_reached: bool
 
     @property
-    def names_proxy(self) -> bool:
+    def has_trusted_proxy(self) -> bool:
         """True if a setting or an entry trusts a proxy."""
         return bool(self.trusts_server or self.proxies)
 
@@ -105,7 +105,7 @@ def networks_contain(networks: Networks, peer: str) -> bool:
     return networks.unix if peer == UNIX else parse_address(peer) in networks
 
 
-def is_wide(networks: Networks) -> bool:
+def covers_many_public_addresses(networks: Networks) -> bool:
     """Return True if networks hold a large part of all public addresses."""
     return any(not one.is_private and one.prefixlen <= 16 for one in networks.networks)
 

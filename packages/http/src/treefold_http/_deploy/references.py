@@ -84,21 +84,21 @@ class ReferenceReader:
             step = waiting.pop()
             if step not in seen:
                 seen.add(step)
-                direct, called = self._read_step(step)
+                direct, called = self._read_direct_references(step)
                 found.merge_references(direct)
                 waiting += called
         return found
 
-    def _read_step(self, step: _Step) -> tuple[References, list[_Step]]:
+    def _read_direct_references(self, step: _Step) -> tuple[References, list[_Step]]:
         if step not in self._direct:
             function, owner = step
             direct = References()
             called: list[_Step] = []
-            for value in _find_referred_objects(function, direct):
+            for value in _collect_names_yield_objects(function, direct):
                 direct.objects[id(value)] = value
                 called += _yield_invoked_functions(value, direct.names)
             if owner is not None:
-                called += _find_methods(owner, direct.names)
+                called += _find_hooks_and_methods(owner, direct.names)
             self._direct[step] = (
                 direct,
                 [each for each in called if self._is_project_function(each[0])],
@@ -121,12 +121,12 @@ def _yield_invoked_functions(value: Any, names: Collection[str]) -> Iterator[_St
         if isinstance(inner, FunctionType) and inner is not value:
             yield inner, None
     elif isinstance(value, type):
-        yield from _find_methods(value, names)
+        yield from _find_hooks_and_methods(value, names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
-        yield from _find_methods(cast("type[object]", type(value)), names)
+        yield from _find_hooks_and_methods(cast("type[object]", type(value)), names)
 
 
-def _find_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
+def _find_hooks_and_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
     for each in owner.__mro__[:-1]:
         for name, member in vars(each).items():
             if name in _HOOKS or name in names:
@@ -136,7 +136,7 @@ def _find_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
                     yield function, owner
 
 
-def _find_referred_objects(function: FunctionType, found: References) -> Iterator[Any]:
+def _collect_names_yield_objects(function: FunctionType, found: References) -> Iterator[Any]:
     for code in _walk_code(function.__code__):
         found.names |= set(code.co_names)
         found.constants |= {each for each in code.co_consts if type(each) is int}

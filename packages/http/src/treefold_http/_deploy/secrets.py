@@ -86,7 +86,7 @@ class _Secret(NamedTuple):
     variable: str
     least: int
 
-    def format_line(self, value: str) -> str:
+    def format_fix_line(self, value: str) -> str:
         """Return the line to write: a variable, and what to take out of a settings file."""
         if not self.variable:
             return f"# {self.setting} without its password"
@@ -99,22 +99,25 @@ def check_secrets(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets that others know, or can find."""
     first: dict[str, _Secret] = {}
     for secret in _collect_secrets(deployment):
-        yield from _check_value(secret)
-        if secret.file != ENVIRONMENT and secret.file in deployment.sources.tracked_files:
+        yield from _check_secret_strength(secret)
+        if (
+            secret.file != ENVIRONMENT
+            and secret.file in deployment.sources.git_tracked_settings_files
+        ):
             text = f"{secret.setting} is written in {secret.file}, which git keeps"
             write = "git rm --cached .env  # list it in .gitignore, and make new secrets"
-            line = write if secret.file == DOTENV else secret.format_line("...  # a new one")
+            line = write if secret.file == DOTENV else secret.format_fix_line("...  # a new one")
             yield IN_GIT.make_finding(secret.file, text, line)
         known = first.setdefault(secret.value, secret)
         signs = known.least or secret.least  # several services may know one user by one password
         if signs and known.setting.partition(".")[0] != secret.setting.partition(".")[0]:
             text = f"{known.setting} and {secret.setting} are the same"
-            yield REUSED.make_finding(secret.file, text, secret.format_line(_NEW))
+            yield REUSED.make_finding(secret.file, text, secret.format_fix_line(_NEW))
 
 
-def _check_value(secret: _Secret) -> Iterator[Finding]:
+def _check_secret_strength(secret: _Secret) -> Iterator[Finding]:
     size = len(secret.value.encode())
-    write = secret.format_line(_NEW)
+    write = secret.format_fix_line(_NEW)
     if secret.value in EXAMPLES:
         yield EXAMPLE.make_finding(
             secret.file, f"{secret.setting} is the secret of an example", write
@@ -152,16 +155,16 @@ def _collect_secrets(deployment: Deployment) -> Iterator[_Secret]:
         if isinstance(value, str) and value and ending is not None:
             file, variable = sources.find_setting_file("app", name), f"TREEFOLD_APP__{name.upper()}"
             yield _Secret(f"app.{name}", str(value), file, variable, _ENDINGS[ending])
-    yield from _collect_passwords(
+    yield from _collect_url_passwords(
         deployment, "databases", settings.databases, "TREEFOLD_DATABASE_URL"
     )
-    yield from _collect_passwords(deployment, "caches", settings.caches, "TREEFOLD_CACHE_URL")
+    yield from _collect_url_passwords(deployment, "caches", settings.caches, "TREEFOLD_CACHE_URL")
     if settings.redis_url is not None:
         urls = {"": settings.redis_url}
-        yield from _collect_passwords(deployment, "redis_url", urls, "TREEFOLD_REDIS_URL")
+        yield from _collect_url_passwords(deployment, "redis_url", urls, "TREEFOLD_REDIS_URL")
 
 
-def _collect_passwords(
+def _collect_url_passwords(
     deployment: Deployment, setting: str, urls: Mapping[str, str], variable: str
 ) -> Iterator[_Secret]:
     for alias, url in urls.items():

@@ -58,10 +58,10 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
     for entry in deployment.middleware_entries:
         guard = entry.guard if isinstance(entry, Sessions) else entry
         if isinstance(guard, CSRF):
-            for origin in filter(is_plain_origin, sorted(guard.trusted)):
+            for origin in filter(is_unencrypted_origin, sorted(guard.trusted)):
                 text = f"{type(entry).__name__} trusts {origin!r}, whose pages are sent without TLS"
                 write = f"trusted_origins=['https://{urlsplit(origin).netloc}']"
-                yield PLAIN_ORIGIN.make_finding(deployment.find_entry_file(entry), text, write)
+                yield PLAIN_ORIGIN.make_finding(deployment.find_middleware_file(entry), text, write)
         is_in_cookie = isinstance(entry, Sessions) and entry.store == "cookie"
         logs_in = [
             each.display_name
@@ -75,13 +75,13 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
             )
     if any(served.route.method == "WEBSOCKET" for served in deployment.loaded_routes):
         file = deployment.sources.find_setting_file("ws_allowed_origins")
-        for origin in filter(is_plain_origin, deployment.settings.ws_allowed_origins):
+        for origin in filter(is_unencrypted_origin, deployment.settings.ws_allowed_origins):
             text = f"ws_allowed_origins has {origin!r}, whose pages are sent without TLS"
             write = f"ws_allowed_origins = ['https://{urlsplit(origin).netloc}']"
             yield PLAIN_SOCKETS.make_finding(file, text, write)
 
 
-def is_plain_origin(origin: str) -> bool:
+def is_unencrypted_origin(origin: str) -> bool:
     """Return True for an origin whose pages are sent without TLS, other than this machine."""
     parts = urlsplit(origin)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
@@ -99,16 +99,16 @@ def _check_csrf(deployment: Deployment) -> Iterator[Finding]:
                 yield found
 
 
-def _find_csrf_fault(sessions: Sessions, entries: Sequence[Any], shown: str) -> Finding | None:
+def _find_csrf_fault(sessions: Sessions, entries: Sequence[Any], route_name: str) -> Finding | None:
     guards = [each for each in entries if isinstance(each, CSRF)]
     if not guards:
         write = "Sessions(...)  # without csrf=False"
         if sessions.cookie.samesite != "none":
-            text = f"{shown} takes the cookie of the session from all pages of its site"
+            text = f"{route_name} takes the cookie of the session from all pages of its site"
             return LAX.make_finding(MIDDLEWARE, text, write)
-        text = f"{shown} takes the cookie of the session from pages of any site"
+        text = f"{route_name} takes the cookie of the session from pages of any site"
         return NO_CSRF.make_finding(MIDDLEWARE, text, write)
-    cookie = sessions.cookie.full_name
+    cookie = sessions.cookie.prefixed_name
     if all(each.cookies is not None and cookie not in each.cookies for each in guards):
         text = f"CSRF looks at {', '.join(guards[0].cookies or ())}, and the session is {cookie}"
         return OTHER_COOKIE.make_finding(

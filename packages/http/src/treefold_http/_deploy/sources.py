@@ -32,28 +32,28 @@ class SettingSources:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def find_setting_file(self, name: str, inner: str | None = None) -> str:
+    def find_setting_file(self, name: str, table_key: str | None = None) -> str:
         """Return where a setting is given, or the settings file to write it into.
 
         Args:
             name: the setting, such as `secret_key` or `databases`.
-            inner: the name in its table, such as an alias.
+            table_key: the name in its table, such as an alias.
         """
-        variable = _build_variable_name(name, inner)
+        variable = _build_env_variable_name(name, table_key)
         if variable in os.environ:
             return ENVIRONMENT
-        if variable in self._given_variables:
+        if variable in self._settings_variables:
             return DOTENV
-        for file, table in self._file_tables.items():
+        for file, table in self._settings_tables_by_file.items():
             value = table.get(name)
-            if inner is not None and isinstance(value, Mapping):
-                value = cast("Mapping[str, Any]", value).get(inner)
+            if table_key is not None and isinstance(value, Mapping):
+                value = cast("Mapping[str, Any]", value).get(table_key)
             if value is not None:
                 return file
-        return next(iter(self._file_tables), "treefold.toml")
+        return next(iter(self._settings_tables_by_file), "treefold.toml")
 
     @cached_property
-    def tracked_files(self) -> frozenset[str]:
+    def git_tracked_settings_files(self) -> frozenset[str]:
         """The settings files that are under version control."""
         names = [*(file for file, _ in _FILES), DOTENV]
         places = (self._root.resolve(), *self._root.resolve().parents)
@@ -70,11 +70,11 @@ class SettingSources:
         return frozenset(listed.stdout.decode(errors="replace").split("\0")) & frozenset(names)
 
     @cached_property
-    def _given_variables(self) -> Mapping[str, str]:
+    def _settings_variables(self) -> Mapping[str, str]:
         return Settings.read_variables(self._root)
 
     @cached_property
-    def _file_tables(self) -> Mapping[str, Mapping[str, Any]]:
+    def _settings_tables_by_file(self) -> Mapping[str, Mapping[str, Any]]:
         found: dict[str, Mapping[str, Any]] = {}
         for file, keys in _FILES:
             path = self._root / file
@@ -85,12 +85,12 @@ class SettingSources:
         return found
 
 
-def _build_variable_name(name: str, inner: str | None) -> str:
+def _build_env_variable_name(name: str, table_key: str | None) -> str:
     if name in ADDRESS_VARIABLES:
-        return ADDRESS_VARIABLES[name] if inner == "default" else ""
+        return ADDRESS_VARIABLES[name] if table_key == "default" else ""
     if name == "app":
-        return f"{APP_PREFIX}{(inner or '').upper()}"
-    middle = f"{inner.upper()}" if inner is not None else ""
+        return f"{APP_PREFIX}{(table_key or '').upper()}"
+    middle = f"{table_key.upper()}" if table_key is not None else ""
     return f"TREEFOLD_{name.upper()}" + (f"_{middle}" if middle else "")
 
 

@@ -40,14 +40,14 @@ ROOMS = Kind(
 KINDS = (SESSIONS, LIMITS, CACHE, ROOMS)
 
 
-def check_workers(deployment: Deployment) -> Iterator[Finding]:
+def check_per_process_state(deployment: Deployment) -> Iterator[Finding]:
     """Find state in memory beside several processes."""
     count = deployment.settings.serve.workers
     if count < 2:
         return
     beside = f"beside {count} processes"
     for entry in deployment.middleware_entries:
-        file = deployment.find_entry_file(entry)
+        file = deployment.find_middleware_file(entry)
         if isinstance(entry, Sessions) and entry.is_in_memory:
             text = f"Sessions keeps its sessions in memory, {beside}"
             yield SESSIONS.make_finding(file, text, "Sessions(store='database')  # or 'redis'")
@@ -55,7 +55,7 @@ def check_workers(deployment: Deployment) -> Iterator[Finding]:
             yield LIMITS.make_finding(
                 file, f"RateLimit counts in memory, {beside}", "RateLimit(..., redis=True)"
             )
-    yield from _check_caches(deployment, beside)
+    yield from _check_in_memory_caches(deployment, beside)
     for name, module in (
         ModuleSpace.get_or_create_space(deployment.root).find_loaded_modules().items()
     ):
@@ -68,12 +68,12 @@ def check_workers(deployment: Deployment) -> Iterator[Finding]:
                 return
 
 
-def _check_caches(deployment: Deployment, beside: str) -> Iterator[Finding]:
+def _check_in_memory_caches(deployment: Deployment, process_count_text: str) -> Iterator[Finding]:
     caches = deployment.settings.caches
     used = {"default"} if _uses_cache(deployment) else set[str]()
     for alias in sorted({*caches, *used}):
         if _is_in_memory(caches, alias):
-            text = f"cache {alias!r} is in memory, {beside}"
+            text = f"cache {alias!r} is in memory, {process_count_text}"
             write = f'[caches]\n{alias} = "redis://..."'
             yield CACHE.make_finding(
                 deployment.sources.find_setting_file("caches", alias), text, write

@@ -20,7 +20,7 @@ from treefold_http._runtime.runtime import Runtime
 from treefold_logging import get_logger
 
 
-def set_up(extension: Any, app: Runtime) -> None:
+def call_extension_setup(extension: Any, app: Runtime) -> None:
     """Call `setup` of an extension, then `use_log`."""
     if (setup := getattr(extension, "setup", None)) is not None:
         setup(app)

@@ -18,7 +18,7 @@ from treefold_http._types.parameters import (
     format_callable,
     list_parameters,
 )
-from treefold_http._types.read import read, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ErrorFormat:
         self.render = render
         self.media_type = media_type
         self.content_type = encode_header("content-type", media_type)
-        _check_arguments(render)
+        _require_request_and_error(render)
         # Imported for a project that declares a format: others do not pay for it.
         from treefold_http._types.serialize import build_serializer
 
@@ -89,7 +89,7 @@ def as_error_format(given: Any) -> ErrorFormat:
     return given if isinstance(given, ErrorFormat) else ErrorFormat(given)
 
 
-def _check_arguments(render: Callable[..., Any]) -> None:
+def _require_request_and_error(render: Callable[..., Any]) -> None:
     try:
         # at boot: otherwise each error would be answered without the format
         inspect.signature(render).bind(None, None)
@@ -109,7 +109,7 @@ def _read_error_model(render: Callable[..., Any], model: Any) -> tree.TypeNode:
         kind = inspect.Parameter.KEYWORD_ONLY
         parameter = inspect.Parameter("answer", kind, annotation=annotation)
         model = resolve_annotation(parameter, render)
-    node = read(model)
+    node = parse_annotation(model)
     options = tree.list_union_options(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
         got = (

@@ -17,10 +17,10 @@ from treefold_http._failures.problems import (
     describe_crash,
     encode_html_safe_json,
     render_crash_problem,
-    render_disconnect,
+    render_disconnect_response,
     render_problem,
 )
-from treefold_http._responses.coercion import to_own_response
+from treefold_http._responses.coercion import to_unshared_response
 from treefold_http._responses.response import Response, make_unchecked_response
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
@@ -59,16 +59,16 @@ class ErrorResponses:
         `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
         """
         try:
-            handler = self.handlers.find_runner(error)
+            handler = self.handlers.find_handler_runner(error)
             if handler is not None:
                 made = await handler(app, connection, error)
                 if isinstance(made, HTTPError):
                     return await self._render_http_error(made, connection)
-                return to_own_response(made)
+                return to_unshared_response(made)
             if isinstance(error, HTTPError):
                 return await self._render_http_error(error, connection)
             if isinstance(error, ClientDisconnect):
-                return render_disconnect(connection)
+                return render_disconnect_response(connection)
         except BaseException as unfit:  # its headers cannot be sent, or its handler failed
             if is_outer_cancellation(unfit, connection.id):
                 raise

@@ -46,7 +46,7 @@ class ExceptionHandlers:
 
         return register_handler
 
-    def find_runner(self, error: BaseException) -> _Run | None:
+    def find_handler_runner(self, error: BaseException) -> _Run | None:
         """Return a function that runs the handler of an exception; None if there is no handler."""
         if not self._by_type:
             return None

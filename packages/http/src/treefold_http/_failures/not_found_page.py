@@ -84,7 +84,7 @@ def render_not_found_page(error: HTTPError, connection: Connection) -> Response 
     }
     safe = {name: escape(text) for name, text in shown.items()}
     docs = _render_docs_link(scope.get("root_path", "")) if app.has_docs else ""
-    text = _PAGE.format(rows=_render_rows(explanation_lines(found)), docs=docs, **safe)
+    text = _PAGE.format(rows=_render_html_table_rows(explanation_lines(found)), docs=docs, **safe)
     body = text.encode("utf-8", "backslashreplace").decode()
     return Response.html(body, status=error.status, headers={**_HEADERS, **error.headers})
 
@@ -94,14 +94,16 @@ def _render_docs_link(root_path: str) -> str:
     return f' All routes: <a href="{escape(address)}">{escape(address)}</a>.'
 
 
-def _wants_html(fields: Iterable[str]) -> bool:
+def _wants_html(accept_headers: Iterable[str]) -> bool:
     types = (
-        part.partition(";")[0].strip().lower() for field in fields for part in field.split(",")
+        part.partition(";")[0].strip().lower()
+        for field in accept_headers
+        for part in field.split(",")
     )
     return "text/html" in types
 
 
-def _render_rows(lines: Iterable[Line]) -> str:
+def _render_html_table_rows(lines: Iterable[Line]) -> str:
     return "\n".join(
         f"<tr><th scope=row>{escape(line.label)}</th><td>{escape(line.text)}</td></tr>"
         for line in lines

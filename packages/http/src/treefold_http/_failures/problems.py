@@ -25,22 +25,24 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 def render_problem(error: HTTPError, connection: Connection) -> Response:
     """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
-    document = _build_document(error.title, error.status, error.message or error.title, connection)
+    document = _build_problem_document(
+        error.title, error.status, error.message or error.title, connection
+    )
     if error.errors is not None:
         document["errors"] = error.errors
-    return _build_response(document, error.headers)
+    return _build_problem_response(document, error.headers)
 
 
 def render_crash_problem(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
-    document = _build_document(
+    document = _build_problem_document(
         "Internal Server Error", 500, describe_crash(error, connection), connection
     )
     if connection.app.dev:
         document["traceback"] = [
             _escape_surrogates(line) for line in traceback.format_exception(error)
         ]
-    return _build_response(document, {})
+    return _build_problem_response(document, {})
 
 
 def describe_crash(error: BaseException, connection: Connection) -> str:
@@ -50,21 +52,23 @@ def describe_crash(error: BaseException, connection: Connection) -> str:
     return _escape_surrogates("".join(traceback.format_exception_only(error)).strip())
 
 
-def render_disconnect(connection: Connection) -> Response:
+def render_disconnect_response(connection: Connection) -> Response:
     """Return the response to a request whose client has disconnected: it is logged, never received.
 
     A server that stopped waiting for the client and answered itself passes its status in the scope.
     """
     status: int = connection.scope.get("treefold.answered", 499)
-    return _build_response(
-        _build_document("Client Closed Request", status, "The client left", connection), {}
+    return _build_problem_response(
+        _build_problem_document("Client Closed Request", status, "The client left", connection), {}
     )
 
 
 _HIDDEN = "The server failed to answer this request"
 
 
-def _build_document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
+def _build_problem_document(
+    title: str, status: int, detail: str, connection: Connection
+) -> dict[str, Any]:
     return {
         "type": "about:blank",
         "title": title,
@@ -80,7 +84,7 @@ def _escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _build_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
+def _build_problem_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
     made = make_unchecked_response(
         encode_html_safe_json(document), PROBLEM_TYPE, document["status"]
     )

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from treefold_http._injection.contract import Argument, Call, Contract, Input, Step
 from treefold_http._responses.endpoints import Endpoint
-from treefold_http._runtime.exit_callbacks import enter_async, enter_plain
+from treefold_http._runtime.exit_callbacks import enter_async_generator, enter_sync_generator
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.validate import Errors
 from treefold_http._wire.errors import build_unprocessable_error
@@ -38,19 +38,20 @@ def compile_split_call(
     handler: Callable[..., Any],
     contract: Contract,
     values: Mapping[str, Any],
-    early: Sequence[int],
+    steps_before_cache: Sequence[int],
 ) -> tuple[Endpoint, Endpoint]:
     """Return two coroutine functions: one runs early steps, the other the rest and the handler.
 
     Args:
-        early: the numbers of the early steps, in their order; none of them needs a later one.
+        steps_before_cache: the numbers of the early steps, in their order; none of them needs a
+            later one.
 
     Returns:
         The first returns the values of its steps, which the second expects in
         `connection.notes.early`.
     """
-    first = _CallCompiler(values).compile_early(contract, early)
-    return first, _CallCompiler(values).compile(handler, contract, early)
+    first = _CallCompiler(values).compile_steps_before_cache(contract, steps_before_cache)
+    return first, _CallCompiler(values).compile(handler, contract, steps_before_cache)
 
 
 class _CallCompiler:
@@ -61,32 +62,37 @@ class _CallCompiler:
         self.collecting: set[int] = set()
         self.names: dict[str, Any] = {
             **values,
-            "enter": enter_async,
-            "enter_plain": enter_plain,
+            "enter": enter_async_generator,
+            "enter_sync_generator": enter_sync_generator,
             "check": _raise_errors,
             "sent": _build_optional_keyword,
         }
 
     def compile(
-        self, handler: Callable[..., Any], contract: Contract, early: Sequence[int] = ()
+        self,
+        handler: Callable[..., Any],
+        contract: Contract,
+        steps_before_cache: Sequence[int] = (),
     ) -> Endpoint:
-        if early:
-            self.lines.append(f"{_write_step_tuple(early)} = connection.notes.early")
+        if steps_before_cache:
+            self.lines.append(f"{_format_step_tuple(steps_before_cache)} = connection.notes.early")
         for index, step in enumerate(contract.steps):
             # the early steps have run already, before the look-up
-            if index not in early:
+            if index not in steps_before_cache:
                 self.write_step(f"v{index}", step)
         self.names["handler"] = handler
         self.write_error_check(1)
         self.lines.append(
-            f"return {_write_call('handler', handler, self.join_arguments(contract.arguments))}"
+            f"return {_format_call('handler', handler, self.format_arguments(contract.arguments))}"
         )
         return self.build_endpoint()
 
-    def compile_early(self, contract: Contract, early: Sequence[int]) -> Endpoint:
-        for index in early:
+    def compile_steps_before_cache(
+        self, contract: Contract, steps_before_cache: Sequence[int]
+    ) -> Endpoint:
+        for index in steps_before_cache:
             self.write_step(f"v{index}", contract.steps[index])
-        self.lines.append(f"return {_write_step_tuple(early)}")
+        self.lines.append(f"return {_format_step_tuple(steps_before_cache)}")
         return self.build_endpoint()
 
     def build_endpoint(self) -> Endpoint:
@@ -94,40 +100,42 @@ class _CallCompiler:
         exec(_compile_source(f"async def run(connection):\n    {body}\n"), self.names)  # noqa: S102 - see the top
         return self.names["run"]
 
-    def add_name(self, prefix: str, value: Any) -> str:
+    def bind_unique_name(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.names)}"
         self.names[name] = value
         return name
 
-    def write_step(self, value: str, step: Step) -> None:
-        """Write the lines of a step; `value` is the name of its result."""
+    def write_step(self, result_name: str, step: Step) -> None:
+        """Write the lines of a step; `result_name` is the name of its result."""
         if isinstance(step, Input):
             if step.call not in self.collecting:
                 self.collecting.add(step.call)
                 self.lines.append(f"e{step.call} = []")
             waits = "await " if step.binder.waits else ""
-            bind = self.add_name("b", step.binder.bind)
-            self.lines.append(f"{value} = {waits}{bind}(connection, e{step.call})")
+            bind = self.bind_unique_name("b", step.binder.bind)
+            self.lines.append(f"{result_name} = {waits}{bind}(connection, e{step.call})")
         elif isinstance(step, Call):
             # the inputs of this call are all read by now, so that their errors are sent together
             self.write_error_check(step.call)
             arguments, function = (
-                self.join_arguments(step.arguments),
-                self.add_name("f", step.function),
+                self.format_arguments(step.arguments),
+                self.bind_unique_name("f", step.function),
             )
-            self.lines.append(f"{value} = {_write_dependency(function, step.function, arguments)}")
+            self.lines.append(
+                f"{result_name} = {_format_dependency_call(function, step.function, arguments)}"
+            )
         else:
-            names = self.add_name("p", step.provider), self.add_name("m", step.make)
-            self.lines.append(f"{value} = await app_value({', '.join(names)})")
+            names = self.bind_unique_name("p", step.provider), self.bind_unique_name("m", step.make)
+            self.lines.append(f"{result_name} = await app_value({', '.join(names)})")
 
-    def write_error_check(self, call: int) -> None:
-        if call in self.collecting:
-            self.lines.append(f"if e{call}: check(e{call})")
+    def write_error_check(self, call_number: int) -> None:
+        if call_number in self.collecting:
+            self.lines.append(f"if e{call_number}: check(e{call_number})")
 
-    def join_arguments(self, arguments: tuple[Argument, ...]) -> str:
-        return ", ".join(map(self.write_argument, arguments))
+    def format_arguments(self, arguments: tuple[Argument, ...]) -> str:
+        return ", ".join(map(self.format_argument, arguments))
 
-    def write_argument(self, argument: Argument) -> str:
+    def format_argument(self, argument: Argument) -> str:
         match argument.source:
             case "step":
                 text = f"v{argument.of}"
@@ -136,7 +144,7 @@ class _CallCompiler:
             case "background":
                 text = "connection.background"
             case "default":
-                text = self.add_name("d", argument.of)
+                text = self.bind_unique_name("d", argument.of)
             case _:
                 text = "connection"
         if argument.name is None:
@@ -144,14 +152,16 @@ class _CallCompiler:
         if argument.omitted_for is EMPTY:
             return f"{argument.name}={text}"
         # the class calls its `default_factory` only where the argument is missing
-        return f"**sent({argument.name!r}, {text}, {self.add_name('d', argument.omitted_for)})"
+        return (
+            f"**sent({argument.name!r}, {text}, {self.bind_unique_name('d', argument.omitted_for)})"
+        )
 
 
-def _write_step_tuple(steps: Sequence[int]) -> str:
+def _format_step_tuple(steps: Sequence[int]) -> str:
     return f"({', '.join(f'v{index}' for index in steps)},)"
 
 
-def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _format_call(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a handler: direct, awaited, or in a thread."""
     target = _find_called_function(function)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
@@ -162,16 +172,16 @@ def _write_call(name: str, function: Callable[..., Any], arguments: str) -> str:
     return f"await in_thread({name}{', ' if arguments else ''}{arguments})"
 
 
-def _write_dependency(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _format_dependency_call(name: str, function: Callable[..., Any], arguments: str) -> str:
     """The source that calls a dependency: direct, awaited, entered, or in a thread."""
     target = _find_called_function(function)
     if inspect.isasyncgenfunction(target):
         return f"await enter({name}({arguments}), connection)"
     if inspect.isgeneratorfunction(target):
-        return f"await enter_plain({name}({arguments}), connection)"
+        return f"await enter_sync_generator({name}({arguments}), connection)"
     if isinstance(function, type):
         return f"{name}({arguments})"
-    return _write_call(name, function, arguments)
+    return _format_call(name, function, arguments)
 
 
 def _find_called_function(call: Callable[..., Any]) -> Callable[..., Any]:

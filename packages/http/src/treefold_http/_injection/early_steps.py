@@ -13,7 +13,7 @@ from treefold_http._injection.secured import read_security
 _CREDENTIALS = ("header", "cookie")
 
 
-def find_early_steps(contract: Contract) -> tuple[int, ...]:
+def find_steps_before_cache(contract: Contract) -> tuple[int, ...]:
     """Return the numbers of the steps that run before the look-up, in their order.
 
     These are the dependencies that take the connection, a header field or a cookie, or that declare
@@ -22,7 +22,7 @@ def find_early_steps(contract: Contract) -> tuple[int, ...]:
     seeing: set[int] = set()
     for index, step in enumerate(contract.steps):
         # a step comes after those that it takes, so one pass finds whole chains
-        if isinstance(step, Call) and _depends_on_request(contract, step, seeing):
+        if isinstance(step, Call) and _depends_on_credentials(contract, step, seeing):
             seeing.add(index)
     needed: set[int] = set()
     for index in seeing:
@@ -30,18 +30,20 @@ def find_early_steps(contract: Contract) -> tuple[int, ...]:
     return tuple(sorted(needed))
 
 
-def _depends_on_request(contract: Contract, call: Call, seeing: set[int]) -> bool:
+def _depends_on_credentials(contract: Contract, call: Call, credential_steps: set[int]) -> bool:
     if read_security(call.function):
         return True
-    return any(_carries_credentials(contract, each, seeing) for each in call.arguments)
+    return any(_carries_credentials(contract, each, credential_steps) for each in call.arguments)
 
 
-def _carries_credentials(contract: Contract, argument: Argument, seeing: set[int]) -> bool:
+def _carries_credentials(
+    contract: Contract, argument: Argument, credential_steps: set[int]
+) -> bool:
     if argument.source != "step":
         return argument.source == "connection"
     number: int = argument.of
     step = contract.steps[number]
-    return number in seeing or (isinstance(step, Input) and step.place in _CREDENTIALS)
+    return number in credential_steps or (isinstance(step, Input) and step.place in _CREDENTIALS)
 
 
 def _collect_needed_steps(contract: Contract, index: int, needed: set[int]) -> None:

@@ -58,10 +58,10 @@ class Providers:
         Raises:
             TypeError: for a key that is neither, or a factory that cannot be called.
         """
-        self._added[key] = _check_provider(key, provider)
+        self._added[key] = _make_checked_provider(key, provider)
         self._changed()
 
-    def declare_providers(self, providers: Mapping[Key, Any]) -> None:
+    def replace_declared_providers(self, providers: Mapping[Key, Any]) -> None:
         """Replace the declared providers by the current ones of `providers.py`.
 
         A provider whose factory and scope are unchanged stays the same object and keeps its value.
@@ -70,9 +70,10 @@ class Providers:
             TypeError: as `add_provider`; the declared providers are then unchanged.
         """
         former = self.declared
-        made = {key: _check_provider(key, provider) for key, provider in providers.items()}
+        made = {key: _make_checked_provider(key, provider) for key, provider in providers.items()}
         self.declared = {
-            key: _keep_same(former.get(key), provider) for key, provider in made.items()
+            key: _reuse_unchanged_provider(former.get(key), provider)
+            for key, provider in made.items()
         }
 
     def find_for_parameter(self, annotation: Any, name: str) -> Provider | None:
@@ -103,7 +104,9 @@ class Providers:
     def _find_provider(self, key: Key) -> Provider | None:
         return self._added.get(key) or self.declared.get(key)
 
-    async def get_app_value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def get_or_make_app_value(
+        self, provider: Provider, make: Callable[[Any], Awaitable[Any]]
+    ) -> Any:
         """Return the application's value of a provider; concurrent callers share one `make`."""
         if provider in self.values:
             return self.values[provider]
@@ -111,7 +114,7 @@ class Providers:
         if making is None:
             scope = self.open_scope()
             making = self._making[provider] = asyncio.ensure_future(make(scope))
-            making.add_done_callback(lambda done: self._keep_value(provider, scope, done))
+            making.add_done_callback(lambda done: self._store_made_value(provider, scope, done))
         # a request that is cancelled must not cancel the value that others wait for
         return await asyncio.shield(making)
 
@@ -138,15 +141,17 @@ class Providers:
         if failure is not None:
             raise failure
 
-    def _keep_value(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
+    def _store_made_value(
+        self, provider: Provider, scope: Any, made_value: asyncio.Future[Any]
+    ) -> None:
         # also after a failure: the next request tries again
         del self._making[provider]
         self._scopes.append((provider, scope))  # also after a failure: generators may be entered
-        if not done.cancelled() and done.exception() is None:
-            self.values[provider] = done.result()
+        if not made_value.cancelled() and made_value.exception() is None:
+            self.values[provider] = made_value.result()
 
 
-def _check_provider(key: Any, provider: Any) -> Provider:
+def _make_checked_provider(key: Any, provider: Any) -> Provider:
     made = provider if isinstance(provider, Provider) else Provider(provider)
     if not isinstance(key, (type, str)):
         raise TypeError(f"A provider key must be a type or a name, got {key!r}")
@@ -158,7 +163,10 @@ def _check_provider(key: Any, provider: Any) -> Provider:
     return made
 
 
-def _keep_same(former: Provider | None, made: Provider) -> Provider:
-    if former is not None and (former.factory, former.scope) == (made.factory, made.scope):
+def _reuse_unchanged_provider(former: Provider | None, new_provider: Provider) -> Provider:
+    if former is not None and (former.factory, former.scope) == (
+        new_provider.factory,
+        new_provider.scope,
+    ):
         return former
-    return made
+    return new_provider

@@ -21,19 +21,19 @@ from treefold_http._injection.text_models import build_model_input
 from treefold_http._injection.text_readers import (
     build_text_reader,
     find_list_type,
-    is_client_data,
-    is_text_class,
+    is_client_data_type,
+    is_pydantic_text_class,
     with_result_check,
 )
 from treefold_http._types import constraints, tree
-from treefold_http._types.decode import Decoder, build_model_decoder, build_text_converter
+from treefold_http._types.decode import Decoder, build_model_decoder, build_pydantic_text_converter
 from treefold_http._types.parameters import (
     EMPTY,
     InjectionError,
     format_annotation,
     format_callable,
 )
-from treefold_http._types.scalars import build_converter
+from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.errors import UnprocessableEntity
 from treefold_http._wire.json import loads
@@ -67,11 +67,11 @@ def resolve_source(
     Raises:
         InjectionError: when no source can provide the value.
     """
-    constraints.check_markers(node.markers)
+    constraints.refuse_alias_or_default_markers(node.markers)
     kept = tuple(
         m
         for m in node.markers
-        if constraints.find_constraint_family(m) or hasattr(m, "documentation")
+        if constraints.find_constraint_package(m) or hasattr(m, "documentation")
     )
     if kept != node.markers:
         annotation = Annotated[node.bare_annotation, *kept] if kept else node.bare_annotation
@@ -79,7 +79,7 @@ def resolve_source(
     if in_path:
         return _build_path_input(parameter, node, function)
     if kind != "nothing":
-        _refuse_default(parameter, function)
+        _refuse_marker_default(parameter, function)
         found = _build_marked_input if source is not None else _infer_input_from_type
         sent = found(parameter, node, source or sources.Query(), function)
         if sent is not None and sent.binder.waits and kind == "websocket":
@@ -113,7 +113,7 @@ def find_marker(
         InjectionError: for a marker inside a list, or on one of several types.
     """
     own = list(filter(_is_source_or_dependency, node.markers))
-    options = tree.without_none(node)
+    options = tree.list_options_without_none(node)
     if len(options) == 1 and options[0] is not node:
         inner = options[0]
         own = [
@@ -145,7 +145,7 @@ def _make_parameter_error(
 
 
 def _format_bare_type(node: tree.TypeNode) -> str:
-    return format_annotation(constraints.strip_constraints(node))
+    return format_annotation(constraints.build_unconstrained_annotation(node))
 
 
 def _is_source_or_dependency(marker: Any) -> bool:
@@ -209,7 +209,7 @@ def refuse_multiple_bodies(taken: Sequence[Taken]) -> None:
 def _build_path_input(
     parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
 ) -> Input:
-    convert = build_converter(node) or build_text_converter(node)
+    convert = build_scalar_converter(node) or build_pydantic_text_converter(node)
     if convert is None:
         raise InjectionError(
             f"Path parameter {parameter.name!r} of {format_callable(function)} is annotated"
@@ -223,9 +223,9 @@ def _build_path_input(
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
 
-def _refuse_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
+def _refuse_marker_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
     """Refuse a marker or a constraint as the default, where it would be ignored."""
-    if constraints.is_constraint(parameter.default):
+    if constraints.is_field_or_meta(parameter.default):
         text = "has a constraint as its default; write it into Annotated[..., ...]"
         raise _make_parameter_error(parameter, function, text)
     if _is_source(parameter.default):
@@ -247,11 +247,11 @@ def _build_marked_input(
                 f" {format_callable(function)} names a member, but a parameter takes the whole"
                 " body; declare a model with that member"
             )
-        decoder = build_model_decoder(node, anything=True)
+        decoder = build_model_decoder(node, allow_any_type=True)
         assert decoder is not None  # noqa: S101 - guaranteed by `anything`
         return _build_body_input(parameter, node, decoder)
     if isinstance(source, sources.File):
-        many = is_upload_list(node)
+        many = find_upload_multiplicity(node)
         if many is None and node.annotation is not EMPTY:
             shown = format_annotation(node.bare_annotation)
             text = (
@@ -263,7 +263,7 @@ def _build_marked_input(
         found = build_model_input(parameter, node, source, format_callable(function))
         if found is not None:
             return found
-    reader = build_text_reader(node, anything=True)
+    reader = build_text_reader(node, allow_pydantic_types=True)
     if reader is None:
         shown = _format_bare_type(node)
         text = f"is annotated {shown}, which {type(source).__name__}() cannot provide"
@@ -281,14 +281,16 @@ def _infer_input_from_type(
 ) -> Input | None:
     if node.annotation is EMPTY:
         return None
-    uploads = is_upload_list(node)
+    uploads = find_upload_multiplicity(node)
     if uploads is not None:
         return _build_file_input(parameter, node, source, many=uploads)
     decoder = build_model_decoder(node)
     if decoder is not None:
         return _build_body_input(parameter, node, decoder)
-    constrained = bool(constraints.find_families(node))
-    reader = build_text_reader(node, anything=constrained or is_text_class(node))
+    constrained = bool(constraints.find_constraint_packages(node))
+    reader = build_text_reader(
+        node, allow_pydantic_types=constrained or is_pydantic_text_class(node)
+    )
     if reader is not None:
         return _build_text_input(parameter, node, source, reader)
     if constrained:
@@ -296,7 +298,7 @@ def _infer_input_from_type(
             f"The constraint on parameter {parameter.name!r} cannot be checked on"
             f" {_format_bare_type(node)}; use a scalar or a list of scalars"
         )
-    if parameter.default is not EMPTY and is_client_data(node):
+    if parameter.default is not EMPTY and is_client_data_type(node):
         shown = _format_bare_type(node)
         text = f"is annotated {shown}, which the query cannot provide, and its default"
         remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
@@ -338,9 +340,9 @@ def _resolve_source_name(source: sources.Source, parameter: inspect.Parameter) -
     return name.replace("_", "-") if isinstance(source, sources.Header) else name
 
 
-def is_upload_list(node: tree.TypeNode) -> bool | None:
+def find_upload_multiplicity(node: tree.TypeNode) -> bool | None:
     """Return True for a list of uploads, False for one upload, each also with None; else None."""
-    options = tree.without_none(node)
+    options = tree.list_options_without_none(node)
     if len(options) != 1:
         return None
     listed = find_list_type(node)

@@ -23,7 +23,7 @@ from treefold_http._injection.contract import (
     Step,
 )
 from treefold_http._injection.dependencies import Dependency
-from treefold_http._injection.early_steps import find_early_steps
+from treefold_http._injection.early_steps import find_steps_before_cache
 from treefold_http._injection.providers import Provider, Providers
 from treefold_http._injection.resolve_source import (
     Taken,
@@ -31,13 +31,13 @@ from treefold_http._injection.resolve_source import (
     refuse_multiple_bodies,
     resolve_source,
 )
-from treefold_http._injection.secured import Security, join_security, read_security
+from treefold_http._injection.secured import Security, merge_security_requirements, read_security
 from treefold_http._requests.connection import Connection
 from treefold_http._requests.request import Request
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, list_parameters
-from treefold_http._types.read import read, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._websockets.websocket import WebSocket
 
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
@@ -82,7 +82,7 @@ def plan_call(
     *,
     path_parameters: tuple[str, ...] = (),
     kind: Kind = "request",
-    inside: tuple[Callable[..., Any], ...] = (),
+    ancestors: tuple[Callable[..., Any], ...] = (),
 ) -> tuple[Endpoint, Contract]:
     """Resolve the parameters of a function and compile its call.
 
@@ -90,7 +90,7 @@ def plan_call(
         handler: a handler, or any function for `Scope.call`.
         path_parameters: the names in `path_params` on this route.
         kind: the connection of the call.
-        inside: the dependencies that are being planned already, to detect circles.
+        ancestors: the dependencies that are being planned already, to detect circles.
 
     Returns:
         A coroutine function that takes the connection and returns the handler's result, and the
@@ -99,12 +99,15 @@ def plan_call(
     Raises:
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
     """
-    contract = _Resolver(injection, kind, path_parameters, inside).resolve(handler)
-    values = {"in_thread": injection.in_thread, "app_value": injection.providers.get_app_value}
+    contract = _Resolver(injection, kind, path_parameters, ancestors).resolve(handler)
+    values = {
+        "in_thread": injection.in_thread,
+        "app_value": injection.providers.get_or_make_app_value,
+    }
     return compile_call(handler, contract, values), contract
 
 
-def plan_split_call(
+def plan_call_behind_cache(
     handler: Callable[..., Any],
     injection: Injection,
     *,
@@ -120,16 +123,19 @@ def plan_split_call(
         InjectionError: as `plan_call`.
     """
     contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
-    values = {"in_thread": injection.in_thread, "app_value": injection.providers.get_app_value}
-    early = find_early_steps(contract)
+    values = {
+        "in_thread": injection.in_thread,
+        "app_value": injection.providers.get_or_make_app_value,
+    }
+    early = find_steps_before_cache(contract)
     if not early:
         return None, compile_call(handler, contract, values), contract
     return *compile_split_call(handler, contract, values, early), contract
 
 
-def build_direct_contract(handler: Callable[..., Any]) -> Contract:
+def build_connection_only_contract(handler: Callable[..., Any]) -> Contract:
     """Return the contract of a handler that takes the connection alone."""
-    security = join_security(read_security(handler))
+    security = merge_security_requirements(read_security(handler))
     return replace(OPAQUE, security=security) if security else OPAQUE
 
 
@@ -171,20 +177,22 @@ class _Resolver:
             inputs=tuple(inputs.values()),
             steps=tuple(self.steps),
             arguments=arguments,
-            security=join_security([*self.security, *read_security(handler)]),
+            security=merge_security_requirements([*self.security, *read_security(handler)]),
         )
 
     def add_step(self, step: Step) -> Argument:
         self.steps.append(step)
         return Argument("step", len(self.steps) - 1)
 
-    def resolve_arguments(self, function: Callable[..., Any], call: int) -> tuple[Argument, ...]:
+    def resolve_arguments(
+        self, function: Callable[..., Any], call_number: int
+    ) -> tuple[Argument, ...]:
         """Add the steps for the parameters of a function; return its arguments."""
         made: list[Argument] = []
         found: list[Taken] = []
         for parameter in list_parameters(function):
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-            argument = self.resolve_argument(parameter, function, call)
+            argument = self.resolve_argument(parameter, function, call_number)
             if isinstance(argument, Input):
                 found.append((function, parameter.name, argument))
                 argument = self.add_step(argument)
@@ -202,7 +210,7 @@ class _Resolver:
         return tuple(made)
 
     def resolve_argument(
-        self, parameter: inspect.Parameter, function: Callable[..., Any], call: int
+        self, parameter: inspect.Parameter, function: Callable[..., Any], call_number: int
     ) -> Argument | Input | None:
         """Return the argument for a parameter, or its input; None for its own default.
 
@@ -211,11 +219,11 @@ class _Resolver:
         """
         name, default = parameter.name, parameter.default
         if name in ("request", "websocket"):
-            return self.resolve_connection(name, function)
+            return self.resolve_connection_argument(name, function)
         # before the annotation is resolved, which may name what only a type checker imports
         if isinstance(default, Dependency) and default.call is not None:
             return self.resolve_dependency(default.call, function, cached=default.use_cache)
-        node = read(resolve_annotation(parameter, function))
+        node = parse_annotation(resolve_annotation(parameter, function))
         marker = find_marker(node, name, function)
         if isinstance(default, Dependency):
             marker = default
@@ -223,11 +231,11 @@ class _Resolver:
         if isinstance(marker, Dependency):
             return self.resolve_dependency(marker.call or kind, function, cached=marker.use_cache)
         if kind is Connection:  # a dependency for requests and sockets alike
-            return self.resolve_connection(
+            return self.resolve_connection_argument(
                 "request" if self.kind == "nothing" else self.kind, function
             )
         if isinstance(kind, type) and kind in _CONNECTIONS:
-            return self.resolve_connection(_CONNECTIONS[kind], function)
+            return self.resolve_connection_argument(_CONNECTIONS[kind], function)
         if name == "background" or kind is BackgroundTasks:
             return Argument("background")
         in_path = name in self.path_parameters
@@ -240,12 +248,14 @@ class _Resolver:
         sent = resolve_source(
             parameter, node, marker, in_path=in_path, function=function, kind=self.kind
         )
-        return replace(sent, call=call) if sent is not None and call > 1 else sent
+        return replace(sent, call=call_number) if sent is not None and call_number > 1 else sent
 
-    def resolve_connection(self, wanted: str, function: Callable[..., Any]) -> Argument:
-        if wanted != self.kind:
+    def resolve_connection_argument(
+        self, wanted_kind: str, function: Callable[..., Any]
+    ) -> Argument:
+        if wanted_kind != self.kind:
             raise InjectionError(
-                f"{format_callable(function)} needs the {wanted}, but this call has "
+                f"{format_callable(function)} needs the {wanted_kind}, but this call has "
                 f"{_HAS[self.kind]}"
             )
         return Argument("connection")
@@ -265,7 +275,7 @@ class _Resolver:
             self.injection,
             kind="nothing",
             # a circle may lead through a value of the application, whose plan is a call of its own
-            inside=tuple(self.ancestors),
+            ancestors=tuple(self.ancestors),
         )
         return self.add_step(Shared(provider, make))
 

@@ -113,7 +113,7 @@ def read_middleware_security(entry: object) -> list[Security]:
     return [mark for mark in found if isinstance(mark, Security)]
 
 
-def join_security(demands: Iterable[Security]) -> tuple[Security, ...]:
+def merge_security_requirements(demands: Iterable[Security]) -> tuple[Security, ...]:
     """Merge security requirements by scheme: all scopes, optional if all are."""
     found: dict[tuple[str, str], Security] = {}
     for demand in demands:

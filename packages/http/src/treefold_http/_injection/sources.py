@@ -150,21 +150,22 @@ def build_value_parser(
                 errors.append(make_error_entry(loc, "is required", "missing"))
             return default
         if isinstance(found, str):
-            return _convert_one(found, loc, convert, errors)
+            return _convert_or_record_error(found, loc, convert, errors)
         before = len(errors)
         value = [
-            _convert_one(text, [*loc, index], convert, errors) for index, text in enumerate(found)
+            _convert_or_record_error(text, [*loc, index], convert, errors)
+            for index, text in enumerate(found)
         ]
         return (
             value
             if whole is None or len(errors) > before
-            else _convert_one(value, loc, whole, errors)
+            else _convert_or_record_error(value, loc, whole, errors)
         )
 
     return parse_texts
 
 
-def _convert_one(
+def _convert_or_record_error(
     value: Any, loc: list[str | int], convert: Callable[[Any], Any], errors: Errors
 ) -> Any:
     try:

@@ -19,10 +19,10 @@ from treefold_http._injection.text_readers import build_text_reader
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import convert_pydantic_error
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.datastructures import MultiMapping
-from treefold_http._wire.pydantic_json import build_json_form
+from treefold_http._wire.pydantic_json import build_base64_json_functions
 
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]
@@ -41,7 +41,7 @@ def build_model_input(
     Raises:
         InjectionError: for a member that text cannot provide.
     """
-    options = tree.without_none(node)
+    options = tree.list_options_without_none(node)
     record = options[0] if len(options) == 1 else None
     if not isinstance(record, tree.Record):
         return None
@@ -100,7 +100,7 @@ class _TextModel:
             yield Input(
                 place=self.place,
                 name=each.name,
-                type=_add_description(each.member, self.node),
+                type=_describe_member_type(each.member, self.node),
                 default=default,
                 many=each.reader.many,
                 is_closed=self.extra == "forbid",
@@ -130,10 +130,12 @@ class _TextModel:
             if value is not _ABSENT:
                 values[each.name] = value
         if self.extra != "ignore":
-            self.bind_extra(texts, values, errors)
+            self.bind_or_refuse_extra(texts, values, errors)
         return None if len(errors) > before else self.make(values, errors)
 
-    def bind_extra(self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors) -> None:
+    def bind_or_refuse_extra(
+        self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors
+    ) -> None:
         for name in dict.fromkeys(texts):
             # names of other parameters are not unknown: `filters: Filters, page: int`
             if name in self.names or name in self.others:
@@ -154,9 +156,11 @@ def _build_text_member(
             f"{where} has the member {shown_member} with several aliases; use one alias"
         )
     kind = member.type
-    if _is_read_by_pydantic(node) and constraints.find_families(kind):
-        kind = read(constraints.strip_constraints(kind))  # the model checks the constraints
-    reader = build_text_reader(kind, anything=True)
+    if _is_read_by_pydantic(node) and constraints.find_constraint_packages(kind):
+        kind = parse_annotation(
+            constraints.build_unconstrained_annotation(kind)
+        )  # the model checks the constraints
+    reader = build_text_reader(kind, allow_pydantic_types=True)
     if reader is None:
         raise InjectionError(
             f"{where} has the member {shown_member} of type"
@@ -198,7 +202,9 @@ def _build_model_maker(node: tree.Record, place: str) -> _Make:
 
 def _build_pydantic_maker(node: tree.Record, place: str) -> _Make:
     pydantic = importlib.import_module("pydantic")  # installed, since there is a model
-    validate = build_json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_python
+    validate = build_base64_json_functions(
+        pydantic.TypeAdapter(node.annotation), refuse_infinite=True
+    ).validate_python
     invalid = pydantic.ValidationError
 
     def make_model(values: dict[str, Any], errors: Errors) -> Any:
@@ -228,11 +234,11 @@ def _find_documented_default(member: tree.Member, node: tree.Record) -> Any:
     return None if member.default is EMPTY else member.default
 
 
-def _add_description(member: tree.Member, node: tree.Record) -> tree.TypeNode:
+def _describe_member_type(member: tree.Member, node: tree.Record) -> tree.TypeNode:
     """The type with the description of the member's field."""
     known = _find_pydantic_field(member, node)
     words = getattr(known, "description", None)
     if not words:
         return member.type
     described = importlib.import_module("pydantic").Field(description=words)
-    return read(Annotated[member.type.annotation, described])
+    return parse_annotation(Annotated[member.type.annotation, described])

@@ -18,10 +18,14 @@ from typing import Any, cast
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.settings import APP_PREFIX, VariableText, format_toml_value
 from treefold_http._types import tree
-from treefold_http._types.decode import build_model_decoder, build_text_converter, is_model
+from treefold_http._types.decode import (
+    build_model_decoder,
+    build_pydantic_text_converter,
+    is_body_model,
+)
 from treefold_http._types.parameters import InjectionError
-from treefold_http._types.read import read
-from treefold_http._types.scalars import build_converter
+from treefold_http._types.read import parse_annotation
+from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._wire.errors import HTTPError
 from treefold_logging import get_logger, is_sensitive
 
@@ -69,11 +73,11 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
     Raises:
         SettingsError: there is no such model, or a value does not fit it; each is named.
     """
-    node = _read_type(model)
+    node = _read_settings_type(model)
     members = {
         member.read_as or member.name: member for member in node.declared_members if member.is_input
     }
-    document = _build_document(members, values, extra=_allows_extra(model))
+    document = _build_settings_document(members, values, extra=_allows_extra(model))
     if missing := [name for name, one in members.items() if one.required and name not in document]:
         name = missing[0]
         raise SettingsError(
@@ -94,7 +98,7 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
     return GivenSettings(model, values, instance)
 
 
-def require_no_values(values: Mapping[str, Any]) -> None:
+def refuse_settings_without_model(values: Mapping[str, Any]) -> None:
     """Refuse a table `[app]` that no model types; variables alone are named in the log.
 
     Raises:
@@ -108,12 +112,12 @@ def require_no_values(values: Mapping[str, Any]) -> None:
         get_logger().warning("variable %s means nothing: no model in %s", value.variable, FILE)
 
 
-def _read_type(model: Any) -> tree.Record:
+def _read_settings_type(model: Any) -> tree.Record:
     try:
-        node = read(model)
+        node = parse_annotation(model)
     except (InjectionError, NameError) as error:
         raise SettingsError(f"`{NAME}` in {FILE} cannot be read: {error}") from None
-    if not isinstance(model, type) or not isinstance(node, tree.Record) or not is_model(node):
+    if not isinstance(model, type) or not isinstance(node, tree.Record) or not is_body_model(node):
         raise _make_wrong_model_error(model)
     return node
 
@@ -129,7 +133,7 @@ def _allows_extra(model: Any) -> bool:
     return getattr(model, "model_config", {}).get("extra") == "allow"
 
 
-def _build_document(
+def _build_settings_document(
     members: Mapping[str, tree.Member], values: Mapping[str, Any], *, extra: bool
 ) -> dict[str, Any]:
     """Return the table as a JSON document, with the texts of variables as values of their types."""
@@ -175,19 +179,21 @@ def _parse_variable_text(node: tree.TypeNode, text: VariableText, name: str) -> 
     if any(isinstance(each, tree.ListType) for each in options) and text[:1] != "[":
         item = next(each.item for each in options if isinstance(each, tree.ListType))
         parts = [part.strip() for part in text.split(",") if part.strip()]
-        return [_convert_scalar(item, part, text.variable, name) for part in parts]
-    if (build_converter(node) or build_text_converter(node)) is None and text[:1] in ("[", "{"):
+        return [_text_to_json_scalar(item, part, text.variable, name) for part in parts]
+    if (build_scalar_converter(node) or build_pydantic_text_converter(node)) is None and text[
+        :1
+    ] in ("[", "{"):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise SettingsError(
                 f"Setting app.{name} in {text.variable} must be JSON; correct it"
             ) from None
-    return _convert_scalar(node, str(text), text.variable, name)
+    return _text_to_json_scalar(node, str(text), text.variable, name)
 
 
-def _convert_scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
-    convert = build_converter(node) or build_text_converter(node)
+def _text_to_json_scalar(node: tree.TypeNode, text: str, variable: str, name: str) -> Any:
+    convert = build_scalar_converter(node) or build_pydantic_text_converter(node)
     if convert is None:
         return text
     try:

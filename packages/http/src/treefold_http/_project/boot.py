@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.boot_files import BootFiles, read_boot_files
-from treefold_http._project.coverage import check_prefix_coverage, has_checked_prefixes
-from treefold_http._project.development import build_development_entries, build_host_checks
+from treefold_http._project.coverage import are_prefixes_unchanged, check_coverage_or_keep_former
+from treefold_http._project.development import build_development_entries, build_missing_host_check
 from treefold_http._project.fallbacks import plan_fallback, plan_scoped_fallbacks
 from treefold_http._project.findings import IS_FINDING, Findings, find_failing_file
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.middleware_chain import select_route_entries
-from treefold_http._project.modules import ModuleSpace, track_computed_imports
+from treefold_http._project.middleware_chain import select_route_middlewares
+from treefold_http._project.modules import ModuleSpace, patch_import_module_to_track
 from treefold_http._project.outside_plans import OutsidePlans
 from treefold_http._project.reuse import (
     are_same_objects,
@@ -35,9 +35,9 @@ from treefold_http._project.route_plans import (
     add_broken_file_header,
     collect_last_good_plans,
     plan_routes,
-    wrap_routes,
+    rewrap_plans_in_middleware,
 )
-from treefold_http._project.source_loader import write_bytecode
+from treefold_http._project.source_loader import write_queued_bytecode_in_thread
 from treefold_http._project.subtrees import Under
 from treefold_http._runtime.boot_report import BootError, BrokenFile
 from treefold_http._wire.json import use_stdlib_encoder
@@ -52,19 +52,19 @@ def load_project(
     app: ProjectRuntime,
     former: LoadedProject | None = None,
     *,
-    modules_before: Collection[str] = (),
+    modules_to_reimport: Collection[str] = (),
     broken: Sequence[BrokenFile] = (),
-    same_tree: bool = False,
+    api_files_unchanged: bool = False,
 ) -> LoadedProject:
     """Read the project of an application.
 
     Args:
         former: in a reload, the project that serves now: a file that fails keeps its version there,
             and extensions are not set up again.
-        modules_before: modules that were loaded and are imported again if their files exist.
+        modules_to_reimport: modules that were loaded and are imported again if their files exist.
         broken: known failures, which are not tried again.
-        same_tree: no file below `Api/` was added or removed: the former routes stay the same
-            objects, and only those of imported modules are loaded and planned.
+        api_files_unchanged: no file below `Api/` was added or removed: the former routes stay the
+            same objects, and only those of imported modules are loaded and planned.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
@@ -73,9 +73,11 @@ def load_project(
     findings = Findings(str(app.root.resolve()), former, list(broken))
     # extensions mount in their setup, which the next attempt runs again
     mounted = app.mounts.take_snapshot()
-    sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
-    project = _plan_project(app, sources, findings)
-    write_bytecode()
+    sources = _load_project_sources(
+        app, findings, modules_to_reimport, api_files_unchanged=api_files_unchanged
+    )
+    project = _plan_and_compose_project(app, sources, findings)
+    write_queued_bytecode_in_thread()
     _log_boot(project, former, time.perf_counter() - started)
     if findings.fatal:
         app.mounts.restore_snapshot(mounted)
@@ -83,7 +85,7 @@ def load_project(
     return project
 
 
-def keep_project(
+def keep_project_with_failures(
     app: ProjectRuntime, former: LoadedProject, broken: Sequence[BrokenFile]
 ) -> LoadedProject:
     """Return the project that serves now with other failures to report; read no file."""
@@ -106,7 +108,7 @@ def keep_project(
         unserved=former.unserved,
         is_wrapped_alike=True,
     )
-    return _plan_project(app, sources, findings)
+    return _plan_and_compose_project(app, sources, findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,34 +135,36 @@ class _Sources:
     is_wrapped_alike: bool
 
 
-def _read_sources(
+def _load_project_sources(
     app: ProjectRuntime,
     findings: Findings,
-    modules_before: Collection[str],
+    modules_to_reimport: Collection[str],
     *,
-    same_tree: bool,
+    api_files_unchanged: bool,
 ) -> _Sources:
     """Scan the tree, read the boot files and import the handlers; arguments as `load_project`."""
     former = findings.former
-    kept = former if same_tree else None
+    kept = former if api_files_unchanged else None
     table = _scan_routes(app) if kept is None else kept.table
     space = ModuleSpace.get_or_create_space(app.root)
     space.make_current_root()
     if app.dev:
-        track_computed_imports()
+        patch_import_module_to_track()
     # before the boot files replace them: routes that look for a changed one are planned again
     providers = app.providers.declared
     files, unserved = read_boot_files(app, space, findings), ()
-    if not same_tree or not has_checked_prefixes(findings, files):
-        files, unserved = check_prefix_coverage(app, table, files, findings)
+    if not api_files_unchanged or not are_prefixes_unchanged(findings, files):
+        files, unserved = check_coverage_or_keep_former(app, table, files, findings)
     handlers = group_routes_by_module(table) if kept is None else kept.handlers
-    routes = table.routes if kept is None else select_routes_to_load(kept, modules_before)
+    routes = table.routes if kept is None else select_routes_to_load(kept, modules_to_reimport)
     modules = {} if kept is None else dict(kept.modules)
-    modules |= {route: _load_handler(space, route, table.packages, findings) for route in routes}
-    for name in sorted(set(modules_before) - handlers.keys()):
+    modules |= {
+        route: _load_handler_or_failure(space, route, table.packages, findings) for route in routes
+    }
+    for name in sorted(set(modules_to_reimport) - handlers.keys()):
         _reimport_module(space, name, findings)
-    _detect_pydantic_dataclasses(space, None if kept is None else modules_before)
-    middlewares = _add_development_entries(app, files, former) if app.dev else files.middlewares
+    _switch_encoder_for_pydantic(space, None if kept is None else modules_to_reimport)
+    middlewares = _prepend_dev_middlewares(app, files, former) if app.dev else files.middlewares
     if kept is not None and not are_same_objects(kept.extensions, files.extensions):
         kept, routes = None, table.routes
     elif kept is not None:
@@ -179,7 +183,9 @@ def _read_sources(
     )
 
 
-def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) -> LoadedProject:
+def _plan_and_compose_project(
+    app: ProjectRuntime, sources: _Sources, findings: Findings
+) -> LoadedProject:
     """Plan the routes to plan, and compose the project from these and the former plans."""
     kept, files, middlewares = sources.kept, sources.files, sources.middlewares
     chosen = {route: sources.modules[route] for route in sources.routes}
@@ -188,7 +194,7 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     good = {} if kept is None else dict(kept.good)
     if kept is not None and not sources.is_wrapped_alike:
         others = {r: module for r, module in sources.modules.items() if r not in chosen}
-        wrapped = wrap_routes(app, plans, others, middlewares)
+        wrapped = rewrap_plans_in_middleware(app, plans, others, middlewares)
         chosen |= {route: others[route] for route in others.keys() - wrapped.keys()}
         plans |= wrapped
         good |= {r.file: (good[r.file][0], p) for r, p in wrapped.items() if r.file in good}
@@ -196,7 +202,7 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     modules = sources.modules | chosen
     if app.dev:
         good = collect_last_good_plans(good, chosen, plans, findings)
-    fallback = plan_fallback(app, select_route_entries(None, middlewares))
+    fallback = plan_fallback(app, select_route_middlewares(None, middlewares))
     told = plans
     if app.dev and findings.broken:
         told = {route: add_broken_file_header(app, plan, findings) for route, plan in plans.items()}
@@ -230,7 +236,7 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     )
 
 
-def _add_development_entries(
+def _prepend_dev_middlewares(
     app: ProjectRuntime, files: BootFiles, former: LoadedProject | None
 ) -> Sequence[Any]:
     if former is not None and are_same_objects(
@@ -238,7 +244,7 @@ def _add_development_entries(
     ):
         return former.middlewares
     told = build_development_entries([*app.installed, *files.extensions])
-    return [*told, *build_host_checks(files.middlewares), *files.middlewares]
+    return [*told, *build_missing_host_check(files.middlewares), *files.middlewares]
 
 
 def _scan_routes(app: ProjectRuntime) -> RouteTable:
@@ -259,22 +265,22 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     """
     space = ModuleSpace.get_or_create_space(app.root)
     findings = Findings(str(space.root))
-    modules = {route: _load_handler(space, route, table.packages, findings)}
+    modules = {route: _load_handler_or_failure(space, route, table.packages, findings)}
     plan_routes(app, modules, files.middlewares, findings)
     return findings.broken[0].error if findings.broken else ""
 
 
-def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Sequence[Any]:
+def load_route_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Sequence[Any]:
     """Return the `middlewares` of the file of a route; none if it cannot be loaded.
 
     For tools, as `load_error`.
     """
     space = ModuleSpace.get_or_create_space(app.root)
-    module = _load_handler(space, route, table.packages, Findings(str(space.root)))
+    module = _load_handler_or_failure(space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
 
 
-def _load_handler(
+def _load_handler_or_failure(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:
     if (known := findings.find_known_failure(route.file)) is not None:
@@ -320,17 +326,17 @@ def _resolve_default_version(
     return chosen
 
 
-def _detect_pydantic_dataclasses(space: ModuleSpace, imported: Collection[str] | None) -> None:
+def _switch_encoder_for_pydantic(space: ModuleSpace, module_names: Collection[str] | None) -> None:
     """Change the JSON encoder if a module has a dataclass of pydantic.
 
     Args:
-        imported: the names of the modules to look at; None for all of the project.
+        module_names: the names of the modules to look at; None for all of the project.
     """
     if "pydantic.dataclasses" not in sys.modules:
         return
     loaded = space.find_loaded_modules()
     marks = "__dataclass_fields__", "__pydantic_serializer__"
-    for name in loaded if imported is None else loaded.keys() & set(imported):
+    for name in loaded if module_names is None else loaded.keys() & set(module_names):
         values = list(vars(loaded[name]).values())
         if any(isinstance(each, type) and all(hasattr(each, m) for m in marks) for each in values):
             use_stdlib_encoder()

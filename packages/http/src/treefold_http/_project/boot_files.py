@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from treefold_http._extensions.calls import set_up
+from treefold_http._extensions.calls import call_extension_setup
 from treefold_http._failures.error_format import ErrorFormat, as_error_format
 from treefold_http._injection.providers import Provider
 from treefold_http._project.app_settings import (
@@ -20,11 +20,14 @@ from treefold_http._project.app_settings import (
     GivenSettings,
     RefusedSettings,
     read_app_settings,
-    require_no_values,
+    refuse_settings_without_model,
 )
 from treefold_http._project.findings import Findings
 from treefold_http._project.installed import install, list_model_modules
-from treefold_http._project.middleware_chain import check_entry, prepare_entries
+from treefold_http._project.middleware_chain import (
+    check_middleware_entry,
+    prepare_middleware_entries,
+)
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._runtime.boot_report import BootError, SettingsError
 
@@ -52,19 +55,20 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
 
     In a reload, a file that fails keeps its previous entries.
     """
-    _load_models(app, space, findings)
-    middlewares = findings.read_boot_file(
-        lambda: _read_middlewares(space, findings), lambda project: project.listed
+    _install_extensions_load_models(app, space, findings)
+    middlewares = findings.read_or_keep_former(
+        lambda: _load_listed_middlewares(space, findings), lambda project: project.listed
     )
-    _register_providers(app, space, findings)
-    extensions = findings.read_boot_file(
-        lambda: _read_extensions(app, space, findings), lambda project: project.extensions
+    _load_and_register_providers(app, space, findings)
+    extensions = findings.read_or_keep_former(
+        lambda: _load_and_set_up_extensions(app, space, findings),
+        lambda project: project.extensions,
     )
-    on_startup, on_shutdown, error_format = findings.read_boot_file(
-        lambda: _read_hooks(space, findings),
+    on_startup, on_shutdown, error_format = findings.read_or_keep_former(
+        lambda: _load_hooks(space, findings),
         lambda project: (project.on_startup, project.on_shutdown, project.error_format),
     )
-    middlewares = findings.read_boot_file(
+    middlewares = findings.read_or_keep_former(
         lambda: _prepare_middlewares(app, middlewares, extensions, findings),
         lambda project: project.listed,
     )
@@ -79,7 +83,7 @@ def load_models(app: ProjectRuntime) -> None:
     Raises:
         BootError: an extension or a model cannot be used; the message says which.
     """
-    _read_or_raise(app, _load_models)
+    _call_reader_or_raise(app, _install_extensions_load_models)
 
 
 def load_boot_files(app: ProjectRuntime) -> BootFiles:
@@ -88,10 +92,10 @@ def load_boot_files(app: ProjectRuntime) -> BootFiles:
     Raises:
         BootError: a boot file cannot be used; the message says which.
     """
-    return _read_or_raise(app, read_boot_files)
+    return _call_reader_or_raise(app, read_boot_files)
 
 
-def _read_or_raise(
+def _call_reader_or_raise(
     app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]
 ) -> T:
     space = ModuleSpace.get_or_create_space(app.root)
@@ -103,7 +107,9 @@ def _read_or_raise(
     return result
 
 
-def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+def _install_extensions_load_models(
+    app: ProjectRuntime, space: ModuleSpace, findings: Findings
+) -> None:
     """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
     # a reload keeps the installed extensions that the process has set up
     if findings.former is None:
@@ -111,7 +117,7 @@ def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) ->
         if findings.fatal is not None:
             return
     for name in list_model_modules(space.root):
-        _load_module(space, name, f"{name.replace('.', '/')}.py", findings)
+        _load_module_or_record(space, name, f"{name.replace('.', '/')}.py", findings)
 
 
 def _load_boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
@@ -119,18 +125,18 @@ def _load_boot_module(space: ModuleSpace, name: str, findings: Findings) -> Modu
     if not file.is_file() and not (space.root / name / "__init__.py").is_file():
         return None
     shown = file.name if file.is_file() else f"{name}/__init__.py"
-    return _load_module(space, name, shown, findings)
+    return _load_module_or_record(space, name, shown, findings)
 
 
-def _load_module(
-    space: ModuleSpace, name: str, shown: str, findings: Findings
+def _load_module_or_record(
+    space: ModuleSpace, name: str, file_name: str, findings: Findings
 ) -> ModuleType | None:
     try:
         return space.load_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        findings.record_failure(shown, error, fatal=True)
+        findings.record_failure(file_name, error, fatal=True)
         return None
 
 
@@ -141,12 +147,12 @@ def _read_list(module: ModuleType | None, name: str) -> Sequence[Any]:
     return cast("Sequence[Any]", entries)
 
 
-def _read_middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+def _load_listed_middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
     module = _load_boot_module(space, "Middleware", findings)
     try:
         listed = _read_list(module, "middlewares")
         for entry in listed:
-            check_entry(entry)
+            check_middleware_entry(entry)
     except TypeError as error:
         findings.record_failure(MIDDLEWARE, error, fatal=True)
         return []
@@ -157,7 +163,7 @@ def _prepare_middlewares(
     app: ProjectRuntime, entries: Sequence[Any], extensions: Sequence[Any], findings: Findings
 ) -> Sequence[Any]:
     try:
-        prepare_entries(app, entries, [*app.installed, *extensions])
+        prepare_middleware_entries(app, entries, [*app.installed, *extensions])
     except Exception as error:
         findings.record_failure(MIDDLEWARE, error, fatal=True)
         return []
@@ -183,7 +189,7 @@ _Hooks: TypeAlias = tuple[
 ]
 
 
-def _read_hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
+def _load_hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
     module = _load_boot_module(space, "hooks", findings)
     return (
         _read_callables(module, "on_startup", findings),
@@ -216,7 +222,7 @@ def _build_settings_provider(
         return {key: one for key, one in declared if isinstance(one.factory, GivenSettings)}
     try:
         if model is None:
-            require_no_values(values)
+            refuse_settings_without_model(values)
             return {}
         return {model: Provider(read_app_settings(model, values), scope="app")}
     except SettingsError as error:
@@ -224,7 +230,9 @@ def _build_settings_provider(
         return {model: Provider(RefusedSettings(error))} if isinstance(model, type) else {}
 
 
-def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+def _load_and_register_providers(
+    app: ProjectRuntime, space: ModuleSpace, findings: Findings
+) -> None:
     settings = _build_settings_provider(app, space, findings)
     count = len(findings.broken)
     module = _load_boot_module(space, "providers", findings)
@@ -235,18 +243,20 @@ def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findi
     try:
         if not isinstance(providers, dict):
             raise TypeError(f"`providers` must be a dict, got {type(providers).__qualname__!r}")
-        app.providers.declare_providers({**settings, **cast("dict[Any, Any]", providers)})
+        app.providers.replace_declared_providers({**settings, **cast("dict[Any, Any]", providers)})
     except TypeError as error:
         findings.record_failure("providers.py", error, fatal=True)
 
 
-def _read_extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+def _load_and_set_up_extensions(
+    app: ProjectRuntime, space: ModuleSpace, findings: Findings
+) -> Sequence[Any]:
     module = _load_boot_module(space, "extensions", findings)
     try:
         listed = _read_list(module, "extensions")
         # once for each process: other extensions restart it
         for extension in listed if findings.former is None else ():
-            set_up(extension, app)
+            call_extension_setup(extension, app)
     except (Exception, SystemExit) as error:
         findings.record_failure("extensions.py", error, fatal=True)
         return []

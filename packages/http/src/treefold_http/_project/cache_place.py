@@ -84,7 +84,7 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     return [ContextMark(), *placed] if any(map(_is_project_middleware, others[:place])) else placed
 
 
-def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
+def require_guards_before_cache(entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
     """Refuse a list with a guard after a cache.
 
     Args:

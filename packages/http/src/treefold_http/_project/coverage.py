@@ -2,7 +2,7 @@
 
 A typing error in a prefix would leave open what its author believes to be guarded. Routes, reserved
 paths and mounts count. A mount that a startup hook makes is known after the hooks only: until then
-such a prefix is unserved, and `require_served` decides.
+such a prefix is unserved, and `require_covering_prefixes` decides.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.boot_files import MIDDLEWARE
-from treefold_http._project.middleware_chain import unwrap_entry
-from treefold_http._project.outside_plans import find_answered_path
+from treefold_http._project.middleware_chain import unwrap_middleware_entry
+from treefold_http._project.outside_plans import find_middleware_page_path
 from treefold_http._project.reuse import are_same_objects
 from treefold_http._project.subtrees import (
     ANY,
@@ -51,7 +51,7 @@ _NEAR = 0.6
 """The similarity, from 0 to 1, from which a prefix is proposed."""
 
 
-def check_prefix_coverage(
+def check_coverage_or_keep_former(
     app: ProjectRuntime, table: RouteTable, files: BootFiles, findings: Findings
 ) -> tuple[BootFiles, Sequence[Under]]:
     """Refuse prefixes that cover nothing; a reload keeps the former entries then.
@@ -61,7 +61,7 @@ def check_prefix_coverage(
     """
     unserved: list[Under] = []
     count = len(findings.broken)
-    for entry in find_uncovered(app, table, files.middlewares):
+    for entry in find_entries_covering_nothing(app, table, files.middlewares):
         if entry.may_cover_paths and _may_mount_later(app, files):
             unserved.append(entry)
             continue
@@ -72,7 +72,7 @@ def check_prefix_coverage(
     return files, unserved
 
 
-def has_checked_prefixes(findings: Findings, files: BootFiles) -> bool:
+def are_prefixes_unchanged(findings: Findings, files: BootFiles) -> bool:
     """Return True if the prefixes are those of the former project, where each covers something."""
     former = findings.former
     if former is None or former.unserved or not are_same_objects(former.listed, files.middlewares):
@@ -80,13 +80,15 @@ def has_checked_prefixes(findings: Findings, files: BootFiles) -> bool:
     return all(broken.file != MIDDLEWARE for broken in former.report.broken)
 
 
-def require_served(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> None:
+def require_covering_prefixes(
+    app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]
+) -> None:
     """Refuse prefixes that cover nothing once all mounts are known.
 
     Raises:
         BootError: the message names each prefix.
     """
-    uncovered = find_uncovered(app, table, entries)
+    uncovered = find_entries_covering_nothing(app, table, entries)
     if uncovered:
         said = [describe_uncovered(app, table, entries, entry) for entry in uncovered]
         raise BootError(f"{MIDDLEWARE} cannot be used: {'; '.join(said)}")
@@ -107,12 +109,14 @@ def find_unserved(app: ProjectRuntime, project: LoadedProject, later: Iterable[s
     ]
 
 
-def find_uncovered(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> list[Under]:
+def find_entries_covering_nothing(
+    app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]
+) -> list[Under]:
     """Return the entries whose prefix covers no route, no reserved path and no known mount."""
     scoped = [entry for entry in entries if isinstance(entry, Under) and entry.prefix]
     if not scoped:
         return []
-    left = [each for each in scoped if not _covers_reserved(each, table, entries)]
+    left = [each for each in scoped if not _covers_reserved_path(each, table, entries)]
     left = [each for each in left if not _covers_mount(app, each)]
     return [each for each in left if not any(map(each.covers_route, table.routes))]
 
@@ -123,7 +127,7 @@ def describe_uncovered(
     """Return the error for a prefix that covers nothing."""
     known = [
         *_yield_route_prefixes(table),
-        *_yield_reserved(entries),
+        *_yield_reserved_paths(entries),
         *_yield_mounted_paths(app, entry),
     ]
     found = find_nearest_prefix(entry.prefix, dict.fromkeys(known))
@@ -140,15 +144,15 @@ def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
     return bool(files.on_startup) or any(hasattr(one, "startup") for one in files.extensions)
 
 
-def _yield_reserved(entries: Sequence[Any]) -> Iterator[Segments]:
+def _yield_reserved_paths(entries: Sequence[Any]) -> Iterator[Segments]:
     yield from RESERVED
     for entry in entries:
-        if page := find_answered_path(unwrap_entry(entry)):
+        if page := find_middleware_page_path(unwrap_middleware_entry(entry)):
             yield decode_segments(page)
 
 
-def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) -> bool:
-    for path in _yield_reserved(entries):
+def _covers_reserved_path(entry: Under, table: RouteTable, entries: Sequence[Any]) -> bool:
+    for path in _yield_reserved_paths(entries):
         if lies_below(entry.prefix, path):
             return True
         if RESERVED.get(path) and prefixes_overlap(entry.prefix, path):
@@ -161,12 +165,12 @@ def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) ->
 
 def _covers_mount(app: ProjectRuntime, entry: Under) -> bool:
     return entry.may_cover_paths and any(
-        _is_served_by(app, entry.prefix, mount, target)
+        _mount_may_serve_prefix(app, entry.prefix, mount, target)
         for mount, target in app.mounts.take_snapshot().items()
     )
 
 
-def _is_served_by(
+def _mount_may_serve_prefix(
     app: ProjectRuntime, prefix: Segments, mount: Segments, target: Mountable
 ) -> bool:
     if not prefixes_overlap(prefix, tuple(part.lower() for part in mount)):

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._project.middleware_chain import call_with_end_callback
-from treefold_http._runtime.unhandled import is_test
+from treefold_http._runtime.unhandled import is_from_test_client
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.host_names import split_host
 from treefold_logging import log_summary, request_target, shows_summaries
@@ -43,7 +43,7 @@ def build_development_entries(extensions: Sequence[Any]) -> list[Any]:
     return [Development(watches, write=write)] if watches or write else []
 
 
-def build_host_checks(middlewares: Sequence[Any]) -> list[Any]:
+def build_missing_host_check(middlewares: Sequence[Any]) -> list[Any]:
     """Return the middleware that refuses foreign host names, unless the project has its own."""
     checked = any(getattr(entry, "checks_hosts", None) is True for entry in middlewares)
     return [] if checked else [LocalHosts()]
@@ -107,16 +107,16 @@ class LocalHosts:
         """Refuse a request or a socket whose host is neither a local name nor an address."""
         name, _ = split_host(connection.host)
         # only in a test: any page could send this name to a development server
-        if name == _TEST and is_test(connection.scope):
+        if name == _TEST and is_from_test_client(connection.scope):
             return
-        if name not in self._own and not _is_local(name):
+        if name not in self._own and not _is_local_or_address(name):
             raise BadRequest(
                 "In development the names of this machine and addresses are answered, not"
                 f" {name!r}; use 'localhost', or list it in TrustedHosts in Middleware/__init__.py"
             )
 
 
-def _is_local(name: str) -> bool:
+def _is_local_or_address(name: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._project.middleware_chain import (
     build_route_layers,
-    choose_entries,
-    compose_chain,
-    select_route_entries,
-    unwrap_entry,
+    compose_middleware_chain,
+    select_covering_middlewares,
+    select_route_middlewares,
+    unwrap_middleware_entry,
 )
 from treefold_http._project.plans import WEBSOCKET, Plan
 from treefold_http._project.subtrees import Under
@@ -61,7 +61,7 @@ class ScopedFallbacks:
     def __bool__(self) -> bool:
         return bool(self.below or self.preflights)
 
-    def find_plan(
+    def find_fallback_plan(
         self, request: Request, table: RouteTable, path: bytes | str, version: str | None
     ) -> Plan | None:
         """Return the plan of a request that no route serves; None for the common plan."""
@@ -81,7 +81,7 @@ class ScopedFallbacks:
 
 def plan_fallback(app: ProjectRuntime, entries: Sequence[Any]) -> Plan:
     """Compose the plan that responds with `request.fallback`, inside middleware."""
-    run = compose_chain(app, build_route_layers(None, entries), _respond_with_fallback)
+    run = compose_middleware_chain(app, build_route_layers(None, entries), _respond_with_fallback)
     return Plan(route=None, run=run, max_body=app.settings.max_body)
 
 
@@ -89,7 +89,7 @@ def plan_scoped_fallbacks(
     app: ProjectRuntime, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
 ) -> ScopedFallbacks:
     """Compose the additional plans for the templates and routes that need their own."""
-    common = select_route_entries(None, middlewares)
+    common = select_route_middlewares(None, middlewares)
     made: dict[tuple[int, ...], Plan] = {}
 
     def plan_once(entries: Sequence[Any]) -> Plan:
@@ -106,11 +106,13 @@ def plan_scoped_fallbacks(
         if not is_scoped and not getattr(module, "middlewares", ()):
             continue
         # Also where the only route is a socket: these plans answer requests.
-        covering = choose_entries(middlewares, partial(Under.covers_route, route=route))
+        covering = select_covering_middlewares(
+            middlewares, partial(Under.covers_route, route=route)
+        )
         if len(covering) > len(common):
             below[route.template] = plan_once(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
-        own = select_route_entries(route, own)
+        own = select_route_middlewares(route, own)
         if own and route.method != WEBSOCKET:
             preflights[route] = plan_once([*covering, *own])
     return ScopedFallbacks(below, preflights)
@@ -136,7 +138,7 @@ def build_fallback_response(outcome: object) -> HTTPError | Response:
 
 
 def _answers_preflights(entry: Any) -> bool:
-    return getattr(unwrap_entry(entry), "answers_preflights", False)
+    return getattr(unwrap_middleware_entry(entry), "answers_preflights", False)
 
 
 async def _respond_with_fallback(request: Request) -> Any:

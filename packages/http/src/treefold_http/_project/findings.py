@@ -128,12 +128,14 @@ class Findings:
             notes=tuple(self.notes),
         )
 
-    def read_boot_file(self, read: Callable[[], T], former: Callable[[LoadedProject], T]) -> T:
+    def read_or_keep_former(
+        self, read: Callable[[], T], read_former: Callable[[LoadedProject], T]
+    ) -> T:
         """Read a boot file; if that fails during a reload, return its previous value."""
         count = len(self.broken)
         value = read()
         failed = len(self.broken) > count
-        return former(self.former) if failed and self.former is not None else value
+        return read_former(self.former) if failed and self.former is not None else value
 
 
 def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:

@@ -32,7 +32,7 @@ class FormerModules:
         """Return True in any thread but the importing one."""
         return threading.get_ident() != self._thread
 
-    def find_import(
+    def find_import_result(
         self, name: str, globals: Mapping[str, Any] | None, fromlist: Sequence[str], level: int
     ) -> ModuleType | None:
         """Return what `__import__` returns for the same arguments; None if it must import."""
@@ -50,7 +50,9 @@ class FormerModules:
         """Return a module by its dotted name, as `importlib.import_module`."""
         return self._modules.get(name)
 
-    def import_other(self, function: Callable[..., ModuleType], *args: Any) -> ModuleType:
+    def import_with_former_modules(
+        self, function: Callable[..., ModuleType], *args: Any
+    ) -> ModuleType:
         """Import what is not found here; `find_modules_of_thread` returns these meanwhile."""
         outer, _thread.former = find_modules_of_thread(), self
         try:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.boot import load_middlewares
+from treefold_http._project.boot import load_route_middlewares
 from treefold_http._project.middleware_chain import (
     WEBSOCKET,
     RequestsOnly,
-    is_for_requests,
-    unwrap_entry,
+    is_unneeded_on_sockets,
+    unwrap_middleware_entry,
 )
 from treefold_http._project.outside_plans import OutsidePlans
 from treefold_http._project.subtrees import Under
@@ -50,13 +50,13 @@ def guards_of_route(
     app: ProjectRuntime, table: RouteTable, route: Route, files: BootFiles
 ) -> list[Guard]:
     """Return the entries that run for a route, the outermost first; its file is imported."""
-    own = load_middlewares(app, table, route)
+    own = load_route_middlewares(app, table, route)
     is_socket = route.method == WEBSOCKET
     listed = [each for each in files.middlewares if _covers_route(each, route)]
     inner = [each for each in own if _covers_route(each, route)]
     return [
-        *_build_guards(listed, _LIST, is_socket=is_socket),
-        *_build_guards(inner, f"Api/{route.file}", is_socket=is_socket),
+        *_describe_middlewares(listed, _LIST, is_socket=is_socket),
+        *_describe_middlewares(inner, f"Api/{route.file}", is_socket=is_socket),
     ]
 
 
@@ -71,7 +71,7 @@ def guards_of_refusal(
     """
     route = table.route_at(path, version)
     entries = [each for each in files.middlewares if _covers_route(each, route)]
-    return list(_build_guards(entries, _LIST, is_socket=False))
+    return list(_describe_middlewares(entries, _LIST, is_socket=False))
 
 
 def guards_of_path(
@@ -88,7 +88,7 @@ def guards_of_path(
     entries = OutsidePlans(app, files.middlewares).find_covering_entries(segments, depth)
     if segments in _PROBES:
         entries = [each for each in entries if isinstance(each, Under)]
-    return list(_build_guards(entries, _LIST, is_socket=is_socket))
+    return list(_describe_middlewares(entries, _LIST, is_socket=is_socket))
 
 
 _LIST = "Middleware/__init__.py"
@@ -98,11 +98,11 @@ def _covers_route(entry: Any, route: Route | None) -> bool:
     return not isinstance(entry, Under) or entry.covers_route(route)
 
 
-def _build_guards(entries: Sequence[Any], file: str, *, is_socket: bool) -> Iterator[Guard]:
+def _describe_middlewares(entries: Sequence[Any], file: str, *, is_socket: bool) -> Iterator[Guard]:
     for entry in entries:
         scoped = entry.entry if isinstance(entry, Under) else entry
-        inner = unwrap_entry(scoped)
-        if is_socket and (isinstance(scoped, RequestsOnly) or is_for_requests(inner)):
+        inner = unwrap_middleware_entry(scoped)
+        if is_socket and (isinstance(scoped, RequestsOnly) or is_unneeded_on_sockets(inner)):
             continue
         name = getattr(inner, "__qualname__", type(inner).__qualname__)
         yield Guard(name, str(entry) if isinstance(entry, Under) else "", file)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
 
-from treefold_http._project.middleware_chain import check_entry
+from treefold_http._project.middleware_chain import check_middleware_entry
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._responses.response import check_status
 from treefold_router import Route
@@ -83,7 +83,7 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
         HandlerError: when `handler` is missing or an option has a wrong type.
         BaseException: any exception of the file itself.
     """
-    module, fresh = space.load_file("Api", route.file, packages)
+    module, fresh = space.import_file_once("Api", route.file, packages)
     if fresh:
         try:
             _run_init(module)
@@ -104,11 +104,11 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
     if (kept := getattr(handler, "__treefold_cached__", None)) is not None:  # @cached
         options["middlewares"] = [*options.get("middlewares", ()), kept]
     if options:
-        _check_options(options, route.file)
+        _check_handler_options(options, route.file)
     return HandlerModule(handler=handler, **options)
 
 
-def _check_options(options: Mapping[str, Any], file: str) -> None:
+def _check_handler_options(options: Mapping[str, Any], file: str) -> None:
     if "status_code" in options:
         check_status(options["status_code"])
     for name in ("max_body", "timeout"):
@@ -117,11 +117,11 @@ def _check_options(options: Mapping[str, Any], file: str) -> None:
         if isinstance(value, (int, float)) and not 0 <= value < math.inf:
             raise HandlerError(f"`{name}` in {file} must be a finite number from 0, got {value!r}")
     for name, value in options.items():
-        _check_kind(value, name, _OPTIONS[name], file)
+        _check_option_type(value, name, _OPTIONS[name], file)
     for entry in options.get("middlewares", ()):
-        check_entry(entry)
+        check_middleware_entry(entry)
     if not options.keys().isdisjoint(_DOCUMENTED):
-        _check_documented(options, file)
+        _check_documentation_options(options, file)
 
 
 _DOCUMENTED = ("tags", "response_model", "responses", "operation_id")
@@ -129,7 +129,7 @@ _operation_id = re.compile(r"[A-Za-z0-9_.-]{1,255}").fullmatch
 _status_key = re.compile(r"[1-5](?:[0-9]{2}|XX)|default").fullmatch
 
 
-def _check_documented(options: Mapping[str, Any], file: str) -> None:
+def _check_documentation_options(options: Mapping[str, Any], file: str) -> None:
     if not all(isinstance(tag, str) and tag for tag in options.get("tags", ())):
         raise HandlerError(f"`tags` in {file} must be a list of names, got {options['tags']!r}")
     operation = options.get("operation_id")
@@ -138,7 +138,7 @@ def _check_documented(options: Mapping[str, Any], file: str) -> None:
             f"`operation_id` in {file} must consist of letters, digits, '_', '.' and '-', got"
             f" {operation!r}"
         )
-    if _is_value(options.get("response_model")):
+    if _is_plain_value(options.get("response_model")):
         raise HandlerError(
             f"`response_model` in {file} must be a type, got {options['response_model']!r}"
         )
@@ -149,13 +149,13 @@ def _check_documented(options: Mapping[str, Any], file: str) -> None:
                 f"A key of `responses` in {file} must be a status such as 404, a range"
                 f" such as '4XX', or 'default', got {status!r}"
             )
-        if not isinstance(said, (str, Mapping)) and _is_value(said):
+        if not isinstance(said, (str, Mapping)) and _is_plain_value(said):
             raise HandlerError(
                 f"`responses` in {file} must have a text, a type or a table for {status},"
                 f" got {said!r}"
             )
         if isinstance(said, Mapping):
-            _check_table(cast("Mapping[Any, Any]", said), status, file)
+            _check_response_table(cast("Mapping[Any, Any]", said), status, file)
 
 
 _TABLE = ("description", "model", "media_type", "headers", "example", "examples")
@@ -167,7 +167,7 @@ _KINDS: tuple[tuple[str, type, str], ...] = (
 )
 
 
-def _check_table(table: Mapping[Any, Any], status: object, file: str) -> None:
+def _check_response_table(table: Mapping[Any, Any], status: object, file: str) -> None:
     unknown = [key for key in table if key not in _TABLE]
     if unknown:
         raise HandlerError(
@@ -180,13 +180,13 @@ def _check_table(table: Mapping[Any, Any], status: object, file: str) -> None:
             raise HandlerError(
                 f"`responses` in {file} must have {wanted} as {key} of {status}, got {value!r}"
             )
-    if _is_value(table.get("model")):
+    if _is_plain_value(table.get("model")):
         raise HandlerError(
             f"`responses` in {file} must have a type as model of {status}, got {table['model']!r}"
         )
 
 
-def _is_value(given: object) -> bool:
+def _is_plain_value(given: object) -> bool:
     """Return True for a plain value, such as an example, where a type is expected."""
     return isinstance(given, (str, bytes, int, float, list, tuple, dict, set))
 
@@ -203,7 +203,7 @@ def _run_init(module: ModuleType) -> None:
         outcome.close()
 
 
-def _check_kind(value: Any, name: str, kind: type | tuple[type, ...], file: str) -> None:
+def _check_option_type(value: Any, name: str, kind: type | tuple[type, ...], file: str) -> None:
     # `max_body = True` is an int to `isinstance`
     if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
         return

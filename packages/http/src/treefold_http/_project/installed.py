@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._extensions.calls import set_up
+from treefold_http._extensions.calls import call_extension_setup
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.errors import HTTPError
 
@@ -71,7 +71,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
         failed: called with the name and the exception of an entry point that fails.
     """
     made = app.installed
-    if made.is_complete or not is_wanted(app):
+    if made.is_complete or not wants_installed_extensions(app):
         return
     made.clear()
     # a failure below takes it back, and the next boot tries again
@@ -81,20 +81,20 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
         made.is_complete = False
         failed(name, error)
 
-    points = _find_entry_points()
+    points = _find_extension_entry_points()
     for point in points:
         try:
             extension: Any = point.load()()
             # before its setup, which may fail after it has opened what its shutdown closes
             made.append(extension)
-            _set_up_extension(app, extension)
+            _set_up_with_error_handlers(app, extension)
         except (Exception, SystemExit) as error:
             note_failure(point.name, error)
     if all(point.name != DATABASES for point in points) and app.settings.databases:
         note_failure(DATABASES, _make_missing_orm_error(app.settings.databases.values()))
 
 
-def is_wanted(app: ProjectRuntime) -> bool:
+def wants_installed_extensions(app: ProjectRuntime) -> bool:
     """Return True if the project asks for installed extensions: by a setting, or by its models."""
     asked = app.settings.installed_extensions
     if asked is not None:
@@ -102,7 +102,7 @@ def is_wanted(app: ProjectRuntime) -> bool:
     return bool(app.settings.databases or list_model_modules(app.root))
 
 
-def _find_entry_points() -> list[EntryPoint]:
+def _find_extension_entry_points() -> list[EntryPoint]:
     from importlib.metadata import entry_points  # 8 ms: not imported without models
 
     # A name belongs to one extension: that of the first distribution on the path.
@@ -110,8 +110,8 @@ def _find_entry_points() -> list[EntryPoint]:
     return sorted(found.values(), key=lambda point: (point.name != DATABASES, point.name))
 
 
-def _set_up_extension(app: ProjectRuntime, extension: Any) -> None:
-    set_up(extension, app)
+def _set_up_with_error_handlers(app: ProjectRuntime, extension: Any) -> None:
+    call_extension_setup(extension, app)
     for kind, refuse in getattr(extension, "refusals", {}).items():
         app.exception_handler(kind)(_make_error_handler(refuse))
 
@@ -122,9 +122,9 @@ def _make_missing_orm_error(addresses: Iterable[str]) -> TreefoldError:
     return TreefoldError(f"Setting databases needs treefold-orm: pip install {wanted}")
 
 
-def _make_error_handler(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
+def _make_error_handler(convert_error: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
     async def handle_error(request: Request, error: Any) -> Response:
-        status, detail, errors = refuse(error)
+        status, detail, errors = convert_error(error)
         return await request.app.render(HTTPError(status, detail, errors=errors), request)
 
     return handle_error

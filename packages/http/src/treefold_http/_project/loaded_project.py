@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.masked_paths import MaskedPaths
-from treefold_http._project.middleware_chain import unwrap_entry
+from treefold_http._project.middleware_chain import unwrap_middleware_entry
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 
@@ -76,13 +76,13 @@ class LoadedProject:
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
-    def find_redis_urls(self, app: Runtime) -> set[str]:
+    def find_middleware_redis_urls(self, app: Runtime) -> set[str]:
         """Return the URLs of the Redis servers that its middleware entries need."""
         loaded = [each for each in self.modules.values() if isinstance(each, HandlerModule)]
         # a broken file serves its last good version, whose middleware still needs its Redis
         loaded += [module for module, _ in self.good.values()]
         own = {id(entry): entry for module in loaded for entry in module.middlewares}
-        entries = map(unwrap_entry, [*self.middlewares, *own.values()])
+        entries = map(unwrap_middleware_entry, [*self.middlewares, *own.values()])
         urls = [e.find_redis_url(app) for e in entries if hasattr(e, "find_redis_url")]
         return {url for url in urls if url is not None}
 
@@ -104,7 +104,7 @@ class LoadedProject:
             self.kept["masked_paths"] = paths
         return paths.find_secret_segments(raw_path, root_path) if paths else ()
 
-    def log_default(self, method: str, connection: Connection, route: Route) -> None:
+    def log_default_version_use(self, method: str, connection: Connection, route: Route) -> None:
         """Log that a route of the default version serves a request without a version."""
         log, level = get_logger(), self.default_level
         if log.isEnabledFor(level):

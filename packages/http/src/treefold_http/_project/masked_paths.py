@@ -44,10 +44,10 @@ class MaskedPaths:
     def __bool__(self) -> bool:
         return bool(self._root.literals or self._root.parameter)
 
-    def _add_path(self, segments: list[str], secret: list[bool]) -> None:
+    def _add_path(self, segments: list[str], secret_flags: list[bool]) -> None:
         node = self._root
-        while any(secret):  # what is behind the last secret does not matter
-            segment, is_secret = segments.pop(0), secret.pop(0)
+        while any(secret_flags):  # what is behind the last secret does not matter
+            segment, is_secret = segments.pop(0), secret_flags.pop(0)
             if segment.startswith("{"):
                 node.parameter = node = node.parameter or _Node()
                 node.is_secret |= is_secret

@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.cache_place import place_cache, require_guards_outside
+from treefold_http._project.cache_place import place_cache, require_guards_before_cache
 from treefold_http._project.subtrees import Under
-from treefold_http._responses.coercion import to_own_response, to_response
+from treefold_http._responses.coercion import to_response, to_unshared_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
 from treefold_http._responses.response import copy_response
 from treefold_http._runtime.background import BackgroundTasks
@@ -58,7 +58,7 @@ def requests_only(entry: Any) -> RequestsOnly:
             f"The entry of requests_only must be a middleware, got under({str(entry)!r}); write"
             f" under({str(entry)!r}, requests_only(...))"
         )
-    check_entry(entry)
+    check_middleware_entry(entry)
     return RequestsOnly(entry)
 
 
@@ -86,7 +86,7 @@ def under(prefix: str, entry: Any) -> Under:
             f"The entry of under({prefix!r}) must be a middleware, got under({str(entry)!r});"
             " write one prefix for both"
         )
-    check_entry(entry)
+    check_middleware_entry(entry)
     segments = [_normalise_segment(part) for part in prefix.split("/") if part]
     return Under(tuple(segments), entry)
 
@@ -97,7 +97,7 @@ def _normalise_segment(text: str) -> str:
     return text.lower()
 
 
-def check_entry(entry: Any) -> None:
+def check_middleware_entry(entry: Any) -> None:
     """Refuse an entry that is neither callable nor an object with one of the middleware methods.
 
     Raises:
@@ -118,7 +118,9 @@ def check_entry(entry: Any) -> None:
         )
 
 
-def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[Any]) -> None:
+def prepare_middleware_entries(
+    app: Runtime, entries: Sequence[Any], extensions: Sequence[Any]
+) -> None:
     """Call the `prepare` methods of the entries, at boot.
 
     Args:
@@ -127,13 +129,13 @@ def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[A
     Raises:
         Exception: any exception of an entry; it stops the boot.
     """
-    inner = [unwrap_entry(entry) for entry in entries]
+    inner = [unwrap_middleware_entry(entry) for entry in entries]
     for entry in inner:
         if hasattr(entry, "prepare"):
             entry.prepare(app, extensions)
     _insert_required_entries(inner)  # `beside` raises if the entry is at a wrong place
-    require_guards_outside(
-        [(e.prefix if isinstance(e, Under) else (), unwrap_entry(e)) for e in entries]
+    require_guards_before_cache(
+        [(e.prefix if isinstance(e, Under) else (), unwrap_middleware_entry(e)) for e in entries]
     )
 
 
@@ -147,7 +149,7 @@ def _insert_required_entries(entries: Sequence[Any]) -> list[Any]:
     return complete
 
 
-def unwrap_entry(entry: Any) -> Any:
+def unwrap_middleware_entry(entry: Any) -> Any:
     """Return the middleware of an entry, without `under` and `requests_only`."""
     # both nest: under("/v1", requests_only(timing))
     while isinstance(entry, (Under, RequestsOnly)):
@@ -155,13 +157,15 @@ def unwrap_entry(entry: Any) -> Any:
     return entry
 
 
-def select_route_entries(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+def select_route_middlewares(route: Route | None, entries: Sequence[Any]) -> list[Any]:
     """Return the middleware entries of a route; those of a subtree are unwrapped."""
     is_socket = route is not None and route.method == WEBSOCKET
-    return choose_entries(entries, lambda each: each.covers_route(route), is_socket=is_socket)
+    return select_covering_middlewares(
+        entries, lambda each: each.covers_route(route), is_socket=is_socket
+    )
 
 
-def choose_entries(
+def select_covering_middlewares(
     entries: Sequence[Any], covers: Callable[[Under], bool], *, is_socket: bool = False
 ) -> list[Any]:
     """Return the entries that run, unwrapped.
@@ -174,31 +178,32 @@ def choose_entries(
     scoped = [each.entry if isinstance(each, Under) else each for each in covering]
     if is_socket:
         scoped = [each for each in scoped if not isinstance(each, RequestsOnly)]
-    chosen = _insert_required_entries([unwrap_entry(each) for each in scoped])
-    return [each for each in chosen if not is_socket or not is_for_requests(each)]
+    chosen = _insert_required_entries([unwrap_middleware_entry(each) for each in scoped])
+    return [each for each in chosen if not is_socket or not is_unneeded_on_sockets(each)]
 
 
-def is_for_requests(entry: Any) -> bool:
+def is_unneeded_on_sockets(entry: Any) -> bool:
     """Return True for an entry of the framework that has nothing to check on sockets."""
     return getattr(entry, "is_for_requests", False) is True
 
 
 def build_route_layers(
-    route: Route | None, entries: Sequence[Any], *, has_early: bool = False
+    route: Route | None, entries: Sequence[Any], *, has_steps_before_cache: bool = False
 ) -> list[Any]:
     """Return the layers of a route; an entry with `for_route` returns its own variant for it.
 
     Args:
-        entries: the result of `select_route_entries`.
-        has_early: True if dependencies of the handler run before the look-up of a cache.
+        entries: the result of `select_route_middlewares`.
+        has_steps_before_cache: True if dependencies of the handler run before the look-up of a
+            cache.
     """
     return [
         entry.for_route(route, entries) if hasattr(entry, "for_route") else entry
-        for entry in place_cache(route, entries, is_innermost=has_early)
+        for entry in place_cache(route, entries, is_innermost=has_steps_before_cache)
     ]
 
 
-def compose_chain(
+def compose_middleware_chain(
     app: Runtime, entries: Sequence[Any], endpoint: Endpoint, *, status: int | None = None
 ) -> Endpoint:
     """Put the HTTP side of middleware around an endpoint, the first entry outermost.
@@ -209,7 +214,7 @@ def compose_chain(
     Args:
         status: the status of a plain value that the endpoint returns.
     """
-    layers = _list_layers(entries)
+    layers = _group_http_layers(entries)
     if has_project_middleware(entries):
         endpoint = isolate_background_tasks(endpoint)
     chain = endpoint
@@ -222,13 +227,13 @@ def compose_chain(
             chain = _wrap_hooks(app, layer, chain, own)
         else:
             # a module may return one object each time: fields set on it would reach the next client
-            coerce = to_own_response if may_change_responses(layer) else to_response
+            coerce = to_unshared_response if may_change_responses(layer) else to_response
             inner = chain
             # an inner layer returns a response already, which only an author's layer may change
-            if chain is endpoint or coerce is to_own_response:
-                inner = _wrap_errors(app, chain, own, coerce=coerce)
-            chain = _wrap_errors(app, bind_layer(layer, inner), None, layer)
-    return _wrap_errors(app, endpoint, status) if chain is endpoint else chain
+            if chain is endpoint or coerce is to_unshared_response:
+                inner = _wrap_with_error_rendering(app, chain, own, coerce=coerce)
+            chain = _wrap_with_error_rendering(app, bind_layer(layer, inner), None, layer)
+    return _wrap_with_error_rendering(app, endpoint, status) if chain is endpoint else chain
 
 
 _UNCHANGING = ("treefold_http.middleware.", "treefold_http._project.")
@@ -284,7 +289,7 @@ class _Hooks:
         self.outside: list[int] = []
         self.is_changing = False
 
-    def add_entry(self, entry: Any) -> None:
+    def add_middleware_hooks(self, entry: Any) -> None:
         if (before := getattr(entry, "before", None)) is not None:
             self.begins.append(before)
             self.outside.append(len(self.ends))
@@ -295,7 +300,7 @@ class _Hooks:
                 self.is_changing = True
             self.ends.insert(0, after)
 
-    def list_after_hooks_to_run(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
+    def list_after_hooks_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
         """By the number of completed `begins`, the hooks of `ends` to run afterwards."""
         count = len(self.ends)
         return [tuple(self.ends[count - outside :]) for outside in (*self.outside, count)]
@@ -309,7 +314,7 @@ def _copy_response(request: Request, response: Response) -> Response:
     return copy_response(response)
 
 
-def _list_layers(entries: Sequence[Any]) -> list[Any]:
+def _group_http_layers(entries: Sequence[Any]) -> list[Any]:
     """The HTTP side of each entry, the outermost first; adjacent hooks as one `_Hooks`."""
     layers: list[Any] = []
     for entry in entries:
@@ -319,30 +324,30 @@ def _list_layers(entries: Sequence[Any]) -> list[Any]:
         elif any(hasattr(entry, name) for name in _HOOKS):
             if not layers or not isinstance(layers[-1], _Hooks):
                 layers.append(_Hooks())
-            layers[-1].add_entry(entry)
+            layers[-1].add_middleware_hooks(entry)
         elif not hasattr(entry, "websocket"):
             layers.append(entry)
     return layers
 
 
 def _wrap_before_hooks(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
-    def pass_gate(request: Request) -> Awaitable[Any]:
+    def run_before_hooks(request: Request) -> Awaitable[Any]:
         for before in begins:
             answer = before(request)
             if answer is not None:
-                return _return_answer(answer)
+                return _return_as_coroutine(answer)
         return endpoint(request)
 
-    return pass_gate
+    return run_before_hooks
 
 
-async def _return_answer(answer: Any) -> Any:
+async def _return_as_coroutine(answer: Any) -> Any:
     return answer
 
 
 def _wrap_hooks(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
-    begins, ends = tuple(hooks.begins), hooks.list_after_hooks_to_run()
-    coerce = to_own_response if hooks.is_changing else to_response
+    begins, ends = tuple(hooks.begins), hooks.list_after_hooks_by_progress()
+    coerce = to_unshared_response if hooks.is_changing else to_response
 
     async def run_hooks(request: Request) -> Response:
         passed = 0
@@ -377,7 +382,7 @@ def bind_layer(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[An
     return lambda connection: layer(connection, call_next)
 
 
-def _wrap_errors(
+def _wrap_with_error_rendering(
     app: Runtime,
     run: Endpoint,
     status: int | None,
@@ -385,7 +390,7 @@ def _wrap_errors(
     *,
     coerce: Callable[[Any, int | None], Response] = to_response,
 ) -> CallNext:
-    async def run_rendered(request: Request) -> Response:
+    async def run_and_render_errors(request: Request) -> Response:
         try:
             result = await run(request)
             # of a handler None is 204; a layer most likely lacks its `return`
@@ -395,7 +400,7 @@ def _wrap_errors(
         except BaseException as error:  # render re-raises cancellations
             return await app.render(error, request)
 
-    return run_rendered
+    return run_and_render_errors
 
 
 def _make_no_response_error(layer: Any) -> TypeError:
@@ -418,14 +423,14 @@ async def call_with_end_callback(
     answered: list[Response] = []
     is_over = False
 
-    async def end_request(error: BaseException | None) -> None:
+    async def call_end_callback(error: BaseException | None) -> None:
         nonlocal is_over
         is_over = True
         if answered:
             # a file decides its status while it is sent
             end(getattr(request, "sent_status", answered[0].status))
 
-    request.on_exit(end_request)
+    request.on_exit(call_end_callback)
     try:
         answered.append(await call_next(request))
     except BaseException:

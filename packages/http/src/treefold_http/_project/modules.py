@@ -70,7 +70,7 @@ class ModuleSpace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._prefix = f"{root}/"
-        self._read_names()
+        self._scan_top_level_names()
         self.loader = SourceLoader
         self.former: FormerModules | None = None
         self.late: set[str] = set()
@@ -96,22 +96,24 @@ class ModuleSpace:
         with self.as_current_root():
             return importlib.import_module(name)
 
-    def load_file(self, top: str, file: str, packages: Collection[str]) -> tuple[ModuleType, bool]:
+    def import_file_once(
+        self, top_folder: str, file: str, packages: Collection[str]
+    ) -> tuple[ModuleType, bool]:
         """Import a file by its path, such as `v1/User/[id]/Get.py` below `Api`.
 
         The module is the one that `importlib.import_module("Api.v1.User.[id].Get")` returns, and
         relative imports in it resolve inside its folder.
 
         Args:
-            top: a folder of the root.
-            packages: the folders below `top` that hold an `__init__.py`; looking for it in all
-                folders would take a fifth of a boot.
+            top_folder: a folder of the root.
+            packages: the folders below `top_folder` that hold an `__init__.py`; looking for it in
+                all folders would take a fifth of a boot.
 
             Returns:
                 The module, and True if this call has run it.
         """
         inside, _, leaf = file.removesuffix(".py").rpartition("/")
-        folder = f"{top}/{inside}" if inside else top
+        folder = f"{top_folder}/{inside}" if inside else top_folder
         package_name = folder_to_package_name(folder)
         name = f"{package_name}.{leaf}"
         with self.as_current_root():
@@ -119,8 +121,8 @@ class ModuleSpace:
             known = sys.modules.get(name)
             if known is not None:
                 return known, False
-            self._import_packages(top, inside, packages)
-            path = f"{self._prefix}{top}/{file}"
+            self._import_packages(top_folder, inside, packages)
+            path = f"{self._prefix}{top_folder}/{file}"
             spec = ModuleSpec(name, self.loader(name, path, self), origin=path)
             spec.has_location = True
             module = _create_module(spec, package_name)
@@ -145,25 +147,25 @@ class ModuleSpace:
         # finalizers import modules.
         for name, module in sys.modules.copy().items():
             if known.get(name) == id(module) or (
-                name.partition(".")[0] in self.tops and self._is_below(module)
+                name.partition(".")[0] in self.tops and self._is_module_below_root(module)
             ):
                 found[name], self._known[name] = module, id(module)
         return found
 
-    def _is_below(self, module: ModuleType) -> bool:
+    def _is_module_below_root(self, module: ModuleType) -> bool:
         # As text: the first reload checks every module, and a Path takes as long as an import.
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         own = f"{self.root.as_posix()}/"
         return any(p is not None and f"{p}/".replace(os.sep, "/").startswith(own) for p in paths)
 
-    def refresh_names(self) -> None:
+    def refresh_top_level_names(self) -> None:
         """Update the top-level names from the disk; the root must be the current one."""
-        self._read_names()
-        self._remove_foreign()
+        self._scan_top_level_names()
+        self._remove_foreign_modules()
         # finders keep the listing of a folder by its time of change, which may be too coarse
         importlib.invalidate_caches()
 
-    def _read_names(self) -> None:
+    def _scan_top_level_names(self) -> None:
         self.names = PROJECT_NAMES | _find_top_level_names(self.root)
         folders = {e.name for e in os.scandir(self.root) if e.name.isidentifier() and e.is_dir()}
         self.tops = self.names | (folders - sys.stdlib_module_names)
@@ -173,7 +175,7 @@ class ModuleSpace:
         with self.as_current_root():
             sys.modules.pop(module.__name__, None)
 
-    def remove_late_modules(self) -> None:
+    def remove_modules_imported_meanwhile(self) -> None:
         """Remove the modules that were imported beside a reload, once it has ended.
 
         One whose import has not ended waits for the next call: Python looks for it at its end. The
@@ -222,15 +224,15 @@ class ModuleSpace:
             if _current is self:
                 return
             if _current is not None:
-                _current._stash_modules()
+                _current._swap_out_modules()
                 # not before the second root: a server with one keeps Python's own import
                 patch_import_functions()
-            self._remove_foreign()
+            self._remove_foreign_modules()
             sys.modules.update(self._parked)
             self._parked = {}
             _current = self
 
-    def _remove_foreign(self) -> None:
+    def _remove_foreign_modules(self) -> None:
         """Remove foreign modules from `sys.modules` whose names this project defines itself."""
         for name in PROJECT_NAMES & sys.modules.keys():
             if (
@@ -240,7 +242,7 @@ class ModuleSpace:
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
-    def _stash_modules(self) -> None:
+    def _swap_out_modules(self) -> None:
         mine = [name for name in sys.modules if name.partition(".")[0] in self.tops]
         self._parked = {
             name: sys.modules.pop(name) for name in mine if self._owns_module(sys.modules[name])
@@ -339,10 +341,10 @@ def patch_import_functions() -> None:
     thread it finds the former modules at once: an import there may take long, or never end.
     """
     builtins.__import__ = _import_in_own_space
-    track_computed_imports()
+    patch_import_module_to_track()
 
 
-def track_computed_imports() -> None:
+def patch_import_module_to_track() -> None:
     """Note which modules import others by `importlib.import_module`: sources do not say it."""
     importlib.import_module = _import_module_in_own_space
 
@@ -369,7 +371,7 @@ def _create_module(spec: ModuleSpec, package: str) -> ModuleType:
     return module
 
 
-class _ReservedNames(MetaPathFinder):
+class _ReservedNameFinder(MetaPathFinder):
     """The first finder: resolves the names of the project layout in the current root.
 
     And those of the root's files that Python finds itself, as with `PYTHONPATH=.`: its own loader
@@ -386,7 +388,7 @@ class _ReservedNames(MetaPathFinder):
         return _current.find_sys_path_spec(fullname, path)
 
 
-class _OtherNames(MetaPathFinder):
+class _OtherNameFinder(MetaPathFinder):
     """The last finder: resolves other modules of the root, if no installed one exists (S-120)."""
 
     def find_spec(
@@ -417,8 +419,8 @@ def _import_in_own_space(
     it, and two threads that take the two locks in different orders would deadlock.
     """
     if (former := _find_former_modules()) is not None:
-        found = former.find_import(name, globals, fromlist or (), level)
-        return found or former.import_other(
+        found = former.find_import_result(name, globals, fromlist or (), level)
+        return found or former.import_with_former_modules(
             _plain_import, name, globals, locals, fromlist or (), level
         )
     loader = globals.get("__loader__") if globals else None
@@ -426,7 +428,7 @@ def _import_in_own_space(
         return _plain_import(name, globals, locals, fromlist or (), level)
     with loader.space.as_current_root():
         if loader.space.late:
-            loader.space.remove_late_modules()
+            loader.space.remove_modules_imported_meanwhile()
         return _plain_import(name, globals, locals, fromlist or (), level)
 
 
@@ -434,7 +436,7 @@ def _import_module_in_own_space(name: str, package: str | None = None) -> Module
     """Replace `importlib.import_module`, as `__import__`, and note who calls it."""
     if (former := _find_former_modules()) is not None:
         found = former.find_module(resolve_name(name, package))
-        return found or former.import_other(_plain_import_module, name, package)
+        return found or former.import_with_former_modules(_plain_import_module, name, package)
     caller = find_caller_frame(1).f_globals
     loader = caller.get("__loader__")
     if not isinstance(loader, SourceLoader):
@@ -442,9 +444,9 @@ def _import_module_in_own_space(name: str, package: str | None = None) -> Module
     loader.space.computed.setdefault(caller["__name__"], set()).add(resolve_name(name, package))
     with loader.space.as_current_root():
         if loader.space.late:
-            loader.space.remove_late_modules()
+            loader.space.remove_modules_imported_meanwhile()
         return _plain_import_module(name, package)
 
 
-sys.meta_path.insert(0, _ReservedNames())
-sys.meta_path.append(_OtherNames())
+sys.meta_path.insert(0, _ReservedNameFinder())
+sys.meta_path.append(_OtherNameFinder())

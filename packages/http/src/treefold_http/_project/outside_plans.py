@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from treefold_http._project.fallbacks import plan_fallback
 from treefold_http._project.middleware_chain import (
     build_route_layers,
-    choose_entries,
-    compose_chain,
-    unwrap_entry,
+    compose_middleware_chain,
+    select_covering_middlewares,
+    unwrap_middleware_entry,
 )
 from treefold_http._project.plans import Plan
-from treefold_http._project.socket_chain import compose_sockets, require_guards
+from treefold_http._project.socket_chain import compose_socket_chain, require_layers_guard_socket
 from treefold_http._project.subtrees import Under
 from treefold_http._wire.path_segments import (
     Segments,
     decode_segments,
     has_dot_segment,
-    read_spellings,
+    list_possible_readings,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class OutsidePlans:
         self._everywhere = [each for each in scoped if not each.prefix]
         self._scoped = [each for each in scoped if each.prefix]
         pages = {
-            place: find_answered_path(unwrap_entry(each)) for place, each in enumerate(middlewares)
+            place: find_middleware_page_path(unwrap_middleware_entry(each))
+            for place, each in enumerate(middlewares)
         }
         self._pages = {decode_segments(page): place for place, page in pages.items() if page}
         self._plans: dict[_Key, Plan] = {}
@@ -64,22 +65,26 @@ class OutsidePlans:
     def __bool__(self) -> bool:
         return bool(self._scoped or self._everywhere)
 
-    def find_unserved_plan(self, path: bytes | str) -> Plan | None:
+    def find_middleware_page_plan(self, path: bytes | str) -> Plan | None:
         """Return the plan of a path that nothing serves but an entry such as `Metrics`.
 
         Nothing can read it in another way, so it is compared as sent only.
         """
         segments = decode_segments(path)
-        return None if has_dot_segment(segments) else self.find_plan(segments, len(segments))
+        return (
+            None
+            if has_dot_segment(segments)
+            else self.get_or_make_fallback_plan(segments, len(segments))
+        )
 
-    def find_plan(self, segments: Segments, depth: int) -> Plan | None:
+    def get_or_make_fallback_plan(self, segments: Segments, mount_depth: int) -> Plan | None:
         """Return the plan of a path that no route serves; None for the common plan.
 
         Args:
             segments: the decoded segments of the path.
-            depth: the number of them that are the prefix of a mount.
+            mount_depth: the number of them that are the prefix of a mount.
         """
-        covered = self._find_covered(segments, depth)
+        covered = self._flag_covering_entries(segments, mount_depth)
         if True not in covered:
             return None
         page = self._pages.get(segments)
@@ -88,46 +93,48 @@ class OutsidePlans:
             entries = (
                 self._entries if page is None else self._move_guards_before_page(page, covered)
             )
-            self._plans[key] = plan_fallback(self._app, self._choose_entries(entries, covered))
+            self._plans[key] = plan_fallback(
+                self._app, self._select_covering_entries(entries, covered)
+            )
         return self._plans[key]
 
-    def find_probe_plan(self, path: bytes, plan: Plan) -> Plan:
+    def get_or_wrap_probe_plan(self, path: bytes, plan: Plan) -> Plan:
         """Return the plan of a probe inside the entries that cover its path, and no others."""
-        covered = self._find_covered(decode_segments(path), 0)
+        covered = self._flag_covering_entries(decode_segments(path), 0)
         # a probe connects by address: TrustedHosts for all paths would refuse it
         scoped = [each for each in self._entries if isinstance(each, Under)]
-        chosen = self._choose_entries(scoped, covered)
+        chosen = self._select_covering_entries(scoped, covered)
         if not chosen:
             return plan
         key = covered, path
         if key not in self._plans:
-            run = compose_chain(self._app, build_route_layers(None, chosen), plan.run)
+            run = compose_middleware_chain(self._app, build_route_layers(None, chosen), plan.run)
             limit = self._app.settings.max_body
             self._plans[key] = Plan(route=None, run=run, max_body=limit, is_quiet=True)
         return self._plans[key]
 
-    def find_socket_plan(
-        self, prefix: str, segments: Segments, depth: int, endpoint: Callable[[Any], Any]
+    def get_or_make_socket_plan(
+        self, prefix: str, segments: Segments, mount_depth: int, endpoint: Callable[[Any], Any]
     ) -> Plan:
         """Return the plan of a socket below a mount.
 
         Args:
             prefix: the mount.
             segments: the decoded segments of the path.
-            depth: the number of them that are the prefix.
+            mount_depth: the number of them that are the prefix.
             endpoint: serves the socket.
 
         Raises:
-            TypeError: as `require_guards`.
+            TypeError: as `require_layers_guard_socket`.
         """
-        covered = self._find_covered(segments, depth)
+        covered = self._flag_covering_entries(segments, mount_depth)
         # bound methods of one object are equal, so that a mount has one plan
         key = covered, endpoint
         if key not in self._plans:
-            entries = self._choose_entries(self._entries, covered, is_socket=True)
+            entries = self._select_covering_entries(self._entries, covered, is_socket=True)
             layers = build_route_layers(None, entries)
-            require_guards(f"below the mount {prefix}", entries, layers)
-            run = compose_sockets(layers, endpoint)
+            require_layers_guard_socket(f"below the mount {prefix}", entries, layers)
+            run = compose_socket_chain(layers, endpoint)
             self._plans[key] = Plan(route=None, run=run, max_body=self._app.settings.max_body)
         return self._plans[key]
 
@@ -135,48 +142,52 @@ class OutsidePlans:
         """Refuse entries that cover sockets of a whole mount and cannot guard them.
 
         Raises:
-            TypeError: as `require_guards`.
+            TypeError: as `require_layers_guard_socket`.
         """
         segments = decode_segments(prefix)
-        entries = self._choose_entries(
-            self._entries, self._find_covered(segments, len(segments)), is_socket=True
+        entries = self._select_covering_entries(
+            self._entries, self._flag_covering_entries(segments, len(segments)), is_socket=True
         )
-        require_guards(f"below the mount {prefix}", entries, build_route_layers(None, entries))
+        require_layers_guard_socket(
+            f"below the mount {prefix}", entries, build_route_layers(None, entries)
+        )
 
-    def find_covering_entries(self, segments: Segments, depth: int) -> list[Any]:
+    def find_covering_entries(self, segments: Segments, mount_depth: int) -> list[Any]:
         """Return the entries that run for a path, still inside their `under`, in order."""
-        covered = self._find_covered(segments, depth)
+        covered = self._flag_covering_entries(segments, mount_depth)
         page = self._pages.get(segments)
         entries = self._entries if page is None else self._move_guards_before_page(page, covered)
-        ids = self._collect_entry_ids(covered)
+        ids = self._collect_covering_entry_ids(covered)
         return [each for each in entries if not isinstance(each, Under) or id(each) in ids]
 
-    def _find_covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
-        spellings = read_spellings(segments, depth)
+    def _flag_covering_entries(self, segments: Segments, mount_depth: int) -> tuple[bool, ...]:
+        spellings = list_possible_readings(segments, mount_depth)
         # a guard of `/openapi` also covers `/openapi.json`
         if segments and (other := _DOCUMENTS.get(segments[0])):
             spellings = [*spellings, (other, *segments[1:])]
         return tuple(each.covers_path(spellings) for each in self._scoped)
 
-    def _collect_entry_ids(self, covered: tuple[bool, ...]) -> set[int]:
+    def _collect_covering_entry_ids(self, covered: tuple[bool, ...]) -> set[int]:
         scoped = [each for each, covers in zip(self._scoped, covered, strict=True) if covers]
         return {id(each) for each in [*self._everywhere, *scoped]}
 
-    def _choose_entries(
+    def _select_covering_entries(
         self, entries: Sequence[Any], covered: tuple[bool, ...], *, is_socket: bool = False
     ) -> list[Any]:
-        ids = self._collect_entry_ids(covered)
-        return choose_entries(entries, lambda each: id(each) in ids, is_socket=is_socket)
+        ids = self._collect_covering_entry_ids(covered)
+        return select_covering_middlewares(
+            entries, lambda each: id(each) in ids, is_socket=is_socket
+        )
 
-    def _move_guards_before_page(self, place: int, covered: tuple[bool, ...]) -> Sequence[Any]:
+    def _move_guards_before_page(self, page_index: int, covered: tuple[bool, ...]) -> Sequence[Any]:
         """The entries with those that cover a page before the one that answers it."""
-        ids = self._collect_entry_ids(covered)
-        inner = [each for each in self._entries[place + 1 :] if id(each) in ids]
-        others = [each for each in self._entries[place + 1 :] if id(each) not in ids]
-        return [*self._entries[:place], *inner, self._entries[place], *others]
+        ids = self._collect_covering_entry_ids(covered)
+        inner = [each for each in self._entries[page_index + 1 :] if id(each) in ids]
+        others = [each for each in self._entries[page_index + 1 :] if id(each) not in ids]
+        return [*self._entries[:page_index], *inner, self._entries[page_index], *others]
 
 
-def find_answered_path(entry: Any) -> str | None:
+def find_middleware_page_path(entry: Any) -> str | None:
     """Return the path that an entry answers by itself, as `Metrics` does; None for none."""
     page = getattr(entry, "page", None)
     return page if isinstance(page, str) else None

@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.contract import OPAQUE, Contract
 from treefold_http._injection.resolver import (
-    build_direct_contract,
+    build_connection_only_contract,
     has_only_parameter,
     plan_call,
-    plan_split_call,
+    plan_call_behind_cache,
 )
 from treefold_http._project.cache_place import CacheLayer, collect_declared_headers, has_cache
 from treefold_http._project.middleware_chain import (
     WEBSOCKET as WEBSOCKET,
     build_route_layers,
-    compose_chain,
+    compose_middleware_chain,
     has_project_middleware,
-    prepare_entries,
-    select_route_entries,
+    prepare_middleware_entries,
+    select_route_middlewares,
 )
 from treefold_http._project.private_answers import build_private_answer_layers
-from treefold_http._project.socket_chain import compose_sockets, require_guards
+from treefold_http._project.socket_chain import compose_socket_chain, require_layers_guard_socket
 from treefold_http._project.subtrees import Under
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import find_declared_item_type, wrap_as_json_lines
@@ -65,13 +65,14 @@ class Plan(RoutePlan):
     has_cache: bool = False
 
 
-def make_plan(
-    app: ProjectRuntime, route: Route, module: HandlerModule, outer: Sequence[Any]
+def compose_route_plan(
+    app: ProjectRuntime, route: Route, module: HandlerModule, project_middlewares: Sequence[Any]
 ) -> Plan:
     """Compose the plan of a route.
 
     Args:
-        outer: the project's middleware, outermost first; the module's own run inside them.
+        project_middlewares: the project's middleware, outermost first; the module's own run inside
+            them.
 
     Raises:
         InjectionError: when a parameter of the handler cannot be provided.
@@ -79,11 +80,11 @@ def make_plan(
         ValueError: for an `under` of the module that does not cover its route.
     """
     if module.middlewares:
-        prepare_entries(app, module.middlewares, app.extensions)
-    chosen = _choose_entries(route, module, outer)
+        prepare_middleware_entries(app, module.middlewares, app.extensions)
+    chosen = _select_checked_route_middlewares(route, module, project_middlewares)
     if route.method != WEBSOCKET:
         check_return_type(module.handler, module.response_model)
-    early, run, contract = _build_endpoint(app, route, module.handler, chosen)
+    early, run, contract = _build_endpoint_and_contract(app, route, module.handler, chosen)
     outputs = ()
     if module.response_model is not None or module.responses:
         outputs = read_declared_outputs(module.response_model, module.responses)
@@ -91,20 +92,20 @@ def make_plan(
     if module.response_model is not None:
         # Imported for the first module that has one: other projects do not pay for it.
         from treefold_http._responses.response_model import (
-            apply_message_model,
             apply_response_model,
+            apply_websocket_message_model,
         )
 
         if route.method == WEBSOCKET:
-            run = apply_message_model(run, outputs, route.file)
+            run = apply_websocket_message_model(run, outputs, route.file)
         else:
             run = apply_response_model(run, outputs, module.status_code, route.file)
     if route.method != WEBSOCKET:
-        run = _wrap_stream(run, route, module)
+        run = _wrap_if_streaming_lines(run, route, module)
     if module.timeout is not None:
         run = _wrap_timeout(run, module.timeout)
         early = None if early is None else _wrap_timeout(early, module.timeout)
-    entries = _choose_layers(route, chosen, contract, early)
+    entries = _build_and_configure_layers(route, chosen, contract, early)
     return Plan(
         route=route,
         contract=contract,
@@ -121,7 +122,9 @@ def make_plan(
     )
 
 
-def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Sequence[Any]) -> Plan:
+def rewrap_plan_in_middleware(
+    app: ProjectRuntime, plan: Plan, module: HandlerModule, project_middlewares: Sequence[Any]
+) -> Plan:
     """Return the plan of a route with other middleware of the project around its handler.
 
     The chain is composed at the first request: after a save, few routes are asked.
@@ -131,17 +134,17 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     """
     if plan.route is None or plan.inner is None:
         raise ValueError("A plan without a handler cannot be wrapped; plan its route")
-    chosen = _choose_entries(plan.route, module, outer)
-    # `wrap_routes` then leaves the route out, and it is planned whole
+    chosen = _select_checked_route_middlewares(plan.route, module, project_middlewares)
+    # `rewrap_plans_in_middleware` then leaves the route out, and it is planned whole
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
-    entries = _choose_layers(plan.route, chosen, plan.contract, plan.early)
+    entries = _build_and_configure_layers(plan.route, chosen, plan.contract, plan.early)
     run = _LateChain(app, plan.route, entries, plan.inner, module.status_code)
     return replace(plan, run=run, is_layered=has_project_middleware(entries))
 
 
 def build_broken_file_plan(
-    app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]
+    app: ProjectRuntime, route: Route, error: str, project_middlewares: Sequence[Any]
 ) -> Plan:
     """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
     # in production the error stays in the log: it may quote a line of the source
@@ -150,7 +153,7 @@ def build_broken_file_plan(
     async def run(connection: Any) -> Any:
         raise HTTPError(500, detail)
 
-    entries = build_route_layers(route, select_route_entries(route, outer))
+    entries = build_route_layers(route, select_route_middlewares(route, project_middlewares))
     chain = _wrap_endpoint(app, route, entries, run, None)
     return Plan(
         route=route,
@@ -161,7 +164,9 @@ def build_broken_file_plan(
     )
 
 
-def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
+def _select_checked_route_middlewares(
+    route: Route, module: HandlerModule, project_middlewares: Sequence[Any]
+) -> list[Any]:
     for entry in module.middlewares:
         # left out, the entry would guard nothing without a word
         if isinstance(entry, Under) and not entry.covers_route(route):
@@ -169,22 +174,27 @@ def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -
                 f"Prefix of under() in Api/{route.file} must cover its route {route.template}, got"
                 f" {str(entry)!r}; leave under() out, or move the entry to Middleware/"
             )
-    return select_route_entries(route, [*outer, *module.middlewares])
+    return select_route_middlewares(route, [*project_middlewares, *module.middlewares])
 
 
-def _choose_layers(
-    route: Route, chosen: Sequence[Any], contract: Contract, early: Endpoint | None
+def _build_and_configure_layers(
+    route: Route,
+    chosen_entries: Sequence[Any],
+    contract: Contract,
+    run_before_cache: Endpoint | None,
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
-    layers = build_route_layers(route, chosen, has_early=early is not None)
+    layers = build_route_layers(
+        route, chosen_entries, has_steps_before_cache=run_before_cache is not None
+    )
     if route.method == WEBSOCKET:
-        require_guards(route.template, chosen, layers)
+        require_layers_guard_socket(route.template, chosen_entries, layers)
         return layers
     for layer in layers:
         if isinstance(layer, CacheLayer):
-            layer.early = early
+            layer.early = run_before_cache
             layer.declared = collect_declared_headers(contract)
-    return [*build_private_answer_layers(contract, chosen), *layers]
+    return [*build_private_answer_layers(contract, chosen_entries), *layers]
 
 
 def _wrap_endpoint(
@@ -196,8 +206,8 @@ def _wrap_endpoint(
 ) -> Callable[[Any], Any]:
     """Compose a route's middleware around its endpoint, which has no middleware yet."""
     if route.method == WEBSOCKET:
-        return compose_sockets(entries, run)
-    return compose_chain(app, entries, run, status=status) if entries else run
+        return compose_socket_chain(entries, run)
+    return compose_middleware_chain(app, entries, run, status=status) if entries else run
 
 
 class _LateChain:
@@ -215,8 +225,8 @@ class _LateChain:
         return self._chain(connection)
 
 
-def _build_endpoint(
-    app: ProjectRuntime, route: Route, handler: Callable[..., Any], chosen: Sequence[Any]
+def _build_endpoint_and_contract(
+    app: ProjectRuntime, route: Route, handler: Callable[..., Any], chosen_entries: Sequence[Any]
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
     socket = route.method == WEBSOCKET
@@ -227,13 +237,13 @@ def _build_endpoint(
     name = "websocket" if socket else "request"
     # no chain and no compiled call: the handler is the plan
     if has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler):
-        return None, handler, build_direct_contract(handler)
-    if has_cache(route, chosen):
-        return plan_split_call(handler, app.injection, path_parameters=route.parameters)
+        return None, handler, build_connection_only_contract(handler)
+    if has_cache(route, chosen_entries):
+        return plan_call_behind_cache(handler, app.injection, path_parameters=route.parameters)
     return None, *plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
 
 
-def _wrap_stream(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
+def _wrap_if_streaming_lines(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
     """Return an endpoint that sends the iterators of a handler as lines, if it declares that."""
     item = find_declared_item_type(module.handler, module.response_model)
     if item is None:
@@ -266,10 +276,10 @@ def _wrap_timeout(run: Endpoint, seconds: float) -> Endpoint:
 
 
 @lru_cache(maxsize=64)
-def _build_form_limits(default: int, own: int | None) -> Limits:
-    if own is None:
+def _build_form_limits(default: int, module_limit: int | None) -> Limits:
+    if module_limit is None:
         return replace(DEFAULT_LIMITS, urlencoded=default)
-    return replace(DEFAULT_LIMITS, urlencoded=own, total=own)
+    return replace(DEFAULT_LIMITS, urlencoded=module_limit, total=module_limit)
 
 
 def _find_masked_segments(route: Route) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def build_private_answer_layers(contract: Contract, entries: Sequence[Any]) -> l
     ]
     keys = [each.scheme for each in schemes if each.scheme.get("type") == "apiKey"]
     names = {str(key["name"]).lower() for key in keys if key["in"] == "header"}
-    names |= {sent.name.lower() for sent in contract.inputs if _is_credential(sent)}
+    names |= {sent.name.lower() for sent in contract.inputs if _is_sensitive_header_input(sent)}
     names.discard(_KNOWN)
     is_cookie = any(key["in"] == "cookie" for key in keys)
     if is_cookie:
@@ -59,5 +59,5 @@ def build_private_answer_layers(contract: Contract, entries: Sequence[Any]) -> l
     return [PrivateAnswers([private, *(encode_header("vary", name) for name in sorted(names))])]
 
 
-def _is_credential(sent: Any) -> bool:
-    return sent.place == "header" and is_sensitive(sent.name)
+def _is_sensitive_header_input(declared_input: Any) -> bool:
+    return declared_input.place == "header" and is_sensitive(declared_input.name)

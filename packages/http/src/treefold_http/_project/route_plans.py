@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.findings import Findings
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import compose_chain
+from treefold_http._project.middleware_chain import compose_middleware_chain
 from treefold_http._project.plans import (
     WEBSOCKET,
     Plan,
     build_broken_file_plan,
-    make_plan,
-    wrap_plan,
+    compose_route_plan,
+    rewrap_plan_in_middleware,
 )
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
@@ -33,7 +33,7 @@ def plan_routes(
     modules: dict[Route, HandlerModule | BrokenFile],
     middlewares: Sequence[Any],
     findings: Findings | None = None,
-    asked: dict[Route, frozenset[Key]] | None = None,
+    lookups_by_route: dict[Route, frozenset[Key]] | None = None,
 ) -> dict[Route, Plan]:
     """Compose the plan of every route; a route whose parameters cannot be provided is broken.
 
@@ -41,15 +41,15 @@ def plan_routes(
     last good plan if no plan can be composed from that module now.
 
     Args:
-        asked: receives the keys of the providers that each plan has looked for.
+        lookups_by_route: receives the keys of the providers that each plan has looked for.
     """
     findings = findings or Findings(str(app.root))
     plans: dict[Route, Plan] = {}
     for route, module in list(modules.items()):
         if isinstance(module, HandlerModule):
-            with app.providers.record_lookups(route, asked):
+            with app.providers.record_lookups(route, lookups_by_route):
                 try:
-                    plans[route] = make_plan(app, route, module, middlewares)
+                    plans[route] = compose_route_plan(app, route, module, middlewares)
                     continue
                 except Exception as error:  # reading a signature runs user code
                     module = findings.record_failure(route.file, error)
@@ -59,13 +59,13 @@ def plan_routes(
             continue
         modules[route], former = good
         try:
-            plans[route] = make_plan(app, route, good[0], middlewares)
+            plans[route] = compose_route_plan(app, route, good[0], middlewares)
         except Exception:  # a provider is gone: the former plan still holds it
             plans[route] = replace(former, route=route)
     return plans
 
 
-def wrap_routes(
+def rewrap_plans_in_middleware(
     app: ProjectRuntime,
     plans: Mapping[Route, Plan],
     modules: Mapping[Route, HandlerModule | BrokenFile],
@@ -80,7 +80,7 @@ def wrap_routes(
     for route, module in modules.items():
         if isinstance(module, HandlerModule):
             with suppress(Exception):  # an entry beside the handler may miss one outside
-                wrapped[route] = wrap_plan(app, plans[route], module, middlewares)
+                wrapped[route] = rewrap_plan_in_middleware(app, plans[route], module, middlewares)
     return wrapped
 
 
@@ -113,4 +113,6 @@ def add_broken_file_header(app: ProjectRuntime, plan: Plan, findings: Findings) 
         request.add_answer_fields([(b"x-treefold-broken", value)])
         return await call_next(request)
 
-    return replace(plan, run=compose_chain(app, [add_broken_field], plan.run, status=plan.status))
+    return replace(
+        plan, run=compose_middleware_chain(app, [add_broken_field], plan.run, status=plan.status)
+    )

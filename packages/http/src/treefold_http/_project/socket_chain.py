@@ -42,11 +42,13 @@ class HandshakeAnswered(Exception):
         self.response = response
 
 
-def compose_sockets(layers: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def compose_socket_chain(
+    layers: Sequence[Any], endpoint: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
     """Put the socket side of middleware around an endpoint, the first layer outermost.
 
     Args:
-        layers: those that `require_guards` accepts; others are left out.
+        layers: those that `require_layers_guard_socket` accepts; others are left out.
     """
     # as for requests: tasks of a handler that fails are dropped, those of its layers stay
     chain = isolate_background_tasks(endpoint) if has_project_middleware(layers) else endpoint
@@ -54,12 +56,12 @@ def compose_sockets(layers: Sequence[Any], endpoint: Callable[[Any], Any]) -> Ca
         around = getattr(layer, "websocket", None)
         if around is not None:
             chain = bind_layer(around, chain)
-        elif _is_checked_before(layer):
-            chain = _check_before(layer.before, chain)
+        elif _has_before_without_http(layer):
+            chain = _wrap_with_before_hook(layer.before, chain)
     return chain
 
 
-def require_guards(name: str, entries: Sequence[Any], layers: Sequence[Any]) -> None:
+def require_layers_guard_socket(name: str, entries: Sequence[Any], layers: Sequence[Any]) -> None:
     """Refuse entries that cover a socket and cannot guard it.
 
     Args:
@@ -71,7 +73,7 @@ def require_guards(name: str, entries: Sequence[Any], layers: Sequence[Any]) -> 
         TypeError: the message names the entry and the ways out.
     """
     for entry, layer in zip(entries, layers, strict=True):
-        if can_guard(layer):
+        if can_guard_sockets(layer):
             continue
         shown = getattr(entry, "__qualname__", type(entry).__qualname__)
         raise TypeError(
@@ -81,9 +83,9 @@ def require_guards(name: str, entries: Sequence[Any], layers: Sequence[Any]) -> 
         )
 
 
-def can_guard(layer: Any) -> bool:
+def can_guard_sockets(layer: Any) -> bool:
     """Return True if a layer runs at handshakes, or never runs at all."""
-    if getattr(layer, "websocket", None) is not None or _is_checked_before(layer):
+    if getattr(layer, "websocket", None) is not None or _has_before_without_http(layer):
         return True
     if getattr(layer, "http", None) is not None:
         return False
@@ -91,11 +93,11 @@ def can_guard(layer: Any) -> bool:
     return is_hook or not callable(layer)
 
 
-def _is_checked_before(layer: Any) -> bool:
+def _has_before_without_http(layer: Any) -> bool:
     return getattr(layer, "http", None) is None and getattr(layer, "before", None) is not None
 
 
-def _check_before(
+def _wrap_with_before_hook(
     before: Callable[[Any], Any], chain: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
     async def check_handshake(websocket: WebSocket) -> None:

@@ -62,7 +62,8 @@ class SourceLoader(SourceFileLoader):
             return None
 
     def set_data(self, path: str, data: ReadableBuffer, *, _mode: int = 0o666) -> None:
-        """Write bytecode; while handlers are loaded, queue it for `write_bytecode`.
+        """Write bytecode; while handlers are loaded, queue it for
+        `write_queued_bytecode_in_thread`.
 
         A source that was saved just now gets none: another save within the same second would have
         the same time in the bytecode.
@@ -94,7 +95,7 @@ def run_module(module: ModuleType, loader: SourceLoader) -> None:
         _unwritten.collecting = False
 
 
-def write_bytecode() -> None:
+def write_queued_bytecode_in_thread() -> None:
     """Write the bytecode compiled since the boot began, in a separate thread.
 
     Writing takes four times as long as compiling a small handler, and the files are not needed

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treefold_http._wire.path_segments import Segments, fold_segments
+from treefold_http._wire.path_segments import Segments, normalize_segments_leniently
 from treefold_router import Route, version_number
 
 ANY = "*"
@@ -41,11 +41,11 @@ class Under:
         """Return True if a path outside the route table lies below the prefix.
 
         Args:
-            spellings: the path as sent, then folded (`read_spellings`).
+            spellings: the path as sent, then folded (`list_possible_readings`).
         """
         if lies_below(self.prefix, spellings[0]):
             return True
-        folded = fold_segments(self.prefix)
+        folded = normalize_segments_leniently(self.prefix)
         # what one reader behind the mount could take for a path below the prefix is covered
         return any(lies_below(folded, spelling) for spelling in spellings)
 

@@ -3,7 +3,7 @@
 from treefold_http._redis.client import (
     RedisUnavailable as RedisUnavailable,
     SharedRedis as SharedRedis,
-    check_url as check_url,
+    check_redis_url as check_redis_url,
     open_redis as open_redis,
     parse_database_number as parse_database_number,
 )

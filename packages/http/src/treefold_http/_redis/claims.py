@@ -86,7 +86,7 @@ class Claim:
         """Return True if it is a claim to the same names, by an application of one deployment."""
         return self.names is names or self.script_arguments == Claim(names).script_arguments
 
-    def check_reply(self, reply: list[bytes]) -> None:
+    def refuse_other_deployment(self, reply: list[bytes]) -> None:
         """Refuse names that another deployment uses.
 
         Args:

@@ -61,7 +61,7 @@ class SharedRedis:
     """
 
     def __init__(self, url: str) -> None:
-        check_url(url, "Redis")
+        check_redis_url(url, "Redis")
         errors = import_redis("Redis")
         self._failures = (errors.RedisError, OSError)
         # an error reply (out of memory, a read-only replica) is a ResponseError: the server is
@@ -79,7 +79,7 @@ class SharedRedis:
         self._warned = float("-inf")
         self._claims: dict[str, tuple[Claim, float]] = {}
 
-    def add_effect(self, effect: str) -> None:
+    def add_failure_effect(self, effect: str) -> None:
         """Add an effect of failures to the warning, such as `sessions answer 503`."""
         self._effects[effect] = None
 
@@ -175,12 +175,16 @@ class SharedRedis:
             SettingsError: another deployment uses them.
         """
         claim = Claim(names)
-        self._store_claim(claim, await self._run_command(partial(_send_claim, claim=claim)))
+        self._check_and_store_claim(
+            claim, await self._run_command(partial(_send_claim, claim=claim))
+        )
 
     def claim_names_blocking(self, names: NameSpace) -> None:
         """As `claim_names`, from a worker thread."""
         claim = Claim(names)
-        self._store_claim(claim, self._run_command_blocking(partial(_send_claim, claim=claim)))
+        self._check_and_store_claim(
+            claim, self._run_command_blocking(partial(_send_claim, claim=claim))
+        )
 
     @property
     def has_claims(self) -> bool:
@@ -205,8 +209,8 @@ class SharedRedis:
             for claim, _ in known.values():
                 client.execute_command(*claim.release_command)
 
-    def _store_claim(self, claim: Claim, reply: Any) -> None:
-        claim.check_reply(reply)
+    def _check_and_store_claim(self, claim: Claim, reply: Any) -> None:
+        claim.refuse_other_deployment(reply)
         # once, whatever the number of claims: the callback ends all of them
         if not self._claims:
             atexit.register(self.release_claims_blocking)
@@ -241,10 +245,10 @@ class SharedRedis:
     async def _run_command(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
         # before the wait for a turn: while the server is away, commands fail at once and do not
         # queue
-        self._check_pause()
+        self._raise_during_pause()
         loop = self._get_or_create_loop_client()
         async with loop.turns:
-            self._begin_attempt()  # the server may have failed while this command waited
+            self._begin_attempt_or_raise()  # the server may have failed while this command waited
             try:
                 async with _TimeLimit(TIMEOUT):
                     reply = await send(loop.client)
@@ -260,7 +264,7 @@ class SharedRedis:
         return reply
 
     def _run_command_blocking(self, send: Callable[[Any], _T]) -> _T:
-        self._begin_attempt()
+        self._begin_attempt_or_raise()
         client = self._blocking
         if client is None:
             client = self._blocking = open_blocking_redis(
@@ -276,12 +280,12 @@ class SharedRedis:
             self._record_recovery()
         return reply
 
-    def _check_pause(self) -> None:
+    def _raise_during_pause(self) -> None:
         if self._away_until and time.monotonic() < self._away_until:
             raise RedisUnavailable("Redis is unavailable; the next attempt is within a second")
 
-    def _begin_attempt(self) -> None:
-        self._check_pause()
+    def _begin_attempt_or_raise(self) -> None:
+        self._raise_during_pause()
         if self._away_until:
             self._away_until = time.monotonic() + PAUSE  # one attempt; other commands fail
 
@@ -338,9 +342,9 @@ class _TimeLimit:
 
     def _schedule_tick(self) -> None:
         self._began = self._loop.time()
-        self._timer = self._loop.call_later(self._tick, self._count_tick)
+        self._timer = self._loop.call_later(self._tick, self._subtract_elapsed_tick)
 
-    def _count_tick(self) -> None:
+    def _subtract_elapsed_tick(self) -> None:
         now = self._loop.time()
         # a loop that was blocked for 200 ms between two ticks has used 15 ms of the 100
         self._left -= min(now - self._began, LATE * self._tick)
@@ -368,7 +372,7 @@ def import_redis(feature: str) -> Any:
     return import_extra("redis.asyncio", message)
 
 
-def check_url(url: str, feature: str) -> None:
+def check_redis_url(url: str, feature: str) -> None:
     """Refuse a URL that redis-py cannot use.
 
     Raises:
@@ -392,22 +396,22 @@ def open_redis(url: str, *, retries: int, **options: Any) -> Any:
             of redis-py itself sleep for seconds.
     """
     redis = import_redis("Redis")
-    own = _choose_options(url)
+    own = _choose_connection_options(url)
     return redis.from_url(url, retry=_make_retry("asyncio.", retries), **own, **options)
 
 
 def open_blocking_redis(url: str, *, retries: int, **options: Any) -> Any:
     """Return a client of redis-py for worker threads; as `open_redis` in everything else."""
     redis: Any = importlib.import_module("redis")
-    own = _choose_options(url)
+    own = _choose_connection_options(url)
     return redis.Redis.from_url(url, retry=_make_retry("", retries), **own, **options)
 
 
-def _choose_options(url: str) -> dict[str, Any]:
+def _choose_connection_options(url: str) -> dict[str, Any]:
     # redis-py refuses every connection of a Unix socket with the option for TCP
     return {"protocol": 2} | ({} if url.startswith("unix:") else {"socket_keepalive": True})
 
 
-def _make_retry(half: str, retries: int) -> Any:
-    retry: Any = importlib.import_module(f"redis.{half}retry").Retry
+def _make_retry(module_prefix: str, retries: int) -> Any:
+    retry: Any = importlib.import_module(f"redis.{module_prefix}retry").Retry
     return retry(importlib.import_module("redis.backoff").NoBackoff(), retries)

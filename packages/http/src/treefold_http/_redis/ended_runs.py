@@ -10,7 +10,7 @@ LIMIT = 2.0
 """Seconds that a server may take for one command."""
 
 
-def forget_test_run(run: str) -> None:
+def delete_test_run_keys(run: str) -> None:
     """Delete the keys of a test run on every server that this process has used.
 
     A server that does not answer keeps them; those that expire do so within 31 days.
@@ -19,10 +19,10 @@ def forget_test_run(run: str) -> None:
         run: its number, such as `test-3f2a11c0`.
     """
     for client in list_redis_clients():
-        forget_on(client.url, run)
+        delete_test_run_keys_on(client.url, run)
 
 
-def forget_on(url: str, run: str) -> None:
+def delete_test_run_keys_on(url: str, run: str) -> None:
     """Delete the keys of a test run on one server, if it answers."""
     from redis import Redis, RedisError  # installed: a client of it is known
 

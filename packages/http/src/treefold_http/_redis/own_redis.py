@@ -56,43 +56,43 @@ class OwnRedis:
             RedisUnavailable: after 100 ms at most.
             SettingsError: another deployment uses the names.
         """
-        await self._claim_names()
+        await self._claim_names_if_due()
         return await self._use.client.execute(*command)
 
     async def run_transaction(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """As `SharedRedis.run_transaction`."""
-        await self._claim_names()
+        await self._claim_names_if_due()
         return await self._use.client.run_transaction(commands)
 
     async def run_script(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
         """As `SharedRedis.run_script`."""
-        await self._claim_names()
+        await self._claim_names_if_due()
         return await self._use.client.run_script(source, keys, arguments)
 
     def run_transaction_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """As `SharedRedis.run_transaction_blocking`."""
-        self._claim_names_blocking()
+        self._claim_names_if_due_blocking()
         return self._use.client.run_transaction_blocking(commands)
 
     def run_script_blocking(
         self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
     ) -> Any:
         """As `SharedRedis.run_script_blocking`."""
-        self._claim_names_blocking()
+        self._claim_names_if_due_blocking()
         return self._use.client.run_script_blocking(source, keys, arguments)
 
     def _find_names(self) -> NameSpace:
         return find_current_names() if self._app is None else self._app.names
 
-    async def _claim_names(self) -> None:
+    async def _claim_names_if_due(self) -> None:
         client = self._use.client
         # shared names belong to all applications of the environment: no deployment can claim them
         if not self._shared and client.is_claim_due(names := self._find_names()):
             await client.claim_names(names)
 
-    def _claim_names_blocking(self) -> None:
+    def _claim_names_if_due_blocking(self) -> None:
         client = self._use.client
         if not self._shared and client.is_claim_due(names := self._find_names()):
             client.claim_names_blocking(names)

@@ -40,7 +40,7 @@ class RedisUse:
 
     def __init__(self, url: str, *, effect: str, app: Runtime | None) -> None:
         self._client = _get_or_create_client(url)
-        self._client.add_effect(effect)
+        self._client.add_failure_effect(effect)
         self._uses: Uses = {} if app is None else _uses.setdefault(app, {})
         self._uses[url] = self._client
 
@@ -79,7 +79,7 @@ def list_redis_clients() -> list[SharedRedis]:
     return list(_clients.values())
 
 
-async def claim_names_at_start(app: Runtime) -> None:
+async def claim_names_on_used_servers(app: Runtime) -> None:
     """Claim the names of an application on every server that it is to use.
 
     A server that is away is asked at the first use.
@@ -88,7 +88,7 @@ async def claim_names_at_start(app: Runtime) -> None:
         SettingsError: another deployment uses them.
     """
     for client in list_used_redis_clients(app):
-        await _claim_names(client, app.names)
+        await _claim_names_if_due(client, app.names)
 
 
 async def ensure_claim(url: str, names: NameSpace) -> None:
@@ -97,10 +97,10 @@ async def ensure_claim(url: str, names: NameSpace) -> None:
     Raises:
         SettingsError: another deployment uses them.
     """
-    await _claim_names(_get_or_create_client(url), names)
+    await _claim_names_if_due(_get_or_create_client(url), names)
 
 
-async def _claim_names(client: SharedRedis, names: NameSpace) -> None:
+async def _claim_names_if_due(client: SharedRedis, names: NameSpace) -> None:
     if client.is_claim_due(names):
         with contextlib.suppress(RedisUnavailable):  # the use of the server reports it
             await client.claim_names(names)
@@ -117,13 +117,13 @@ async def release_claims(names: NameSpace) -> None:
         await client.release_names(names)
 
 
-async def close_redis(*, besides: Iterable[Runtime] = ()) -> None:
+async def close_redis(*, keep_open_for: Iterable[Runtime] = ()) -> None:
     """Close the connections of the running event loop.
 
     Args:
-        besides: applications whose servers stay connected.
+        keep_open_for: applications whose servers stay connected.
     """
-    kept = {client for app in besides for client in list_used_redis_clients(app)}
+    kept = {client for app in keep_open_for for client in list_used_redis_clients(app)}
     for client in _clients.values():
         if client not in kept:
             await client.close()

@@ -56,7 +56,7 @@ class ImportWatch:
         for owner, name, text in _WATCHED:
             plain = getattr(owner, name)
             self._plain.append((owner, name, plain))
-            setattr(owner, name, self._wrap_function(plain, text))
+            setattr(owner, name, self._wrap_to_record_calls(plain, text))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,12 +64,14 @@ class ImportWatch:
             owner, name, plain = self._plain.pop()
             setattr(owner, name, plain)
 
-    def _wrap_function(self, plain: Any, text: str) -> Any:
+    def _wrap_to_record_calls(self, plain: Any, description: str) -> Any:
         def record_and_call(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() == self._thread and not _is_shared(plain, args, kwargs):
+            if threading.get_ident() == self._thread and not _is_shared_connection(
+                plain, args, kwargs
+            ):
                 file = self._find_importing_file()
                 if file is not None:
-                    self.seen.setdefault(file, text)
+                    self.seen.setdefault(file, description)
                 if plain is _set_signal and not _is_main_thread():
                     return signal.getsignal(*args[:1])  # refused here; the next process sets it
             return plain(*args, **kwargs)
@@ -97,7 +99,7 @@ def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _is_shared(plain: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _is_shared_connection(plain: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """True for a connection that all threads may use: that of a driver with a thread of its own."""
     if plain is not _connect:
         return False

@@ -42,27 +42,28 @@ class ModuleIndex:
         self._edges: dict[str, frozenset[str]] = {}
 
     def update_modules(
-        self, loaded: Mapping[str, ModuleType], computed: Mapping[str, Collection[str]]
+        self, loaded: Mapping[str, ModuleType], computed_imports: Mapping[str, Collection[str]]
     ) -> None:
         """Take over the modules that are loaded now.
 
         Args:
             loaded: by dotted name.
-            computed: by dotted name, the modules that it has imported by names of its own making.
+            computed_imports: by dotted name, the modules that it has imported by names of its own
+                making.
         """
-        self._computed = computed
+        self._computed = computed_imports
         for name in self.loaded.keys() - loaded.keys():
             self.remove_module(name)
         for name, module in loaded.items():
             if self.loaded.get(name) is not module:
                 self.remove_module(name)
                 self.loaded[name] = module
-                self._read_module_imports(name, module)
+                self._store_module_imports(name, module)
                 self.by_file.setdefault(self.find_module_file(module), set()).add(name)
-                self._add_edges(name)
+                self._update_import_edges(name)
             # handlers are left out: a project has thousands, and every save would read them all
-            elif not name.startswith(_HANDLERS) or name in computed:
-                self._add_edges(name)  # globals may hold other objects by now
+            elif not name.startswith(_HANDLERS) or name in computed_imports:
+                self._update_import_edges(name)  # globals may hold other objects by now
 
     def remove_module(self, name: str) -> None:
         """Forget a module, which must not be kept alive."""
@@ -71,14 +72,14 @@ class ModuleIndex:
             self.by_file.get(self.find_module_file(module), set()).discard(name)
             del self.imports[name]
             self.asking.discard(name)
-            self._remove_edges(name)
+            self._remove_import_edges(name)
 
     def find_module_file(self, module: ModuleType) -> str:
         """Return the path of a module's file below the root; empty if the module has no file."""
         file = getattr(module, "__file__", None)
         return str(file)[len(self._root) + 1 :].replace("\\", "/") if file is not None else ""
 
-    def find_scanning_modules(self, package: str) -> set[str]:
+    def find_computed_importers(self, package: str) -> set[str]:
         """Return the modules that import modules of a package by names of their own making."""
         return {
             importer
@@ -86,26 +87,26 @@ class ModuleIndex:
             if any(name.rpartition(".")[0] == package for name in names)
         }
 
-    def _read_module_imports(self, name: str, module: ModuleType) -> None:
+    def _store_module_imports(self, name: str, module: ModuleType) -> None:
         source = _read_source(module)
         self.imports[name] = parse_imports(source, module.__package__ or "")
         # as bytes: the word in a comment costs no more than a restart that was not necessary
         if b"__subclasses__" in source:
             self.asking.add(name)
 
-    def _add_edges(self, name: str) -> None:
+    def _update_import_edges(self, name: str) -> None:
         computed = self._computed.get(name, ())
         # without the module itself, which defines most of its own globals
         edges = self.imports[name].union(find_referenced_modules(self.loaded[name]), computed) - {
             name
         }
         if edges != self._edges.get(name):
-            self._remove_edges(name)
+            self._remove_import_edges(name)
             self._edges[name] = edges
             for imported in edges:
                 self.importers.setdefault(imported, set()).add(name)
 
-    def _remove_edges(self, name: str) -> None:
+    def _remove_import_edges(self, name: str) -> None:
         for imported in self._edges.pop(name, ()):
             self.importers[imported].discard(name)
 

@@ -89,22 +89,22 @@ class ModuleSwap:
                 # loaded by the failed attempt only: it holds objects of modules that are discarded
                 if name not in self._before and name not in self._space.late:
                     remove_module(name)
-            self.restore_modules(self.former, anyway=True)
+            self.restore_modules(self.former, replace_new=True)
         # after the modules are back, as other threads see a hidden one through `__getattr__` alone;
         # in reverse, as several submodules of one package chain their `__getattr__`
         for hidden in reversed(self._hidden):
             hidden.unhide_submodule()
         self._space.former = None
-        self._space.remove_late_modules()
+        self._space.remove_modules_imported_meanwhile()
 
-    def restore_modules(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
+    def restore_modules(self, names: Iterable[str], *, replace_new: bool = False) -> set[str]:
         """Restore former modules that have no new version; return the restored names.
 
         Args:
-            anyway: restore them even if there is a new version.
+            replace_new: restore them even if there is a new version.
         """
         back = {name for name in names if name in self.former}
-        back = {name for name in back if anyway or name not in sys.modules}
+        back = {name for name in back if replace_new or name not in sys.modules}
         for name in back:
             sys.modules[name] = self.former[name]
             package, _, leaf = name.rpartition(".")

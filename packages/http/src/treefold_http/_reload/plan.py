@@ -47,14 +47,17 @@ class ModuleGraph:
         self._group_of = {name: group for group in groups for name in group}
 
     def plan_reload(
-        self, files: Collection[str], failed: Collection[str], without: Collection[str] = ()
+        self,
+        files: Collection[str],
+        failed: Collection[str],
+        excluded_modules: Collection[str] = (),
     ) -> ReloadPlan:
         """Plan the reload of changed files.
 
         Args:
             files: paths below the root.
             failed: modules that failed to import, which are tried again.
-            without: modules that stay as they are, and so does what they depend on.
+            excluded_modules: modules that stay as they are, and so does what they depend on.
         """
         names = {*failed}.union(*map(self._find_modules_of_file, files))
         at_start = self._find_affected_start_modules(names)
@@ -62,7 +65,8 @@ class ModuleGraph:
         left_out = {
             name
             for name in names
-            if without and not self._find_affected_modules([name]).isdisjoint(without)
+            if excluded_modules
+            and not self._find_affected_modules([name]).isdisjoint(excluded_modules)
         }
         return ReloadPlan(
             stale=frozenset(
@@ -84,7 +88,7 @@ class ModuleGraph:
     def _find_affected_start_modules(self, names: Iterable[str]) -> frozenset[str]:
         return _USED_AT_START & self._find_affected_modules(names)
 
-    def expand_groups(self, names: Iterable[str]) -> set[str]:
+    def include_related_modules(self, names: Iterable[str]) -> set[str]:
         """Return the names, and all modules that must be imported together with one of them."""
         return {other for name in names for other in self._group_of.get(name, (name,))}
 
@@ -92,7 +96,7 @@ class ModuleGraph:
         """Return the names, their importers, and all that must be imported together with them."""
         found = transitive_closure(names, self._index.importers)
         # a group brings modules whose importers may belong to another group
-        while not found.issuperset(related := self.expand_groups(found)):
+        while not found.issuperset(related := self.include_related_modules(found)):
             found = transitive_closure([*found, *related], self._index.importers)
         return found
 
@@ -100,7 +104,7 @@ class ModuleGraph:
         # By name too: the file may be a module that failed to import, or its package.
         name, known = path_to_module_name(file), self._index.by_file.get(file, ())
         # an unknown file may be a new plugin, so the module that scans its folder is imported again
-        scanners = () if known else self._index.find_scanning_modules(name.rpartition(".")[0])
+        scanners = () if known else self._index.find_computed_importers(name.rpartition(".")[0])
         return {name, *known, *scanners}
 
 

@@ -23,18 +23,18 @@ _LONGEST = 1000
 """Most elements of a container that are searched for further containers."""
 
 
-def snapshot_containers(module: ModuleType, own: Collection[str]) -> Contents:
+def snapshot_containers(module: ModuleType, project_modules: Collection[str]) -> Contents:
     """Return the containers that the globals of a module lead to, with shallow copies.
 
     Args:
         module: the module.
-        own: the modules of the project: only objects of their classes are looked into.
+        project_modules: the modules of the project: only objects of their classes are looked into.
     """
     found: Contents = {}
     for name, value in list(vars(module).items()):
         # `__builtins__` and `__path__` are containers that the code of the module has not made
         if not name.startswith("__"):
-            _collect_containers(value, own, found, _DEPTH)
+            _collect_containers(value, project_modules, found, _DEPTH)
     return found
 
 
@@ -84,16 +84,16 @@ class Registrations:
             if name in last and key in last[name] and not _has_same_items(last[name][key][1], copy)
         }
 
-    def find_changed_module(self, fresh: Collection[str]) -> str | None:
+    def find_module_with_changed_containers(self, imported_modules: Collection[str]) -> str | None:
         """Return a module whose containers the import has changed, None without one.
 
         Args:
-            fresh: the modules that were imported.
+            imported_modules: the modules that were imported.
         """
         for name, contents in self._before.items():
             for key, (container, copy) in contents.items():
                 if not _has_same_items(container, copy) and (
-                    key not in self._moving or _contains_objects_from(container, fresh)
+                    key not in self._moving or _contains_objects_from(container, imported_modules)
                 ):
                     return name
         return None
@@ -138,20 +138,24 @@ def _contains_objects_from(container: Container, fresh: Collection[str]) -> bool
 
 
 def find_extended_class(
-    fresh: Mapping[str, ModuleType], staying: Collection[str], asking: Collection[str]
+    imported_modules: Mapping[str, ModuleType],
+    kept_modules: Collection[str],
+    subclass_readers: Collection[str],
 ) -> tuple[str, str] | None:
     """Return an imported module and the name of a class that it extends, which counts subclasses.
 
     Args:
-        fresh: the imported modules, by dotted name.
-        staying: the modules of the project that were not imported.
-        asking: modules of the project that ask any class for its subclasses.
+        imported_modules: the imported modules, by dotted name.
+        kept_modules: the modules of the project that were not imported.
+        subclass_readers: modules of the project that ask any class for its subclasses.
     """
-    for name, module in fresh.items():
+    for name, module in imported_modules.items():
         for made in _list_own_classes(module):
             for base in made.__mro__[1:]:
                 # the source does not tell which class is asked, so any base counts
-                if base.__module__ in staying and (asking or "__init_subclass__" in vars(base)):
+                if base.__module__ in kept_modules and (
+                    subclass_readers or "__init_subclass__" in vars(base)
+                ):
                     return name, base.__qualname__
     return None
 

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
-from treefold_http._project.boot import keep_project, load_project
+from treefold_http._project.boot import keep_project_with_failures, load_project
 from treefold_http._project.findings import build_broken_file
-from treefold_http._project.installed import is_wanted
+from treefold_http._project.installed import wants_installed_extensions
 from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.modules import ModuleSpace, patch_import_functions
 from treefold_http._project.reuse import are_same_objects
@@ -111,7 +111,7 @@ class Reloader:
         self._pending: frozenset[str] = frozenset()  # changed files that no reload has taken yet
         self._import_seconds = import_seconds
         # modules whose import took too long: left out until one of their files changes
-        self._blocking: list[_LeaveOut] = []
+        self._blocking: list[_ModulesExcluded] = []
         self._space.loader = SourceOnlyLoader
         patch_import_functions()
 
@@ -157,13 +157,13 @@ class Reloader:
         self._pending |= changed
         if (reason := self._find_settings_restart_reason(self._pending)) is not None:
             return RestartNeeded(reason)
-        apart = _Apart()
+        apart = _ExcludedChanges()
         self._blocking = [one for one in self._blocking if not self._may_unblock(changed, one)]
         for blocking in self._blocking:
-            apart = apart.merge_left_out(blocking)
+            apart = apart.with_more_excluded(blocking)
         timeouts = 0
         with self._space.as_current_root(), hide_running_loop():
-            self._space.remove_late_modules()
+            self._space.remove_modules_imported_meanwhile()
             while True:
                 try:
                     with limit_import_time(self._space, self._import_seconds):
@@ -171,21 +171,21 @@ class Reloader:
                     break
                 except _Restart as needed:
                     return RestartNeeded(str(needed))
-                except _LeaveOut as error:
-                    apart = apart.merge_left_out(error)
+                except _ModulesExcluded as error:
+                    apart = apart.with_more_excluded(error)
                     if not error.names:
-                        outcome = self._keep_project(changed, apart)
+                        outcome = self._keep_serving_and_report(changed, apart)
                         break
                 except ImportTimeout as error:
                     timeouts += 1
                     if timeouts > _MOST_TIMEOUTS or not error.modules:
                         raise
                     self._blocking.append(self._exclude_blocking_modules(error))
-                    apart = apart.merge_left_out(self._blocking[-1])
+                    apart = apart.with_more_excluded(self._blocking[-1])
         self._pending = apart.files
         return outcome
 
-    def _exclude_blocking_modules(self, error: ImportTimeout) -> _LeaveOut:
+    def _exclude_blocking_modules(self, error: ImportTimeout) -> _ModulesExcluded:
         """Leave out what was being imported, until one of these files or their imports change."""
         # the outermost is the file that the project lists, the innermost the one that blocks
         (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
@@ -194,9 +194,9 @@ class Reloader:
         kept = name in self._index.loaded
         broken = build_broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
         get_logger().error("%s failed to load: %s", cause, broken.error, exc_info=shown)
-        return _LeaveOut(frozenset(error.modules), [broken])
+        return _ModulesExcluded(frozenset(error.modules), [broken])
 
-    def _may_unblock(self, changed: Collection[str], blocking: _LeaveOut) -> bool:
+    def _may_unblock(self, changed: Collection[str], blocking: _ModulesExcluded) -> bool:
         used = transitive_closure(blocking.names, self._index.imports)
         return not used.isdisjoint(map(path_to_module_name, changed))
 
@@ -207,7 +207,7 @@ class Reloader:
         return f"{good[0]} changed, which is imported as {elsewhere[good[0]]}" if good else None
 
     def _find_settings_restart_reason(self, changed: Collection[str]) -> str | None:
-        if not self._app.installed.is_complete and is_wanted(self._app):
+        if not self._app.installed.is_complete and wants_installed_extensions(self._app):
             return "the project has models now"
         names = sorted(name for name in changed if "/" not in name)
         for name in names:
@@ -218,44 +218,46 @@ class Reloader:
                 return f"the settings in {name} changed"
         return None
 
-    def _build_project(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
+    def _build_project(
+        self, changed: Collection[str], excluded: _ExcludedChanges
+    ) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         index = self._index
         index.update_modules(self._space.find_loaded_modules(), self._space.computed)
         # copies: swapped modules leave the index before their files are reported
         loaded, imports = dict(index.loaded), dict(index.imports)
-        graph = ModuleGraph(index, self._collect_related_groups())
-        plan = graph.plan_reload(self._pending, self._failed, apart.names)
+        graph = ModuleGraph(index, self._collect_extension_module_groups())
+        plan = graph.plan_reload(self._pending, self._failed, excluded.names)
         for name in plan.stale:
             if is_compiled(loaded[name]):
                 raise _Restart(f"{index.find_module_file(loaded[name])} is compiled")
-        self._space.refresh_names()
+        self._space.refresh_top_level_names()
         # before the import, which would register the new classes beside the former ones
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
-        staying = self._find_staying_modules(plan.stale)
+        staying = self._find_imported_unchanged_modules(plan.stale)
         entered = Registrations(staying, loaded.keys(), self._contents)
         try:
             with ModuleSwap(self._space, plan.stale) as swap, ImportWatch(index.root) as watch:
                 project = load_project(
                     app,
                     former,
-                    modules_before=plan.stale,
-                    broken=apart.broken,
-                    same_tree=self._has_same_tree(),
+                    modules_to_reimport=plan.stale,
+                    broken=excluded.broken,
+                    api_files_unchanged=self._has_same_api_files(),
                 )
-                if plan.at_start and apart.names.isdisjoint(plan.at_start):
-                    _check_restart(
+                if plan.at_start and excluded.names.isdisjoint(plan.at_start):
+                    _raise_if_restart_needed(
                         former, project, plan, graph.select_files_used_at_start(self._pending)
                     )
                 kept = collect_kept_module_names(project.report.broken)
                 broken = plan.stale.intersection(kept)
-                together = graph.expand_groups(broken) & plan.stale
+                together = graph.include_related_modules(broken) & plan.stale
                 # half of a group would refer to classes of the other half that do not serve
                 if together > broken:
-                    raise _LeaveOut(frozenset(together), project.report.broken)
+                    raise _ModulesExcluded(frozenset(together), project.report.broken)
                 self._check_reimport_safety(
-                    former, project, plan, watch, entered, swap.former, apart
+                    former, project, plan, watch, entered, swap.former, excluded
                 )
                 # what a kept module imports comes back with it, unless it has a new version
                 failed = swap.restore_modules(transitive_closure(kept, imports))
@@ -269,38 +271,40 @@ class Reloader:
         fresh = plan.stale - failed
         self._failed = self._failed - plan.stale | failed | plan.left_out
         app.replace_project(project)
-        reset_used_servers(app, project.find_redis_urls(app))
+        reset_used_servers(app, project.find_middleware_redis_urls(app))
         for name in staying:
             self._contents[name] = snapshot_containers(staying[name], loaded.keys())
         for name in fresh:
             self._contents.pop(name, None)
             index.remove_module(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
-        return _compare_projects(
+        return _build_reload_report(
             former,
             project,
             files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh})),
-            deferred=tuple(sorted(apart.files & {*changed})),
+            deferred=tuple(sorted(excluded.files & {*changed})),
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
         )
 
-    def _keep_project(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
+    def _keep_serving_and_report(
+        self, changed: Collection[str], excluded: _ExcludedChanges
+    ) -> Reloaded | None:
         """Take up nothing of a save, and report what is broken and what waits."""
         started = time.perf_counter()
         former = self._app.project
-        project = keep_project(self._app, former, apart.broken)
+        project = keep_project_with_failures(self._app, former, excluded.broken)
         self._app.replace_project(project)
-        return _compare_projects(
+        return _build_reload_report(
             former,
             project,
             files=(),
-            deferred=tuple(sorted(apart.files & {*changed})),
+            deferred=tuple(sorted(excluded.files & {*changed})),
             replaced=(),
             seconds=time.perf_counter() - started,
         )
 
-    def _find_staying_modules(self, stale: Collection[str]) -> dict[str, ModuleType]:
+    def _find_imported_unchanged_modules(self, stale: Collection[str]) -> dict[str, ModuleType]:
         """Return the modules that the stale ones import, and could enter something into."""
         reached = transitive_closure(stale, self._index.imports)
         names = (reached & self._index.loaded.keys()).difference(stale)
@@ -312,9 +316,9 @@ class Reloader:
         project: LoadedProject,
         plan: ReloadPlan,
         watch: ImportWatch,
-        entered: Registrations,
+        registrations: Registrations,
         before: Mapping[str, ModuleType],
-        apart: _Apart,
+        excluded: _ExcludedChanges,
     ) -> None:
         """Ask for a restart if modules were imported that cannot be imported twice."""
         loaded = self._space.find_loaded_modules()
@@ -323,28 +327,28 @@ class Reloader:
         if watch.seen:
             file, what = next(iter(watch.seen.items()))
             reason = f"{file} {what}"
-        elif (name := entered.find_changed_module(fresh.keys())) is not None:
+        elif (name := registrations.find_module_with_changed_containers(fresh.keys())) is not None:
             reason = f"what was imported enters something into {name}"
         elif found := find_extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
         # the former version counts: what it has registered stays, also when its mark is removed
-        elif marked := _find_restart_module(before) or _find_restart_module(fresh):
+        elif marked := _find_restart_marked_module(before) or _find_restart_marked_module(fresh):
             reason = f"{marked} has restart_on_change"
         broken = tuple(one for one in project.report.broken if one.kept)
         # a new process has no last good version of the broken file: the restart waits
         if reason and broken:
-            more = plan.stale - apart.names
+            more = plan.stale - excluded.names
             # Without one the reason is in a new file, which cannot be left out alone.
             told = broken if more else project.report.broken
-            raise _LeaveOut(more, told, frozenset(self._pending))
+            raise _ModulesExcluded(more, told, frozenset(self._pending))
         if reason:
             raise _Restart(reason)
 
-    def _collect_related_groups(self) -> list[Collection[str]]:
+    def _collect_extension_module_groups(self) -> list[Collection[str]]:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
         return [group for groups in offers for group in groups]
 
-    def _has_same_tree(self) -> bool:
+    def _has_same_api_files(self) -> bool:
         """True if no change adds or removes a file below `Api/`."""
         root = self._space.root
         files = [file for file in self._pending if file.startswith("Api/")]
@@ -355,7 +359,7 @@ class _Restart(Exception):
     """Ends a reload that requires a restart of the process."""
 
 
-class _LeaveOut(Exception):
+class _ModulesExcluded(Exception):
     """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
 
     Attributes:
@@ -377,7 +381,7 @@ class _LeaveOut(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Apart:
+class _ExcludedChanges:
     """What the attempts of one reload have left out so far.
 
     Attributes:
@@ -390,17 +394,17 @@ class _Apart:
     broken: tuple[BrokenFile, ...] = ()
     files: frozenset[str] = frozenset()
 
-    def merge_left_out(self, more: _LeaveOut) -> _Apart:
+    def with_more_excluded(self, more: _ModulesExcluded) -> _ExcludedChanges:
         known = {(one.file, one.error) for one in self.broken}
         fresh = tuple(one for one in more.broken if (one.file, one.error) not in known)
-        return _Apart(
+        return _ExcludedChanges(
             self.names | more.names,
             (*self.broken, *fresh),
             self.files | more.files,
         )
 
 
-def _check_restart(
+def _raise_if_restart_needed(
     former: LoadedProject, project: LoadedProject, plan: ReloadPlan, files: frozenset[str]
 ) -> None:
     """Ask for a restart if hooks or extensions are others; later if a file is broken.
@@ -416,25 +420,25 @@ def _check_restart(
     ):
         reason = "hooks.py, or what it imports, changed"
     if broken and (reason or not collect_kept_module_names(broken).isdisjoint(plan.at_start)):
-        raise _LeaveOut(plan.at_start, broken, files)
+        raise _ModulesExcluded(plan.at_start, broken, files)
     if reason:
         raise _Restart(reason)
 
 
-def _find_restart_module(modules: Mapping[str, ModuleType]) -> str:
+def _find_restart_marked_module(modules: Mapping[str, ModuleType]) -> str:
     found = (name for name in modules if vars(modules[name]).get("restart_on_change") is True)
     return next(found, "")
 
 
 def _restore_in_extensions(
-    undo: Iterable[Callable[[frozenset[str]], Any] | None], names: frozenset[str]
+    restorers: Iterable[Callable[[frozenset[str]], Any] | None], names: frozenset[str]
 ) -> None:
-    for restore in undo:
+    for restore in restorers:
         if restore is not None and names:
             restore(names)
 
 
-def _compare_projects(
+def _build_reload_report(
     former: LoadedProject, project: LoadedProject, **facts: Any
 ) -> Reloaded | None:
     before, after = (

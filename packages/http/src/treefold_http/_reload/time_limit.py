@@ -74,10 +74,10 @@ class _Limit(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(self._seconds / _TICKS):
-            self._watch_import()
+            self._interrupt_slow_import()
         self._module = None  # a frame keeps all of its variables alive
 
-    def _watch_import(self) -> None:
+    def _interrupt_slow_import(self) -> None:
         frames = self._find_importing_frames(find_thread_frame(self._importer))
         module = frames[-1] if frames else None
         # the count begins again with each innermost module: many quick imports are no slow one

@@ -219,7 +219,7 @@ class Connection:
             ) from None
         if session is None:
             is_socket = self.scope["type"] == "websocket"
-            session = self.session_keeper.open(self, is_read_only=is_socket)
+            session = self.session_keeper.make_lazy_session(self, is_read_only=is_socket)
             self.opened_session = session
         return session
 

@@ -16,7 +16,7 @@ from treefold_http._bodies.reader import UNREAD
 from treefold_http._runtime.unhandled import report_to_test_client
 from treefold_http._wire.datastructures import parse_urlencoded
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
-from treefold_http._wire.json import loads, minify_json, reparse_body
+from treefold_http._wire.json import loads, minify_json, parse_validated_body
 from treefold_http._wire.media_types import is_json
 from treefold_logging import (
     compact_payload,
@@ -52,14 +52,14 @@ def log_connection(
         return
     payload = NONE
     if has_body and (plan is None or plan.log_payload):
-        payload = render_payload(cast("Request", connection))
+        payload = render_masked_payload(cast("Request", connection))
     scope = connection.scope
     raw_path = scope.get("raw_path") or connection.raw_path
     target = request_target(raw_path, scope["query_string"], connection.find_masked_segments())
     log_request(method, target, status, seconds, connection.id, payload, connection.error)
 
 
-async def read_ahead(request: Request) -> None:
+async def read_small_unread_body(request: Request) -> None:
     """Read a small JSON or form body that the handler left unread, so that the log can show it."""
     reader = request.reader
     kind = request.content_type
@@ -78,7 +78,7 @@ async def read_ahead(request: Request) -> None:
         return
 
 
-def render_payload(request: Request) -> str:
+def render_masked_payload(request: Request) -> str:
     """Return the masked payload for the log line; `-` if there is none."""
     reader = request.reader
     body = reader.buffered_body
@@ -108,7 +108,7 @@ def render_payload(request: Request) -> str:
             document = reader.document
             if document is None:
                 known = reader.names is not None or reader.json is not UNREAD
-                document = reparse_body(body) if known else loads(body)
+                document = parse_validated_body(body) if known else loads(body)
             return json_payload(document)
         if kind == URLENCODED:
             return form_payload(parse_urlencoded(body, limit=1000))

@@ -39,7 +39,7 @@ def read_unrecorded_scope(request: Connection) -> Scope:
     return _scope.__get__(request)
 
 
-def _read_scope(request: Connection) -> Scope:
+def _read_recorded_scope(request: Connection) -> Scope:
     return RecordedScope(read_unrecorded_scope(request), request.notes)
 
 
@@ -47,7 +47,7 @@ def _write_scope(request: Connection, scope: Scope) -> None:
     _scope.__set__(request, scope)
 
 
-def _read_fields(request: Connection) -> Mapping[bytes, bytes]:
+def _read_recorded_fields(request: Connection) -> Mapping[bytes, bytes]:
     return RecordedFields(_fields.__get__(request), request.notes)
 
 
@@ -55,7 +55,7 @@ def _write_fields(request: Connection, fields: Mapping[bytes, bytes]) -> None:
     _fields.__set__(request, fields)
 
 
-def _read_id(request: Connection) -> str:
+def _read_and_note_id(request: Connection) -> str:
     request.notes.note_name("id")
     return _id.__get__(request)
 
@@ -66,9 +66,9 @@ class RecordingRequest(Request):
     # Python changes `__class__` only between classes of one layout
     __slots__ = ()
 
-    scope: Any = property(_read_scope, _write_scope)
-    fields: Any = property(_read_fields, _write_fields)
-    id: Any = property(_read_id)
+    scope: Any = property(_read_recorded_scope, _write_scope)
+    fields: Any = property(_read_recorded_fields, _write_fields)
+    id: Any = property(_read_and_note_id)
 
     @property
     def client(self) -> Address | None:

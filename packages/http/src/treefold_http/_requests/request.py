@@ -33,7 +33,7 @@ def _parse_media_type(field: bytes) -> str:
     return field.decode("latin-1").partition(";")[0].strip().lower()
 
 
-def _check_charset(content_type: str) -> None:
+def _require_utf8_json(content_type: str) -> None:
     try:
         charset = parse_header(content_type)[1].get("charset", "utf-8")
     except ValueError as error:
@@ -123,7 +123,7 @@ class Request(Connection):
         if not is_json(self.content_type):
             raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
         if b";" in self.fields.get(b"content-type", b""):
-            _check_charset(self._read_content_type())
+            _require_utf8_json(self._read_content_type())
         self._refuse_content_coding()
 
     def _refuse_content_coding(self) -> None:
@@ -161,7 +161,7 @@ class Request(Connection):
         Raises:
             As `form`, while iterating.
         """
-        limits = self._prepare_form_limits()
+        limits = self._apply_form_limits()
         async with aclosing(self.reader.stream_chunks()) as chunks:
             async for part in stream_parts(self._read_content_type(), chunks, limits=limits):
                 yield part
@@ -178,7 +178,7 @@ class Request(Connection):
             return form
 
     async def _read_form(self) -> ParsedForm:
-        limits = self._prepare_form_limits()
+        limits = self._apply_form_limits()
         space = FormSpace(find_client_network(self.scope), limits)
         try:
             if self.content_type == URLENCODED:
@@ -198,7 +198,7 @@ class Request(Connection):
     def _read_content_type(self) -> str:
         return self.headers.get("content-type", "")
 
-    def _prepare_form_limits(self) -> Limits:
+    def _apply_form_limits(self) -> Limits:
         self._refuse_content_coding()
         limits = self.plan.form_limits if self.plan else DEFAULT_LIMITS
         if self.content_type == MULTIPART:

@@ -20,7 +20,7 @@ from treefold_http._responses.response import (
     make_unchecked_response,
 )
 from treefold_http._responses.streams import StreamingResponse
-from treefold_http._wire.json import dumps, model_dump, msgspec, to_plain
+from treefold_http._wire.json import dumps, get_pydantic_dump_functions, msgspec, to_json_compatible
 
 
 def to_response(result: Any, status: int | None = None) -> Response:
@@ -38,10 +38,10 @@ def to_response(result: Any, status: int | None = None) -> Response:
     plain = PLAIN.get(kind)
     if plain is not None:
         return _build_plain_response(plain, result, status)
-    return _OTHERS.get(kind, _convert_new_type)(result, status)
+    return _OTHERS.get(kind, _learn_and_convert_type)(result, status)
 
 
-def to_own_response(result: Any, status: int | None = None) -> Response:
+def to_unshared_response(result: Any, status: int | None = None) -> Response:
     """Return the response for a return value that may be a `Response` of an author's module.
 
     The layer that gets it may change it: a `Response` that was returned is copied. Arguments and
@@ -71,7 +71,7 @@ def _build_plain_response(
     )
 
 
-def _convert_new_type(result: Any, status: int | None) -> Response:
+def _learn_and_convert_type(result: Any, status: int | None) -> Response:
     """Find the conversion of a new type, remember it, and apply it."""
     kind = result.__class__
     if issubclass(kind, Response):
@@ -83,9 +83,9 @@ def _convert_new_type(result: Any, status: int | None) -> Response:
     else:
         if issubclass(kind, (bytearray, memoryview)):
             found = PLAIN[bytes]
-        elif (dump := model_dump(kind)) is not None:
+        elif (dump := get_pydantic_dump_functions(kind)) is not None:
             found = (_build_model_encoder(dump[1]), JSON_TYPE)
-        elif _is_record(kind):
+        elif _is_model_class(kind):
             found = PLAIN[dict]
         else:
             return _find_converter(kind)(result, status)
@@ -113,12 +113,12 @@ def _build_model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
 
     def encode_model(model: Any) -> bytes:
         body = dump(model).encode()
-        return body if body.find(b"null") < 0 else dumps(to_plain(model))
+        return body if body.find(b"null") < 0 else dumps(to_json_compatible(model))
 
     return encode_model
 
 
-def _is_record(kind: type[Any]) -> bool:
+def _is_model_class(kind: type[Any]) -> bool:
     """Return True for a pydantic model, a dataclass or a msgspec struct."""
     return (
         dataclasses.is_dataclass(kind)

@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._responses.response import Background
-from treefold_http._responses.streams import Chunk, StreamingResponse, close, send_chunks
+from treefold_http._responses.streams import Chunk, StreamingResponse, close_producer, send_chunks
 from treefold_http._wire.asgi import Message, Send
 from treefold_http._wire.json import dumps
 from treefold_logging import get_logger
@@ -53,8 +53,8 @@ class Event:
     retry: int | None = None
 
     def __post_init__(self) -> None:
-        _check_text("event", self.event)
-        _check_text("id", self.id)
+        _require_event_text("event", self.event)
+        _require_event_text("id", self.id)
         retry: object = self.retry
         if retry is not None and (type(retry) is not int or retry < 0):
             raise ValueError(f"Event retry must be milliseconds as int, 0 or more, got {retry!r}")
@@ -73,8 +73,8 @@ class Event:
             EventFieldError: for a line end in `event` or `id`, or NUL in `id`.
             TypeError, ValueError: when a part of `data` has no JSON form.
         """
-        _check_line("event", self.event, "\r\n")
-        _check_line("id", self.id, "\r\n\0")
+        _require_single_line("event", self.event, "\r\n")
+        _require_single_line("id", self.id, "\r\n\0")
         lines = [] if self.event is None else [f"event: {self.event}"]
         if self.id is not None:
             lines.append(f"id: {self.id}")
@@ -90,12 +90,12 @@ class EventFieldError(ValueError):
     """A field that cannot be written; the event is left out, and its stream goes on."""
 
 
-def _check_text(name: str, value: object) -> None:
+def _require_event_text(name: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"Event {name} must be str, got {type(value).__qualname__!r}")
 
 
-def _check_line(name: str, value: str | None, forbidden: str) -> None:
+def _require_single_line(name: str, value: str | None, forbidden: str) -> None:
     if value is not None and any(char in forbidden for char in value):
         raise EventFieldError(
             f"Event {name} must not contain a line end or NUL, which would end the field,"
@@ -141,7 +141,7 @@ class EventStream(StreamingResponse):
             )
         if keep_alive is not None and not keep_alive > 0:
             raise ValueError(f"EventStream keep_alive must be seconds or None, got {keep_alive!r}")
-        self._frames = _Frames(source)
+        self._frames = _EncodedEvents(source)
         super().__init__(
             self._frames, status, headers, "text/event-stream; charset=utf-8", background
         )
@@ -159,8 +159,8 @@ class EventStream(StreamingResponse):
         stopping = request.app.stopping
         if self.keep_alive is None:
             return await send_chunks(chunks, request, send, stopping, 0)
-        wire = _Wire(send, self.keep_alive)
-        keeper = asyncio.ensure_future(wire.keep_alive())
+        wire = _KeepAliveSender(send, self.keep_alive)
+        keeper = asyncio.ensure_future(wire.send_keep_alive_comments())
         try:
             return await send_chunks(chunks, request, wire.send, stopping, 0)
         finally:
@@ -169,7 +169,7 @@ class EventStream(StreamingResponse):
             await asyncio.gather(keeper, return_exceptions=True)
 
 
-class _Frames(AsyncIterator[bytes]):
+class _EncodedEvents(AsyncIterator[bytes]):
     """The events of a source, encoded."""
 
     def __init__(self, source: AsyncIterable[Any]) -> None:
@@ -189,10 +189,10 @@ class _Frames(AsyncIterator[bytes]):
                 get_logger().error("event left out of its stream: %s", error)
 
     async def aclose(self) -> None:
-        await close(self._source)
+        await close_producer(self._source)
 
 
-class _Wire:
+class _KeepAliveSender:
     """One connection and two writers: events, and comments while there are none."""
 
     def __init__(self, send: Send, seconds: float) -> None:
@@ -207,7 +207,7 @@ class _Wire:
             await self._send(message)
         self._last = time.monotonic()
 
-    async def keep_alive(self) -> None:
+    async def send_keep_alive_comments(self) -> None:
         """Send a comment after each silence of the given time; runs until cancelled."""
         comment = {"type": "http.response.body", "body": COMMENT, "more_body": True}
         while True:

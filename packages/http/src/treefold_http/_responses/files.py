@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._responses.regular_file import RegularFile
 from treefold_http._responses.response import Background, Response, copy_sendable_fields
 from treefold_http._responses.streams import send_chunks
-from treefold_http._runtime.threads import run_on_disk
+from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.asgi import RawHeaders, Send
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.content_disposition import Disposition, format_content_disposition
 from treefold_http._wire.datastructures import MutableHeaders
-from treefold_http._wire.dates import format_date, parse_date
+from treefold_http._wire.dates import format_http_date, parse_http_date
 from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.media_types import OTHER, guess_media_type
 from treefold_http._wire.ranges import Span, parse_range
@@ -53,7 +53,7 @@ _OF_THE_FILE = _OF_THE_BYTES | {b"cache-control", b"etag", b"expires"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _FileAnswer:
     """The response to send; its pieces are literal bytes or spans of the file."""
 
     status: int
@@ -130,10 +130,10 @@ class FileResponse(Response):
         `request.sent_status` is the status that was sent: a module may keep this object, and send
         it for many requests at the same time.
         """
-        file = self._make_regular_file()
+        file = self._build_file_reader()
         try:
             try:
-                answer, body = await run_on_disk(self._open_file, file, request)
+                answer, body = await run_in_disk_thread(self._open_and_build_answer, file, request)
             except Exception as raised:
                 # the name of an `except` is deleted at the end of its block
                 error = raised
@@ -155,17 +155,19 @@ class FileResponse(Response):
         finally:
             # such as a cancelled request, whose file a disk thread may still be opening
             if not file.closed:
-                await run_on_disk(file.close)
+                await run_in_disk_thread(file.close)
         await self._send_error(error, request, send, common=common)
 
-    def _make_regular_file(self) -> RegularFile:
+    def _build_file_reader(self) -> RegularFile:
         return RegularFile(self.path)
 
     def _translate_error(self, error: Exception) -> Exception:
         """Return the exception to answer with after the file could not be opened."""
         return error
 
-    def _open_file(self, file: RegularFile, request: Request) -> tuple[_Answer, bytes | None]:
+    def _open_and_build_answer(
+        self, file: RegularFile, request: Request
+    ) -> tuple[_FileAnswer, bytes | None]:
         """Open the file and read a short body, in a disk thread; the body is None if it is long."""
         facts = file.open()
         answer = self._build_answer(facts, request)
@@ -178,26 +180,26 @@ class FileResponse(Response):
         file.close()
         return answer, body
 
-    def _build_answer(self, facts: os.stat_result, request: Request) -> _Answer:
+    def _build_answer(self, facts: os.stat_result, request: Request) -> _FileAnswer:
         size = facts.st_size
         headers = MutableHeaders(copy_sendable_fields(self.raw_headers))
         # Never later than now (RFC 9110, 8.8.2.1): the clock of the disk may be ahead.
         modified = min(facts.st_mtime_ns // 1_000_000_000, int(time.time()))
         headers.setdefault("etag", f'"{facts.st_mtime_ns:x}-{size:x}"')
-        headers.setdefault("last-modified", format_date(modified))
+        headers.setdefault("last-modified", format_http_date(modified))
         headers["accept-ranges"] = "bytes"
         headers.pop("content-range", None)
         outcome = Outcome.WHOLE
         if self.status == 200 and request.method in ("GET", "HEAD"):
             # the author may have set the field
-            modified = parse_date(headers["last-modified"])
+            modified = parse_http_date(headers["last-modified"])
             outcome = evaluate_preconditions(
                 request.method, request.headers, etag=headers["etag"], modified=modified
             )
         if outcome is Outcome.FAILED:
             raise HTTPError(412, "The file is not the one that the request is meant for")
         if outcome is Outcome.NOT_MODIFIED:
-            return _Answer(304, [pair for pair in headers.raw if pair[0] not in _OF_THE_BYTES])
+            return _FileAnswer(304, [pair for pair in headers.raw if pair[0] not in _OF_THE_BYTES])
         spans = parse_range(request.headers["range"], size) if outcome is Outcome.PARTIAL else None
         if spans is not None:
             return _build_partial_answer(headers, spans, size)
@@ -205,7 +207,7 @@ class FileResponse(Response):
         extensions: Any = request.scope.get("extensions") or ()
         # an extension of ASGI: the server sends the file itself
         by_path = "http.response.pathsend" in extensions and request.method != "HEAD"
-        return _Answer(self.status, headers.raw, (Span(0, size),), by_path)
+        return _FileAnswer(self.status, headers.raw, (Span(0, size),), by_path)
 
     async def _send_error(
         self, error: Exception, request: Request, send: Send, *, common: RawHeaders
@@ -221,7 +223,7 @@ class FileResponse(Response):
         await response.send(request, send, common)
 
 
-def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answer:
+def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _FileAnswer:
     """Return the 206 for the spans; raise the 416 without any (RFC 9110, 15.3.7 and 15.5.17)."""
     if not spans:
         raise HTTPError(
@@ -240,7 +242,7 @@ def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: 
         )
         headers["content-type"] = f"multipart/byteranges; boundary={boundary}"
     headers["content-length"] = str(sum(_measure_piece(piece) for piece in pieces))
-    return _Answer(206, headers.raw, pieces)
+    return _FileAnswer(206, headers.raw, pieces)
 
 
 def _build_byteranges(
@@ -279,7 +281,7 @@ async def _read_chunks(file: RegularFile, pieces: Sequence[bytes | Span]) -> Asy
             continue
         start = piece.start
         while start < piece.stop:
-            chunk = await run_on_disk(file.read, start, min(CHUNK, piece.stop - start))
+            chunk = await run_in_disk_thread(file.read, start, min(CHUNK, piece.stop - start))
             # a read may return fewer bytes, and the body must have its declared length
             start += len(chunk)
             yield chunk

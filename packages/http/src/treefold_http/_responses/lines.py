@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
 from treefold_http._responses.endpoints import Endpoint
-from treefold_http._responses.streams import close
+from treefold_http._responses.streams import close_producer
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import read, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._wire.json import dumps
 
 NDJSON = "application/x-ndjson"
@@ -56,10 +56,10 @@ def find_declared_item_type(
     handler: Callable[..., Any], response_model: Any
 ) -> tree.TypeNode | None:
     """Return the item type of a handler that streams JSON values; None for another handler."""
-    for declared in (response_model, _read_return_annotation(handler)):
+    for declared in (response_model, _read_stream_annotation(handler)):
         if declared is None or declared is EMPTY:
             continue
-        for option in tree.list_union_options(read(declared)):
+        for option in tree.list_union_options(parse_annotation(declared)):
             if isinstance(option, tree.TupleType) and option.items:
                 option = option.items[0]
             if (item := find_stream_item_type(option)) is not None:
@@ -67,7 +67,7 @@ def find_declared_item_type(
     return None
 
 
-def _read_return_annotation(handler: Any) -> Any:
+def _read_stream_annotation(handler: Any) -> Any:
     """The return annotation, if it may be a stream; its names are resolved only then."""
     if not hasattr(handler, "__annotations__") or hasattr(handler, "__wrapped__"):
         try:
@@ -85,13 +85,15 @@ def _read_return_annotation(handler: Any) -> Any:
         return EMPTY
 
 
-def wrap_as_json_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) -> Endpoint:
+def wrap_as_json_lines(
+    run: Endpoint, status: int | None, serialize_item: Callable[[Any], Any]
+) -> Endpoint:
     """Return an endpoint whose iterators are sent as lines of JSON.
 
     Args:
         run: the handler with its injection.
         status: the status of its plain return values.
-        hold: reduces each item to the declared fields.
+        serialize_item: reduces each item to the declared fields.
     """
 
     async def run_as_lines(connection: Any) -> Any:
@@ -106,7 +108,7 @@ def wrap_as_json_lines(run: Endpoint, status: int | None, hold: Callable[[Any], 
             return result  # the coercion raises with the reason
         given = parts[1] if len(parts) > 1 else status or 200
         said = cast("Mapping[str, str]", headers)
-        return lines(items, hold), given, {"content-type": NDJSON, **said}
+        return lines(items, serialize_item), given, {"content-type": NDJSON, **said}
 
     return run_as_lines
 
@@ -119,18 +121,20 @@ def _encode_line(item: Any) -> bytes:
     return dumps(item) + b"\n"
 
 
-async def _encode_lines_async(items: Any, hold: Callable[[Any], Any]) -> AsyncIterator[bytes]:
+async def _encode_lines_async(
+    items: Any, serialize_item: Callable[[Any], Any]
+) -> AsyncIterator[bytes]:
     try:
         async for item in items:
-            yield _encode_line(hold(item))
+            yield _encode_line(serialize_item(item))
     finally:
-        await close(items)
+        await close_producer(items)
 
 
-def _encode_lines(items: Any, hold: Callable[[Any], Any]) -> Iterator[bytes]:
+def _encode_lines(items: Any, serialize_item: Callable[[Any], Any]) -> Iterator[bytes]:
     try:
         for item in items:
-            yield _encode_line(hold(item))
+            yield _encode_line(serialize_item(item))
     finally:
         if (end := getattr(items, "close", None)) is not None:
             end()

@@ -93,14 +93,14 @@ class FileOptions(Options, total=False):
     disposition: Disposition | None
 
 
-def _format_argument_with(
-    write: Callable[P, str],
+def _accept_parameters_of(
+    formatter: Callable[P, str],
 ) -> Callable[[Callable[[T, str], None]], Callable[Concatenate[T, P], None]]:
     """Replace the parameter of a method, a text, by those of the function that writes it."""
 
     def decorate_method(method: Callable[[T, str], None]) -> Callable[Concatenate[T, P], None]:
         def call_method(self: T, *args: P.args, **kwargs: P.kwargs) -> None:
-            method(self, write(*args, **kwargs))
+            method(self, formatter(*args, **kwargs))
 
         call_method.__doc__ = method.__doc__
         return call_method
@@ -162,16 +162,16 @@ class Response:
     def _from_body(
         cls,
         body: Bytes,
-        kind: tuple[Bytes, Bytes],
+        content_type: tuple[Bytes, Bytes],
         status: int,
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        made = make_unchecked_response(body, kind, check_status(status))
+        made = make_unchecked_response(body, content_type, check_status(status))
         if headers or background:
             made._set_options(status, headers, background)
             if "content-type" not in made.headers:
-                made.raw_headers.append(kind)
+                made.raw_headers.append(content_type)
         return made
 
     @property
@@ -183,7 +183,7 @@ class Response:
             self._headers = MutableHeaders(self.raw_headers)
             return self._headers
 
-    @_format_argument_with(format_cookie)
+    @_accept_parameters_of(format_cookie)
     def set_cookie(self, cookie: str) -> None:
         """Add a `Set-Cookie` field (RFC 6265bis).
 
@@ -352,11 +352,13 @@ def find_missing_fields(response: Response | None, fields: RawHeaders) -> RawHea
     return [pair for pair in fields if pair[0] not in names]
 
 
-def make_unchecked_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:
+def make_unchecked_response(
+    body: bytes, content_type: tuple[bytes, bytes], status: int
+) -> Response:
     """Make a response from a body, a Content-Type and a status without checking them."""
     made = _new(Response)
     made.status = status
-    made.raw_headers = [kind]
+    made.raw_headers = [content_type]
     made.body = body
     made.background = None
     return made
@@ -366,14 +368,14 @@ _new = Response.__new__
 
 
 def build_ok_messages(
-    common: RawHeaders, kind: tuple[bytes, bytes], body: bytes, head: bool
+    extra_fields: RawHeaders, content_type: tuple[bytes, bytes], body: bytes, head: bool
 ) -> tuple[Message, Message]:
     """Return the messages of `make_unchecked_response(body, kind, 200)`, faster."""
     return (
         {
             "type": "http.response.start",
             "status": 200,
-            "headers": [*common, kind, _LENGTHS[len(body)]],
+            "headers": [*extra_fields, content_type, _LENGTHS[len(body)]],
         },
         {"type": "http.response.body", "body": b"" if head else body},
     )

@@ -15,7 +15,7 @@ from treefold_http._responses.events import EventStream
 from treefold_http._responses.response import BODILESS, Response
 from treefold_http._types.outputs import Output
 from treefold_http._types.parameters import InjectionError, format_annotation
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, Serializer, build_serializer
 from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, list_union_options
 
@@ -42,15 +42,15 @@ def apply_response_model(
     return run_and_serialize
 
 
-def apply_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:
+def apply_websocket_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:
     """Return a WebSocket endpoint that serializes its JSON messages by the `response_model`."""
     shape = _build_serializer(outputs[0], file)
 
-    async def run_with_shape(websocket: Any) -> Any:
+    async def run_with_message_serializer(websocket: Any) -> Any:
         websocket.shape = shape
         return await run(websocket)
 
-    return run_with_shape
+    return run_with_message_serializer
 
 
 def build_item_serializer(response_model: Any, item: TypeNode, file: str) -> Serializer:
@@ -61,7 +61,7 @@ def build_item_serializer(response_model: Any, item: TypeNode, file: str) -> Ser
         item: the type of the items that the module declares.
         file: the path of the module, for error messages.
     """
-    node = read(response_model)
+    node = parse_annotation(response_model)
     return _build_serializer(
         Output(status=None, type=item if _has_unchecked_content(node) else node), file
     )
@@ -141,7 +141,7 @@ def _build_serializer(output: Output, file: str) -> Serializer:
 def _narrow_union(node: TypeNode, options: list[TypeNode]) -> TypeNode:
     """Return the union of some options of a union, with the `Annotated` metadata of the union."""
     union = Union[tuple(option.annotation for option in options) or (None,)]  # noqa: UP007
-    return read(Annotated[union, *node.markers] if node.markers else union)
+    return parse_annotation(Annotated[union, *node.markers] if node.markers else union)
 
 
 def _is_tuple(node: TypeNode) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
-from treefold_http._types.read import read, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_annotation
 
 _ANSWERED = (str, bytes, bytearray, dict, list, type(None))
 _SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
@@ -40,9 +40,9 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
     """
     annotated = _read_return_type(handler)
     if response_model is not None:
-        refused = _find_refused_type(read(response_model))
+        refused = _find_non_response_type(parse_annotation(response_model))
         if refused is not None and (
-            _find_refused_type(annotated) or not _says_what_it_returns(handler)
+            _find_non_response_type(annotated) or not _may_have_return_annotation(handler)
         ):
             raise InjectionError(
                 "`response_model` must be a type that can be a response, got"
@@ -51,7 +51,7 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
                 " that sends events or lines with -> EventStream or -> AsyncIterator[...]"
             )
         return
-    refused = _find_refused_type(annotated)
+    refused = _find_non_response_type(annotated)
     if refused is not None:
         raise InjectionError(
             "The return annotation of `handler` must be a type that can be a response, got"
@@ -60,7 +60,7 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
         )
 
 
-def _says_what_it_returns(handler: Callable[..., Any]) -> bool:
+def _may_have_return_annotation(handler: Callable[..., Any]) -> bool:
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         return True
     return "return" in handler.__annotations__
@@ -79,28 +79,28 @@ def _read_return_type(handler: Callable[..., Any]) -> tree.TypeNode:
         annotation = handler.__globals__.get(annotation, annotation)
     parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
     try:
-        return read(resolve_annotation(parameter, handler))
+        return parse_annotation(resolve_annotation(parameter, handler))
     except InjectionError:  # a name that is imported for the type checker only
         return _UNKNOWN
 
 
-_UNKNOWN = read(EMPTY)
+_UNKNOWN = parse_annotation(EMPTY)
 
 
-def _find_refused_type(node: tree.TypeNode) -> tree.TypeNode | None:
+def _find_non_response_type(node: tree.TypeNode) -> tree.TypeNode | None:
     """Return the first type in an annotation that cannot be answered; None if there is none."""
     match node:
         case tree.Named():
-            return _find_refused_type(node.target_type)
+            return _find_non_response_type(node.target_type)
         case tree.UnionType():
-            return next(filter(None, map(_find_refused_type, node.options)), None)
+            return next(filter(None, map(_find_non_response_type, node.options)), None)
         case tree.TupleType():
-            return _find_refused_type(node.items[0]) if len(node.items) in (2, 3) else node
+            return _find_non_response_type(node.items[0]) if len(node.items) in (2, 3) else node
         case _:
-            return node if _is_refused(node) else None
+            return node if _is_non_response_type(node) else None
 
 
-def _is_refused(node: tree.TypeNode) -> bool:
+def _is_non_response_type(node: tree.TypeNode) -> bool:
     match node:
         case tree.Scalar():
             return node.kind not in _ANSWERED
@@ -109,11 +109,11 @@ def _is_refused(node: tree.TypeNode) -> bool:
         case tree.ListType():
             return node.kind in _SETS
         case tree.Foreign(kind=type()):
-            return _is_refused_class(node.kind)
+            return _is_non_response_class(node.kind)
         case _:
             return False
 
 
-def _is_refused_class(kind: Any) -> bool:
+def _is_non_response_class(kind: Any) -> bool:
     is_named_tuple = issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")
     return is_named_tuple or issubclass(kind, _NEVER)

@@ -19,7 +19,7 @@ from treefold_http._responses.files import FileResponse
 from treefold_http._responses.regular_file import NotRegularFileError, RegularFile
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError
-from treefold_http._runtime.threads import run_on_disk
+from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.errors import NOTHING_HERE, NotFound, require_read_method
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class StaticFiles:
     def __init__(
         self, directory: str | os.PathLike[str], *, index: str | None = None, max_age: int = 0
     ) -> None:
-        if index is not None and not _is_plain(index):
+        if index is not None and not _is_safe_file_name(index):
             raise ValueError(
                 "The index of StaticFiles must be a plain file name such as 'index.html', got"
                 f" {index!r}"
@@ -112,9 +112,11 @@ class StaticFiles:
             MethodNotAllowed: for methods other than GET and HEAD.
         """
         require_read_method(request.method)
-        if not all(_is_plain(segment) for segment in path_segments):
+        if not all(_is_safe_file_name(segment) for segment in path_segments):
             raise NotFound(NOTHING_HERE)
-        found = await run_on_disk(self._find_file, request.app.root, tuple(path_segments))
+        found = await run_in_disk_thread(
+            self._find_file_or_index, request.app.root, tuple(path_segments)
+        )
         if found is None:
             raise NotFound(NOTHING_HERE)
         path, is_index = found
@@ -129,8 +131,8 @@ class StaticFiles:
             base: the application root.
             path_segments: as for `response`.
         """
-        plain = all(map(_is_plain, path_segments))
-        return plain and self._find_file(base, tuple(path_segments)) is not None
+        plain = all(map(_is_safe_file_name, path_segments))
+        return plain and self._find_file_or_index(base, tuple(path_segments)) is not None
 
     def has_path(self, base: Path, names: Sequence[str]) -> bool:
         """Return True if a path leads to something in the folder; it blocks, and opens no file.
@@ -151,7 +153,7 @@ class StaticFiles:
             places = [place for place in inner if wanted in ("*", place.name.lower())]
         return [name for place in places for name in _list_names(place)]
 
-    def _find_file(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
+    def _find_file_or_index(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
         """In a disk thread, return the real path, and True for the index of a folder."""
         try:
             root = os.path.realpath(base / self.directory, strict=True)
@@ -162,7 +164,7 @@ class StaticFiles:
                 path = _resolve_visible_path(root, (*segments, self.index))
                 mode = os.stat(path).st_mode if path else 0
         except OSError as error:
-            if is_absent(error):
+            if means_file_absent(error):
                 return None
             raise
         return (path, is_index) if path and stat.S_ISREG(mode) else None
@@ -173,12 +175,12 @@ class _StaticFile(FileResponse):
 
     __slots__ = ()
 
-    def _make_regular_file(self) -> RegularFile:
+    def _build_file_reader(self) -> RegularFile:
         # The path was resolved: a link at its end was created afterwards.
         return RegularFile(self.path, follow=False)
 
     def _translate_error(self, error: Exception) -> Exception:
-        return NotFound(NOTHING_HERE) if is_absent(error) else error
+        return NotFound(NOTHING_HERE) if means_file_absent(error) else error
 
 
 def _list_names(folder: Path) -> list[str]:
@@ -188,14 +190,14 @@ def _list_names(folder: Path) -> list[str]:
         return []
 
 
-def is_absent(error: Exception) -> bool:
+def means_file_absent(error: Exception) -> bool:
     """Return True if an error means that the file does not exist, not that serving it failed."""
     if isinstance(error, NotRegularFileError):
         return True
     return isinstance(error, OSError) and error.errno in _ABSENT
 
 
-def _is_plain(segment: str) -> bool:
+def _is_safe_file_name(segment: str) -> bool:
     """Return True if a segment is one file name on every system, and not a hidden one.
 
     Also refused: the separators, drives and streams of Windows (`\\`, `:`), final dots and blanks,

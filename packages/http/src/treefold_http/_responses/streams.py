@@ -34,7 +34,7 @@ from treefold_http._responses.write_buffer import (
     MAX_BUFFER,
     MAX_DELAY,
     WriteBuffer,
-    flush_before_waits,
+    run_flushing_before_waits,
 )
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
@@ -76,7 +76,7 @@ class StreamingResponse(Response):
         background: Background | None = None,
     ) -> None:
         if type(content) is not _GENERATOR:
-            _check_content(content)
+            _require_stream_content(content)
         self.content = content
         self.body = b""
         self._set_options(status, headers, background)
@@ -89,13 +89,13 @@ class StreamingResponse(Response):
         """Send the start, then each chunk as it is produced, then the end."""
         # the producer is closed unread, so that its `finally` runs
         if self.status in BODILESS:
-            await close(self.content)
+            await close_producer(self.content)
             await super().send(request, send, common)
             return
         fields = copy_sendable_fields(self.raw_headers) + common
         start = {"type": "http.response.start", "status": self.status, "headers": fields}
         if request.method == "HEAD":
-            await close(self.content)
+            await close_producer(self.content)
             await send(start)
             await send({"type": "http.response.body", "body": b""})
             return
@@ -112,7 +112,7 @@ class StreamingResponse(Response):
         return send_chunks(chunks, request, send)
 
 
-def _check_content(content: object) -> None:
+def _require_stream_content(content: object) -> None:
     """Refuse content that would otherwise fail only after the response has begun."""
     name = type(content).__qualname__
     if isinstance(content, _BYTES) or not isinstance(content, (AsyncIterable, Iterable)):
@@ -125,7 +125,7 @@ def _check_content(content: object) -> None:
 def _iterate_content(content: StreamContent, request: Request) -> AsyncIterator[Chunk]:
     if isinstance(content, AsyncIterable):
         return aiter(content)
-    return _FromThread(iter(content), request.app.threads)
+    return _ThreadedIterator(iter(content), request.app.threads)
 
 
 async def send_chunks(
@@ -133,13 +133,13 @@ async def send_chunks(
     request: Request,
     send: Send,
     stopping: asyncio.Event | None = None,
-    most: int = MAX_BUFFER,
+    max_buffered_bytes: int = MAX_BUFFER,
 ) -> bytes | None:
     """Send the chunks, then close the producer.
 
     Args:
         stopping: ends the producer early when it is set; the response then ends normally.
-        most: bytes of chunks that are sent together; 0 sends each separately.
+        max_buffered_bytes: bytes of chunks that are sent together; 0 sends each separately.
 
         Returns:
             The last bytes, to be sent with the end; None after a disconnect.
@@ -158,7 +158,7 @@ async def send_chunks(
                 return chunks
             buffer.add_chunk(chunk if type(chunk) is bytes else _encode_chunk(chunk))
             count += 1
-            if buffer.size >= most or count == YIELD_EVERY or perf_counter() > due:
+            if buffer.size >= max_buffered_bytes or count == YIELD_EVERY or perf_counter() > due:
                 await buffer.flush()
                 if buffer.disconnected:
                     return chunks
@@ -169,7 +169,7 @@ async def send_chunks(
 
     unclosed = chunks
     try:
-        unclosed = await flush_before_waits(buffer_chunks(), buffer)
+        unclosed = await run_flushing_before_waits(buffer_chunks(), buffer)
     except asyncio.CancelledError:
         if task not in over and not buffer.disconnected:
             raise
@@ -183,7 +183,7 @@ async def send_chunks(
         # Undo only the cancellation of `DisconnectWatcher`, even if the producer swallowed it.
         cancelled = outcome is not None and task.uncancel() > 0
         if unclosed is not _ENDED:
-            await close(unclosed)
+            await close_producer(unclosed)
     if cancelled:
         raise asyncio.CancelledError
     return None if outcome or buffer.disconnected else buffer.take_bytes()
@@ -193,7 +193,7 @@ _ENDED: Any = object()
 """Returned instead of a generator that is exhausted and needs no closing."""
 
 
-class _FromThread(AsyncIterator[Chunk]):
+class _ThreadedIterator(AsyncIterator[Chunk]):
     """A plain iterator, advanced and closed in worker threads.
 
     A client may disconnect while `next` runs; the lock lets it finish before the iterator is
@@ -238,7 +238,7 @@ def _encode_chunk(chunk: Any) -> bytes:
     raise TypeError(f"A stream must yield str or bytes, got {type(chunk).__qualname__!r}")
 
 
-async def close(content: object) -> None:
+async def close_producer(content: object) -> None:
     """End a producer early: run the `finally` of a generator, async or plain."""
     if (aclose := getattr(content, "aclose", None)) is not None:
         await aclose()

@@ -62,7 +62,7 @@ class WriteBuffer:
 
 
 @coroutine
-def flush_before_waits(
+def run_flushing_before_waits(
     producer: Coroutine[Any, Any, T], buffer: WriteBuffer
 ) -> Generator[Any, Any, T]:
     """Run a coroutine that fills a write buffer, and flush the buffer before each of its waits.

@@ -77,11 +77,13 @@ class BackgroundOwner:
         """Return the unfinished tasks."""
         return set(self._tasks)
 
-    async def drain_tasks(self, grace: float) -> None:
-        """Wait for the running tasks; after `grace` seconds, log and cancel the unfinished ones."""
+    async def drain_tasks(self, grace_seconds: float) -> None:
+        """Wait for the running tasks; after `grace_seconds` seconds, log and cancel the unfinished
+        ones.
+        """
         if not self._tasks:
             return
-        _, late = await asyncio.wait(list(self._tasks), timeout=grace)
+        _, late = await asyncio.wait(list(self._tasks), timeout=grace_seconds)
         for task in late:
             get_logger().warning("background task %s unfinished, cancelled", self._tasks.get(task))
             task.cancel()

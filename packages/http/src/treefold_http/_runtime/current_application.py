@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Protocol
 
-from treefold_http._runtime.name_space import NameSpace, find_names
+from treefold_http._runtime.name_space import NameSpace, load_project_namespace
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -52,13 +52,13 @@ def enter_application(app: Runtime) -> Generator[None]:
         leave_application(entry)
 
 
-def leave_application(entry: Token[Runtime | None]) -> None:
+def leave_application(entered_token: Token[Runtime | None]) -> None:
     """Return to the application that was current before `entered.set`, or to none."""
     try:
         # Not set to None: every later request would pay for one more variable of its context.
-        entered.reset(entry)
+        entered.reset(entered_token)
     except ValueError:  # a generator or a request that is closed from another context
-        entered.set(None if entry.old_value is Token.MISSING else entry.old_value)
+        entered.set(None if entered_token.old_value is Token.MISSING else entered_token.old_value)
 
 
 def set_latest_application(app: Runtime) -> None:
@@ -66,16 +66,16 @@ def set_latest_application(app: Runtime) -> None:
     _latest[:] = [weakref.ref(app)]
 
 
-def add_running(lifespan: Running) -> None:
+def add_running_application(lifespan: Running) -> None:
     """Note a started application."""
-    _remove_stopped(without=lifespan)
+    _forget_stopped_applications(also_forget=lifespan)
     _running.append(weakref.ref(lifespan))
     _update_serving_paths()
 
 
-def remove_running(lifespan: Running) -> None:
+def remove_running_application(lifespan: Running) -> None:
     """Forget an application that stops."""
-    _remove_stopped(without=lifespan)
+    _forget_stopped_applications(also_forget=lifespan)
     _update_serving_paths()
 
 
@@ -112,7 +112,7 @@ def find_current_names() -> NameSpace:
         TreefoldError: there is no application and no project.
     """
     app = current_application()
-    return find_names() if app is None else app.names
+    return load_project_namespace() if app is None else app.names
 
 
 def list_running_applications() -> list[Runtime]:
@@ -121,9 +121,9 @@ def list_running_applications() -> list[Runtime]:
     return [lifespan.app for lifespan in found if lifespan is not None and lifespan.is_running]
 
 
-def _remove_stopped(*, without: Running) -> None:
+def _forget_stopped_applications(*, also_forget: Running) -> None:
     kept = [(ref, lifespan) for ref in _running if (lifespan := ref()) is not None]
-    _running[:] = [ref for ref, one in kept if one.is_running and one is not without]
+    _running[:] = [ref for ref, one in kept if one.is_running and one is not also_forget]
 
 
 def _update_serving_paths() -> None:

@@ -73,16 +73,18 @@ class DisconnectWatcher:
         unwatched, self._unwatched, self._loop = self._unwatched, {}, None
         for sender, (request, stopping) in unwatched.items():
             ends = [
-                self._cancel_sender_after(request.reader.wait_for_disconnect, sender, left=True)
+                self._cancel_sender_after(
+                    request.reader.wait_for_disconnect, sender, by_disconnect=True
+                )
             ]
             if stopping is not None:
-                ends.append(self._cancel_sender_after(stopping.wait, sender, left=False))
+                ends.append(self._cancel_sender_after(stopping.wait, sender, by_disconnect=False))
             self._watchers[sender] = [asyncio.create_task(end) for end in ends]
 
     async def _cancel_sender_after(
-        self, cause: Callable[[], Awaitable[object]], sender: Sender, *, left: bool
+        self, cause: Callable[[], Awaitable[object]], sender: Sender, *, by_disconnect: bool
     ) -> None:
         await cause()  # called here, as a watcher may be cancelled before its first step
         if sender not in self.over:
-            self.over[sender] = left
+            self.over[sender] = by_disconnect
             sender.cancel()

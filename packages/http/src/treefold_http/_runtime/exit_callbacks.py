@@ -9,7 +9,8 @@ Example, a dependency and what becomes of it in a request whose handler raises:
         async with transaction():
             yield
 
-1. `enter_async` runs it to its `yield`: BEGIN is sent, and `exit_generator` is registered.
+1. `enter_async_generator` runs it to its `yield`: BEGIN is sent, and `exit_generator` is
+   registered.
 2. The handler raises `NotFound`.
 3. `run_exit_callbacks` calls `exit_generator(NotFound)`, which throws it in at the `yield`:
    ROLLBACK is sent, and the exception comes out again, as the outcome of the request.
@@ -41,7 +42,7 @@ class Owner(Protocol):
         ...
 
 
-async def enter_async(generator: AsyncGenerator[Any, None], owner: Owner) -> Any:
+async def enter_async_generator(generator: AsyncGenerator[Any, None], owner: Owner) -> Any:
     """Run an async generator to its `yield` and return the yielded value."""
     try:
         value = await anext(generator)
@@ -63,7 +64,7 @@ async def enter_async(generator: AsyncGenerator[Any, None], owner: Owner) -> Any
     return value
 
 
-async def enter_plain(generator: Generator[Any, None, None], owner: Owner) -> Any:
+async def enter_sync_generator(generator: Generator[Any, None, None], owner: Owner) -> Any:
     """Run a plain generator to its `yield`, in a worker thread; return the yielded value."""
     context = _StepContext(owner.app.threads)
     done = object()
@@ -74,13 +75,13 @@ async def enter_plain(generator: Generator[Any, None, None], owner: Owner) -> An
         except StopIteration:
             return done
 
-    value = await context.run(advance_generator, None)
+    value = await context.run_step_in_thread(advance_generator, None)
     if value is done:
         raise _make_no_yield_error(generator)
 
     async def exit_generator(error: BaseException | None) -> None:
         # a second `yield` would leave the generator open until it is collected
-        if await context.run(advance_generator, error) is not done:
+        if await context.run_step_in_thread(advance_generator, error) is not done:
             generator.close()
             raise _make_second_yield_error(generator)
 
@@ -100,15 +101,15 @@ class _StepContext:
         self._context = copy_context()
         self._tokens: dict[ContextVar[Any], Token[Any]] = {}
 
-    async def run(self, step: Callable[..., Any], *args: Any) -> Any:
+    async def run_step_in_thread(self, step: Callable[..., Any], *args: Any) -> Any:
         """Run one step in a worker thread."""
         before = dict(self._context.items())
         try:
             return await self._threads.run(self._context.run, step, *args)
         finally:
-            self._copy_context_changes(before)
+            self._copy_context_changes_to_caller(before)
 
-    def _copy_context_changes(self, before: dict[ContextVar[Any], Any]) -> None:
+    def _copy_context_changes_to_caller(self, before: dict[ContextVar[Any], Any]) -> None:
         missing = object()
         for variable, value in self._context.items():
             if before.get(variable, missing) is not value:
@@ -118,18 +119,18 @@ class _StepContext:
             variable.reset(self._tokens.pop(variable))
 
 
-def is_outer_cancellation(error: BaseException, identity: str | None = None) -> bool:
+def is_outer_cancellation(error: BaseException, connection_id: str | None = None) -> bool:
     """Return True for an exception that must propagate: cancellation of the task, or its close.
 
     A `CancelledError` or `GeneratorExit` that a handler raised by itself is a failure like any
     other (R-21). A task that is closed from outside gets its `GeneratorExit` in another context.
 
     Args:
-        identity: the id of the connection, the very object that its context variable holds; without
-            one every `GeneratorExit` is taken for a close.
+        connection_id: the id of the connection, the very object that its context variable holds;
+            without one every `GeneratorExit` is taken for a close.
     """
     if isinstance(error, GeneratorExit):
-        return identity is None or request_id.get() is not identity
+        return connection_id is None or request_id.get() is not connection_id
     task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
     return task is not None and task.cancelling() > 0
 

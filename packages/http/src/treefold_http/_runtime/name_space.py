@@ -80,7 +80,7 @@ class NameSpace:
             environment = f"{run}.{environment}" if environment else run
         newest = () if settings.secret_key is None else (settings.secret_key,)
         return cls(
-            _escape_name(name or root.resolve().name),
+            _escape_and_shorten_name(name or root.resolve().name),
             environment or ("development" if dev else "production"),
             is_test=run is not None,
             is_folder=name is None,
@@ -89,13 +89,13 @@ class NameSpace:
         )
 
 
-def find_names() -> NameSpace:
+def load_project_namespace() -> NameSpace:
     """Return the names of the project of this process, for a script without an application.
 
     Raises:
         TreefoldError: neither `TREEFOLD_APP_DIR` nor the working directory is a project.
     """
-    settings, root = find_settings(), _find_project_folder()
+    settings, root = load_project_settings(), _read_app_dir_or_cwd()
     if settings is None:
         raise TreefoldError(
             f"Names in Redis must belong to an application, got none in {str(root)!r}; make one"
@@ -104,21 +104,21 @@ def find_names() -> NameSpace:
     return NameSpace.from_settings(settings, root)
 
 
-def find_settings() -> Settings | None:
+def load_project_settings() -> Settings | None:
     """Return the settings of the project of this process; None where there is no project.
 
     Raises:
         SettingsError: they cannot be read.
     """
-    root = _find_project_folder()
+    root = _read_app_dir_or_cwd()
     return Settings.load(root) if (root / "Api").is_dir() else None
 
 
-def _find_project_folder() -> Path:
+def _read_app_dir_or_cwd() -> Path:
     return Path(os.environ.get("TREEFOLD_APP_DIR", ".")).absolute()
 
 
-def _escape_name(text: str) -> str:
+def _escape_and_shorten_name(text: str) -> str:
     """Return a text without colons and the signs of patterns, different for different texts."""
     name = quote(text, safe="") or "root"
     if len(name) <= _MAX_NAME:
@@ -132,11 +132,11 @@ def _collect_database_addresses(settings: Settings) -> tuple[str, ...]:
     """Return the addresses of the database `default`, or without one of all of them together."""
     addresses = dict(settings.databases)
     chosen = [addresses["default"]] if "default" in addresses else sorted(addresses.values())
-    own = " ".join(map(_strip_login, chosen))
+    own = " ".join(map(_normalize_database_address, chosen))
     return (own, *settings.same_databases) if own else settings.same_databases
 
 
-def _strip_login(address: str) -> str:
+def _normalize_database_address(address: str) -> str:
     """Return `host:port/name` of a server, or the path of a file."""
     scheme, _, rest = address.partition("://")
     if scheme.startswith("sqlite"):

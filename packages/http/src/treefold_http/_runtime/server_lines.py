@@ -44,7 +44,7 @@ class _Mask(logging.Filter):
 _mask = _Mask()
 
 
-def mask_server_lines(app: Runtime) -> None:
+def install_uvicorn_log_mask(app: Runtime) -> None:
     """Mask the lines of uvicorn in this process; more than one application may be served."""
     _mask.apps.add(app)
     for name in _LOGGERS:

@@ -307,20 +307,20 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"Cannot read {path.name}: {error}; correct the file") from error
 
 
-def _flatten_test_table(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
+def _flatten_test_table(settings_table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
     """Return the settings with the table `test` in their flat form."""
-    test: object = table["test"]
+    test: object = settings_table["test"]
     known = isinstance(test, dict) and not set(cast("dict[str, Any]", test)) - {"databases"}
     if not known:
         raise SettingsError(
             f"{name!r} in {file} must have one table, databases; write [{name}.databases]"
         )
-    flat = {key: value for key, value in table.items() if key != "test"}
+    flat = {key: value for key, value in settings_table.items() if key != "test"}
     return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
 
 
 def _read_environment_settings(
-    environment: Mapping[str, str], given: Mapping[str, Any]
+    environment: Mapping[str, str], file_settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     types = typing.get_type_hints(Settings)
     values: dict[str, Any] = {}
@@ -330,40 +330,42 @@ def _read_environment_settings(
             values[name] = _parse_variable_text(environment[variable], name, types[name], variable)
     for name, variable in ADDRESS_VARIABLES.items():
         if url := environment.get(variable):
-            values[name] = {**given.get(name, _NO_DATABASES), "default": url}
+            values[name] = {**file_settings.get(name, _NO_DATABASES), "default": url}
     served = {
         name: _parse_variable_text(environment[variable], name, kind, variable)
         for name, kind in typing.get_type_hints(ServeSettings).items()
         if (variable := SERVE_PREFIX + name.upper()) in environment
     }
     if served:
-        values["serve"] = {**given.get("serve", {}), **served}
+        values["serve"] = {**file_settings.get("serve", {}), **served}
     own = {
         variable.removeprefix(APP_PREFIX).lower(): VariableText.from_variable(text, variable)
         for variable, text in environment.items()
         if variable.startswith(APP_PREFIX) and variable != APP_PREFIX
     }
-    return {**values, "app": {**given.get("app", _NO_DATABASES), **own}} if own else values
+    return {**values, "app": {**file_settings.get("app", _NO_DATABASES), **own}} if own else values
 
 
-def _parse_variable_text(text: str, name: str, wanted: Any, variable: str) -> Any:
-    kinds = _list_accepted_types(wanted)
+def _parse_variable_text(text: str, name: str, wanted_type: Any, variable: str) -> Any:
+    kinds = _list_accepted_types(wanted_type)
     try:
         if bool in kinds:
             return SPELLINGS[text.strip().lower()]
         if int in kinds or float in kinds:
             return (int if int in kinds else float)(text)
     except (ValueError, KeyError):
-        raise _make_wrong_value_error(name, text, wanted, variable) from None
+        raise _make_wrong_value_error(name, text, wanted_type, variable) from None
     if tuple in kinds:
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    return _validate_setting(name, text, {name: wanted}, variable)
+    return _validate_setting(name, text, {name: wanted_type}, variable)
 
 
-def _list_accepted_types(wanted: Any) -> set[Any]:
-    options = typing.get_args(wanted) if typing.get_origin(wanted) is not None else (wanted,)
-    if typing.get_origin(wanted) in (tuple, Mapping):
-        options = (wanted,)
+def _list_accepted_types(annotation: Any) -> set[Any]:
+    options = (
+        typing.get_args(annotation) if typing.get_origin(annotation) is not None else (annotation,)
+    )
+    if typing.get_origin(annotation) in (tuple, Mapping):
+        options = (annotation,)
     return {typing.get_origin(option) or option for option in options}
 
 
@@ -382,7 +384,7 @@ def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: s
         value = tuple(cast("list[object]", value))
         good = all(isinstance(part, str) for part in value)
     elif Mapping in kinds:
-        good = isinstance(value, Mapping) if name == "app" else _is_text_table(value)
+        good = isinstance(value, Mapping) if name == "app" else _is_string_mapping(value)
     else:
         if float in kinds and type(value) is int:
             value = float(value)
@@ -397,14 +399,14 @@ def _build_serve_settings(value: object, source: str) -> ServeSettings:
     return ServeSettings(**_validate_serve_table(value, "serve", source))
 
 
-def _is_text_table(value: object) -> bool:
+def _is_string_mapping(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     items = cast("Mapping[object, object]", value).items()
     return all(isinstance(key, str) and isinstance(text, str) for key, text in items)
 
 
-def _make_wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
+def _make_wrong_value_error(name: str, value: Any, wanted_type: Any, source: str) -> SettingsError:
     if name in ADDRESS_VARIABLES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
@@ -414,7 +416,7 @@ def _make_wrong_value_error(name: str, value: Any, wanted: Any, source: str) -> 
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
     shown_value = "a value of a wrong type" if name in _SECRETS else format_toml_value(value)
     return SettingsError(
-        f"Setting {name} in {source} must be {_describe_type(wanted)}, got {shown_value}"
+        f"Setting {name} in {source} must be {_describe_type(wanted_type)}, got {shown_value}"
     )
 
 
@@ -425,11 +427,11 @@ def format_toml_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _describe_type(wanted: Any) -> str:
+def _describe_type(annotation: Any) -> str:
     """The allowed values of a type, in the words of a settings file."""
-    if typing.get_origin(wanted) is Literal:
-        return " or ".join(map(repr, typing.get_args(wanted)))
-    kinds = _list_accepted_types(wanted)
+    if typing.get_origin(annotation) is Literal:
+        return " or ".join(map(repr, typing.get_args(annotation)))
+    kinds = _list_accepted_types(annotation)
     return next(words for kind, words in _WORDS.items() if kind in kinds)
 
 

@@ -145,17 +145,17 @@ DISK_LIMIT = 16
 _threads: WorkerThreads
 
 
-def _make_disk_threads() -> None:
+def _reset_disk_threads() -> None:
     global _threads  # one set for the process, a new one after a fork: threads do not survive it
     _threads = WorkerThreads(limit=DISK_LIMIT)
 
 
-_make_disk_threads()
+_reset_disk_threads()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_make_disk_threads)
+    os.register_at_fork(after_in_child=_reset_disk_threads)
 
 
-async def run_on_disk(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+async def run_in_disk_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function that waits for the disk; return its result or raise its exception.
 
     A cancelled caller stops waiting; the function itself runs to its end.

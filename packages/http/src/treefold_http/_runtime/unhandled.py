@@ -15,7 +15,7 @@ from treefold_http._wire.asgi import Scope
 EXTENSION = "treefold.errors"
 
 
-def is_test(scope: Scope) -> bool:
+def is_from_test_client(scope: Scope) -> bool:
     """Return True if a request comes from the test client."""
     return EXTENSION in (scope.get("extensions") or {})
 

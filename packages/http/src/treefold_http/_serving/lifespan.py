@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._extensions.calls import explain
 from treefold_http._redis.users import (
-    claim_names_at_start,
+    claim_names_on_used_servers,
     close_redis,
     has_claims,
     list_used_redis_clients,
@@ -28,15 +28,15 @@ from treefold_http._redis.users import (
 from treefold_http._runtime.background import run_in_loop_or_thread
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.current_application import (
-    add_running,
+    add_running_application,
     enter_application,
     has_several_applications,
     list_running_applications,
-    remove_running,
+    remove_running_application,
 )
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
-from treefold_http._runtime.unhandled import is_test, report_to_test_client
+from treefold_http._runtime.unhandled import is_from_test_client, report_to_test_client
 from treefold_http._serving.mounted_app import check_mount_middleware, list_mounted_apps
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
@@ -83,7 +83,7 @@ class Lifespan:
             report_to_test_client(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        if not self.app.has_own_server and not is_test(scope):
+        if not self.app.has_own_server and not is_from_test_client(scope):
             get_logger().info(_OTHER_SERVER)
         # `state` is optional in ASGI: a server that has it copies it into the scope of each request
         scope.get("state", {}).update(vars(self.app.state))
@@ -123,11 +123,11 @@ class Lifespan:
         """
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._run_startup())
-            self._starting.add_done_callback(self._forget_failure)
+            self._starting.add_done_callback(self._reset_failed_startup)
         # a first request that is cancelled must not cancel the start that others wait for
         await asyncio.shield(self._starting)
 
-    def _forget_failure(self, start: asyncio.Future[None]) -> None:
+    def _reset_failed_startup(self, start: asyncio.Future[None]) -> None:
         # `cancelled` first, as `exception()` of a cancelled future raises
         if start.cancelled() or start.exception() is not None:
             self._starting = None
@@ -150,17 +150,17 @@ class Lifespan:
         self.begin_shutdown()
         # before the hooks: background work uses the pools and clients that they close
         await self.app.background.drain_tasks(self.app.settings.grace)
-        await self._run_undo()
+        await self._undo_completed_startup()
         others = [app for app in list_running_applications() if app is not self.app]
         # another application of this process may hold the claim of the same names
         if has_claims() and self.app.names not in [app.names for app in others]:
             await release_claims(self.app.names)  # without claims they may be in a file, unread
-        await close_redis(besides=others)
+        await close_redis(keep_open_for=others)
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
         self.started = False
-        remove_running(self)
+        remove_running_application(self)
         self.update_serving_path()
         # after the hooks, which run in these threads if they are plain functions
         self.app.threads.shutdown()
@@ -183,42 +183,42 @@ class Lifespan:
         try:
             app.boot()
         except BaseException:
-            await self._run_undo()  # a module may have opened a database connection
+            await self._undo_completed_startup()  # a module may have opened a database connection
             raise
         try:
             if list_used_redis_clients(app):
-                await claim_names_at_start(app)
-                _warn_of_folder_name(app)
+                await claim_names_on_used_servers(app)
+                _warn_keys_named_after_folder(app)
         except TreefoldError:
-            await self._run_undo()
+            await self._undo_completed_startup()
             raise
         for extension in app.installed:
-            await self._run_hook_in_time(getattr(extension, "startup", None))
+            await self._run_startup_hook_or_undo(getattr(extension, "startup", None))
         self._undo.append(partial(self._run_shutdown_hook, app.providers.close))
         for extension in app.project.extensions:
-            await self._run_hook_in_time(getattr(extension, "startup", None))
+            await self._run_startup_hook_or_undo(getattr(extension, "startup", None))
             self._undo.append(
                 partial(self._run_shutdown_hook, getattr(extension, "shutdown", None))
             )
         # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
         for hook in app.project.on_startup[:1]:
-            await self._run_hook_in_time(hook)
+            await self._run_startup_hook_or_undo(hook)
         self._undo.append(self._run_shutdown_hooks)
         for hook in app.project.on_startup[1:]:
-            await self._run_hook_in_time(hook)
+            await self._run_startup_hook_or_undo(hook)
         app.mounts.are_complete = True
         try:
             check_mount_middleware(app)
         except BootError:
-            await self._run_undo()
+            await self._undo_completed_startup()
             raise
         for mounted in list_mounted_apps(app):
-            await self._run_hook_in_time(
+            await self._run_startup_hook_or_undo(
                 mounted.lifespan.start_app, f"of the mount {mounted.prefix}"
             )
             self._undo.append(partial(self._run_shutdown_hook, mounted.lifespan.stop_app))
         self.started, self._loop = True, asyncio.get_running_loop()
-        add_running(self)
+        add_running_application(self)
 
     @property
     def is_running(self) -> bool:
@@ -235,7 +235,9 @@ class Lifespan:
         for extension in reversed(self.app.installed):
             await self._run_shutdown_hook(getattr(extension, "shutdown", None))
 
-    async def _run_hook_in_time(self, hook: Callable[..., Any] | None, name: str = "") -> None:
+    async def _run_startup_hook_or_undo(
+        self, hook: Callable[..., Any] | None, name: str = ""
+    ) -> None:
         if hook is None:
             return
         try:
@@ -247,11 +249,11 @@ class Lifespan:
             more = await explain(self.app, error)
             name = name or _format_hook_name(hook)
             get_logger().error("startup hook %s failed", name, exc_info=error)
-            await self._run_undo()
+            await self._undo_completed_startup()
             said = f"{error!r}; {more}" if more else repr(error)
             raise BootError(f"Startup hook {name} failed: {said}") from error
 
-    async def _run_undo(self) -> None:
+    async def _undo_completed_startup(self) -> None:
         while self._undo:
             # taken out before it runs, so that a cancellation inside it does not run it twice
             await self._undo.pop()()
@@ -276,7 +278,7 @@ class Lifespan:
         await run_in_loop_or_thread(self.app.threads, call)
 
 
-def _warn_of_folder_name(app: Host) -> None:
+def _warn_keys_named_after_folder(app: Host) -> None:
     names = app.names
     if names.is_folder and not names.is_test and names.environment != "development":
         get_logger().warning(
@@ -287,8 +289,8 @@ def _warn_of_folder_name(app: Host) -> None:
 
 
 @contextmanager
-def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
-    """Call `notice` on a stop signal, before the server's own handler.
+def watch_stop_signals(on_stop_signal: Callable[[], None]) -> Generator[None]:
+    """Call `on_stop_signal` on a stop signal, before the server's own handler.
 
     A server waits for open connections before it ends the lifespan, and an event stream ends only
     with the lifespan: without this, each would wait for the other until the grace period is over.
@@ -302,7 +304,7 @@ def watch_stop_signals(notice: Callable[[], None]) -> Generator[None]:
 
     def relay_signal(number: int, frame: FrameType | None) -> None:
         # wakes the loop, which may wait in `select` while the handler runs
-        loop.call_soon_threadsafe(notice)
+        loop.call_soon_threadsafe(on_stop_signal)
         former[number](number, frame)
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, unquote_to_bytes
 
-from treefold_http._project.coverage import require_served
+from treefold_http._project.coverage import require_covering_prefixes
 from treefold_http._project.masked_paths import count_root_segments, split_path
 from treefold_http._responses.response import Response
 from treefold_http._responses.streams import StreamingResponse
@@ -69,9 +69,11 @@ class MountedApp:
         """
         exchange = _Exchange(self, request)
         exchange.task = asyncio.ensure_future(
-            self.app(self._make_scope(request), exchange.receive, exchange.send)
+            self.app(
+                self._make_scope(request), exchange.receive_for_app, exchange.queue_app_message
+            )
         )
-        return await exchange.begin_response()
+        return await exchange.await_and_build_response()
 
     async def serve_socket(self, websocket: WebSocket) -> None:
         """Serve a socket, inside the middleware of the project.
@@ -82,7 +84,7 @@ class MountedApp:
         """
         connected = False
 
-        async def receive_message() -> Message:
+        async def replay_connect_then_receive() -> Message:
             nonlocal connected
             # routing has consumed the connect message, which ASGI sends first
             if not connected:
@@ -91,7 +93,9 @@ class MountedApp:
             return await websocket.relay_receive()
 
         try:
-            await self.app(self._make_scope(websocket), receive_message, websocket.relay_send)
+            await self.app(
+                self._make_scope(websocket), replay_connect_then_receive, websocket.relay_send
+            )
         except Exception as error:
             # Frameworks raise a class of their own, of this name, when the client has left.
             if websocket.code is not None and type(error).__name__ == "WebSocketDisconnect":
@@ -143,7 +147,7 @@ class _Exchange:
         reader.limit = sys.maxsize  # the application has limits of its own
         self._kept = reader.buffered_body
 
-    async def receive(self) -> Message:
+    async def receive_for_app(self) -> Message:
         reader = self._request.reader
         if self._kept is not None:  # read by middleware
             body, self._kept = self._kept, None
@@ -157,16 +161,16 @@ class _Exchange:
             await reader.wait_for_disconnect()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: Message) -> None:
+    async def queue_app_message(self, message: Message) -> None:
         await self._sent.put(message)
 
-    async def begin_response(self) -> Response:
+    async def await_and_build_response(self) -> Response:
         """Return the response, whole where the application has sent it at once."""
         try:
-            start = await self.wait_for_message()
+            start = await self.wait_for_app_message()
         # cancelled as well: the task of the application would run on alone
         except BaseException:
-            await self.end_exchange()
+            await self.cancel_or_detach_app()
             raise
         if start is None:
             raise RuntimeError(f"The application at {self._mounted.prefix} sent no response")
@@ -176,11 +180,11 @@ class _Exchange:
         # a whole response computes Content-Length, which would be 0 for the empty body of HEAD
         if self._request.method != "HEAD" and not self._sent.empty():
             first = self._sent.get_nowait()
-            self._note_message(first)
+            self._update_ended_flag(first)
             if self.ended:
                 response = Response(first.get("body", b""), status)
                 response.raw_headers[:] = fields
-                await self.end_exchange()
+                await self.cancel_or_detach_app()
                 return response
             chunks = _Chunks(self, first)
         else:
@@ -189,7 +193,7 @@ class _Exchange:
         response.raw_headers[:] = fields
         return response
 
-    async def wait_for_message(self) -> Message | None:
+    async def wait_for_app_message(self) -> Message | None:
         """Return the next message; None if the application has returned without one.
 
         Raises:
@@ -208,14 +212,14 @@ class _Exchange:
                 coming.cancel()
         else:
             message = self._sent.get_nowait()
-        self._note_message(message)
+        self._update_ended_flag(message)
         return message
 
-    def _note_message(self, message: Message) -> None:
+    def _update_ended_flag(self, message: Message) -> None:
         is_body = message["type"] == "http.response.body"
         self.ended = is_body and not message.get("more_body", False)
 
-    async def end_exchange(self) -> None:
+    async def cancel_or_detach_app(self) -> None:
         """Cancel an unfinished response; let work after a finished one run on.
 
         An exception of the application after its response is that of the request.
@@ -225,7 +229,7 @@ class _Exchange:
                 await asyncio.sleep(0)
             if not self.task.done():
                 # such as the background tasks of Starlette, which run after the last message
-                self._request.app.background.start_work(self._await_rest)
+                self._request.app.background.start_work(self._await_app_task)
             elif not self.task.cancelled():
                 self._request.error = self.task.exception()
             return
@@ -233,7 +237,7 @@ class _Exchange:
         with suppress(asyncio.CancelledError, Exception):
             await self.task
 
-    async def _await_rest(self) -> None:
+    async def _await_app_task(self) -> None:
         await self.task
 
 
@@ -249,16 +253,18 @@ class _Chunks(AsyncIterator[bytes]):
         if message is None:
             if self._exchange.ended:
                 raise StopAsyncIteration
-            message = await self._exchange.wait_for_message()
+            message = await self._exchange.wait_for_app_message()
         if message is None:
             raise RuntimeError("The mounted application ended before its response")
         return message.get("body", b"")
 
     async def aclose(self) -> None:
-        await self._exchange.end_exchange()
+        await self._exchange.cancel_or_detach_app()
 
 
-def wrap_mount_target(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
+def wrap_mount_target(
+    prefix: str, target: Mountable | ASGIApp, *, is_app_started: bool
+) -> Mountable:
     """Return the target of a mount; an ASGI application is wrapped.
 
     Raises:
@@ -273,7 +279,7 @@ def wrap_mount_target(prefix: str, target: Mountable | ASGIApp, *, is_started: b
             f"A mount must be a StaticFiles or an ASGI application, got {target!r}; pass an"
             " application such as FastAPI()"
         )
-    if is_started:
+    if is_app_started:
         raise RuntimeError(
             f"An ASGI application must be mounted before the startup ends, got {prefix!r} after"
             " it; call mount in a startup hook, or in setup of an extension"
@@ -291,7 +297,7 @@ def check_mount_middleware(app: Host) -> None:
         BootError: for an `under` whose prefix covers nothing.
     """
     project = app.project
-    require_served(app, project.table, project.unserved)
+    require_covering_prefixes(app, project.table, project.unserved)
     for mounted in list_mounted_apps(app):
         try:
             project.outside.require_socket_guards(mounted.prefix)
@@ -304,7 +310,9 @@ def list_mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
     return [target for target in app.mounts.mount_targets if isinstance(target, MountedApp)]
 
 
-def find_mounted_secrets(app: ProjectRuntime, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+def find_masked_mount_segments(
+    app: ProjectRuntime, raw_path: bytes, root_path: str
+) -> tuple[int, ...]:
     """Return the indexes of the path segments that mounted applications of ours mask in their own
     lines.
 

@@ -70,10 +70,10 @@ class MountedLifespan:
         finally:
             await self._cancel_task()
 
-    async def _send_and_wait(self, kind: str) -> Message | None:
+    async def _send_and_wait(self, message_type: str) -> Message | None:
         """Send a message; return the answer, or None if the application has ended without one."""
         assert self._task is not None, "it is started"  # noqa: S101 - callers check
-        self._inbox.put_nowait({"type": kind})
+        self._inbox.put_nowait({"type": message_type})
         answer = asyncio.ensure_future(self._outbox.get())
         try:
             await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)

@@ -31,11 +31,11 @@ class OpenSockets:
         accepted = [websocket for websocket in self._open if websocket.accepted]
         # Concurrently: a lost peer may block its send, and a send may fail.
         await asyncio.gather(
-            *(_close(websocket) for websocket in accepted),
+            *(_close_for_restart(websocket) for websocket in accepted),
             return_exceptions=True,
         )
 
 
-async def _close(websocket: WebSocket) -> None:
+async def _close_for_restart(websocket: WebSocket) -> None:
     async with asyncio.timeout(LAST_WORD):
         await websocket.close(RESTART, "The server is restarting")

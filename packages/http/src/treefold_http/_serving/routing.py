@@ -1,6 +1,6 @@
 """From the target of a connection to the plan that serves it.
 
-The order of `plan_request`: checks, routes, then what lies outside the versions (mounts, the
+The order of `route_request`: checks, routes, then what lies outside the versions (mounts, the
 default version, probes, documents), and 404 or 405 last. Nothing of a handler runs here.
 """
 
@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 from treefold_http._project.fallbacks import build_fallback_response, build_routing_error
 from treefold_http._serving.mounted_app import MountedApp
 from treefold_http._wire.errors import HTTPError, MethodNotAllowed
-from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
+from treefold_http._wire.request_guard import (
+    refuse_body_with_upgrade,
+    replace_absolute_target,
+    require_valid_request_head,
+)
 from treefold_http._wire.root_path import below_root
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
@@ -27,18 +31,18 @@ if TYPE_CHECKING:
     from treefold_http._wire.asgi import Receive
 
 
-def plan_request(app: Host, project: LoadedProject, request: Request, receive: Receive) -> Plan:
+def route_request(app: Host, project: LoadedProject, request: Request, receive: Receive) -> Plan:
     """Return the plan of the matched route, or the plan that answers 400, 404, 405 and OPTIONS."""
     scope = request.scope
     # in `path` an encoded slash is decoded: `/v1/a%2Fb` would have one segment more
     path = scope.get("raw_path") or scope["path"]
     try:
-        check_request(scope, request.fields, path)
+        require_valid_request_head(scope, request.fields, path)
         if b"upgrade" in request.fields:
-            check_upgrade(request.fields, receive)
+            refuse_body_with_upgrade(request.fields, receive)
     except HTTPError as refusal:
         # not an answer at once: a refusal passes the project's middleware, as a 404 does
-        return _plan_fallback(project, request, refusal)
+        return _set_fallback_plan(project, request, refusal)
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve(scope["method"], path)
@@ -49,29 +53,34 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
     # asked after the table, so that no other request pays for it: such a target has no route
     if _has_absolute_target(request):
         try:
-            make_relative(scope, request.fields, app.settings.root_path)
+            replace_absolute_target(scope, request.fields, app.settings.root_path)
         except HTTPError as refusal:
-            return _plan_fallback(project, request, refusal)
-        return plan_request(app, project, request, receive)
+            return _set_fallback_plan(project, request, refusal)
+        return route_request(app, project, request, receive)
     version = None
     is_unversioned = type(outcome) is NoRoute and outcome.unversioned
     if is_unversioned:
         if app.mounts and (mounted := app.mounts.find_mount(path)) is not None:
-            return _plan_mounted(project, request, mounted)
+            return _set_mount_plan(project, request, mounted)
         version = project.default_version
         if version is not None:
             outcome = project.table.resolve(request.method, path, version=version)
             if type(outcome) is Found:
-                project.log_default(request.method, request, outcome.route)
-                return _plan_found(project, request, outcome)
+                project.log_default_version_use(request.method, request, outcome.route)
+                return _set_matched_route_plan(project, request, outcome)
         # last, as a path that the project serves itself wins over probes and documents
-        if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
+        if type(outcome) is NoRoute and (
+            plan := _find_and_set_builtin_plan(app, project, request, path)
+        ):
             return plan
-    plan = _plan_fallback(project, request, build_fallback_response(outcome))
+    plan = _set_fallback_plan(project, request, build_fallback_response(outcome))
     if project.outside and is_unversioned and type(outcome) is NoRoute:
-        plan = request.plan = project.outside.find_unserved_plan(path) or plan
+        plan = request.plan = project.outside.find_middleware_page_plan(path) or plan
     if project.scoped_fallbacks:
-        plan = project.scoped_fallbacks.find_plan(request, project.table, path, version) or plan
+        plan = (
+            project.scoped_fallbacks.find_fallback_plan(request, project.table, path, version)
+            or plan
+        )
         request.plan = plan
     return plan
 
@@ -80,13 +89,13 @@ def _has_absolute_target(connection: Connection) -> bool:
     return b"://" in connection.raw_path and not connection.raw_path.startswith(b"/")
 
 
-def _plan_found(project: LoadedProject, request: Request, found: Found) -> Plan:
+def _set_matched_route_plan(project: LoadedProject, request: Request, found: Found) -> Plan:
     request.path_params = found.params
     plan = request.plan = project.plans[found.route]
     return plan
 
 
-def _plan_built_in(
+def _find_and_set_builtin_plan(
     app: Host, project: LoadedProject, request: Request, path: bytes | str
 ) -> Plan | None:
     """Return the plan of a probe, a document or the docs; None if the path is none of them."""
@@ -94,22 +103,24 @@ def _plan_built_in(
     if target in app.probes:
         plan = app.probes[target]
         if project.outside:
-            plan = project.outside.find_probe_plan(target, plan)
+            plan = project.outside.get_or_wrap_probe_plan(target, plan)
         request.plan = plan
         return plan
     page = app.mounts.find_built_in(path)
-    return None if page is None else _plan_mounted(project, request, page)
+    return None if page is None else _set_mount_plan(project, request, page)
 
 
-def _plan_mounted(project: LoadedProject, request: Request, mounted: Mounted) -> Plan:
+def _set_mount_plan(project: LoadedProject, request: Request, mounted: Mounted) -> Plan:
     """Return the plan that a mount answers in: the entries that cover the path run around it."""
-    plan = _plan_fallback(project, request, mounted)
+    plan = _set_fallback_plan(project, request, mounted)
     if project.outside:
-        plan = request.plan = project.outside.find_plan(mounted.segments, mounted.depth) or plan
+        plan = request.plan = (
+            project.outside.get_or_make_fallback_plan(mounted.segments, mounted.depth) or plan
+        )
     return plan
 
 
-def _plan_fallback(
+def _set_fallback_plan(
     project: LoadedProject, request: Request, fallback: HTTPError | Response | Mounted
 ) -> Plan:
     request.fallback = fallback
@@ -117,7 +128,7 @@ def _plan_fallback(
     return plan
 
 
-def plan_socket(app: Host, websocket: WebSocket) -> Plan:
+def route_socket(app: Host, websocket: WebSocket) -> Plan:
     """Return the plan of the matched route.
 
     Raises:
@@ -130,13 +141,13 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve_socket(path)
     if isinstance(outcome, MalformedPath) and _has_absolute_target(websocket):
-        make_relative(scope, websocket.fields, app.settings.root_path)
-        return plan_socket(app, websocket)
+        replace_absolute_target(scope, websocket.fields, app.settings.root_path)
+        return route_socket(app, websocket)
     if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
         mounted = app.mounts.find_mount(path)
         if mounted is not None and isinstance(mounted.target, MountedApp):
             serve = mounted.target.serve_socket
-            find = project.outside.find_socket_plan
+            find = project.outside.get_or_make_socket_plan
             plan = websocket.plan = find(
                 mounted.mount_prefix, mounted.segments, mounted.depth, serve
             )
@@ -144,7 +155,7 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
     if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
         outcome = project.table.resolve_socket(path, version=project.default_version)
         if isinstance(outcome, Found):
-            project.log_default("WEBSOCKET", websocket, outcome.route)
+            project.log_default_version_use("WEBSOCKET", websocket, outcome.route)
     if isinstance(outcome, Found):
         websocket.path_params = outcome.params
         plan = websocket.plan = project.plans[outcome.route]

@@ -19,7 +19,7 @@ from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, find_missing_fields
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
-from treefold_http._serving.routing import plan_socket
+from treefold_http._serving.routing import route_socket
 from treefold_http._websockets.websocket import (
     FAILED,
     LOST,
@@ -32,7 +32,7 @@ from treefold_http._websockets.websocket import (
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.errors import Forbidden, HTTPError
 from treefold_http._wire.origins import parse_origin
-from treefold_http._wire.request_guard import check_request
+from treefold_http._wire.request_guard import require_valid_request_head
 from treefold_http._wire.request_id import assign_request_id
 from treefold_logging import request_id
 
@@ -56,13 +56,13 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
     try:
         await receive()
         try:
-            check_request(scope, fields, scope.get("raw_path") or scope["path"])
+            require_valid_request_head(scope, fields, scope.get("raw_path") or scope["path"])
             # first, as the origin is compared with the host and scheme that a proxy reports
-            _apply_adjustments(app, websocket)
+            _call_middleware_adjust_hooks(app, websocket)
             check_origin(websocket)
-            await plan_socket(app, websocket).run(websocket)
+            await route_socket(app, websocket).run(websocket)
         except BaseException as error:
-            if _was_dropped(websocket, error):
+            if _undo_drop_cancellation(websocket, error):
                 error = WebSocketDisconnect(websocket.code or NORMAL)
             outcome = await websocket.leave(error)
             if not isinstance(outcome, WebSocketDisconnect):
@@ -75,7 +75,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             outcome = await websocket.leave(None)
             if outcome is not None:
                 websocket.drop_background_tasks()
-        refusal = await _end_socket(websocket, outcome, send)
+        refusal = await _close_or_refuse_socket(websocket, outcome, send)
     finally:
         app.sockets.remove_socket(websocket)
         if websocket.work is not None:
@@ -87,14 +87,14 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             request_id.reset(token)
 
 
-def _apply_adjustments(app: Host, websocket: WebSocket) -> None:
+def _call_middleware_adjust_hooks(app: Host, websocket: WebSocket) -> None:
     """Call the `adjust` of middleware, which applies proxy headers, before the origin check."""
     for entry in app.project.middlewares:
         if (adjust := getattr(entry, "adjust", None)) is not None:
             adjust(websocket)
 
 
-def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
+def _undo_drop_cancellation(websocket: WebSocket, error: BaseException) -> bool:
     """Return True if `drop` cancelled the task and nothing else did; undo that cancellation."""
     if not websocket.dropped or not isinstance(error, asyncio.CancelledError):
         return False
@@ -120,7 +120,9 @@ def check_origin(websocket: WebSocket) -> None:
         raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
 
 
-async def _end_socket(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
+async def _close_or_refuse_socket(
+    websocket: WebSocket, error: BaseException | None, send: Send
+) -> int | None:
     """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
     if websocket.accepted or websocket.code is not None:
         if not isinstance(error, _EXPECTED):
@@ -131,7 +133,7 @@ async def _end_socket(websocket: WebSocket, error: BaseException | None, send: S
             return None
         # The client disconnected, or the handler called `close`.
         return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
-    response = await _refuse_handshake(websocket, error)
+    response = await _build_refusal_response(websocket, error)
     if response.background is not None:
         websocket.app.background.start_work(response.background)
     with suppress(OSError):  # the client has disconnected
@@ -157,7 +159,7 @@ def _choose_close_code(error: BaseException | None) -> tuple[int, str]:
     return FAILED, ""
 
 
-async def _refuse_handshake(websocket: WebSocket, error: BaseException | None) -> Response:
+async def _build_refusal_response(websocket: WebSocket, error: BaseException | None) -> Response:
     """Return the response to a refused handshake; a socket cannot be answered with a stream."""
     if error is None or isinstance(error, WebSocketDisconnect):
         error = Forbidden("This socket was not accepted")

@@ -39,7 +39,7 @@ class CookieForm:
     partitioned: bool = False
 
     @property
-    def full_name(self) -> str:
+    def prefixed_name(self) -> str:
         """The name with the prefix that its attributes allow."""
         prefix = "__Host-" if self.domain is None and self.path == "/" else "__Secure-"
         return prefix + self.name
@@ -47,14 +47,14 @@ class CookieForm:
     @property
     def possible_names(self) -> tuple[str, str]:
         """The possible names: with the prefix, and in development."""
-        return self.full_name, self.name
+        return self.prefixed_name, self.name
 
-    def read(self, connection: Connection) -> str:
+    def read_cookie_value(self, connection: Connection) -> str:
         """Return the cookie value of a request; empty without one."""
         # a look at the raw fields, since `cookies` parses them all at its first use
         if b"cookie" not in connection.fields:
             return ""
-        name = self.name if self._may_be_plain_in_dev(connection) else self.full_name
+        name = self.name if self._may_omit_secure_attribute(connection) else self.prefixed_name
         return connection.cookies.get(name, "")
 
     def set_cookie(self, connection: Connection, value: str, seconds: float) -> None:
@@ -63,8 +63,8 @@ class CookieForm:
         Raises:
             ValueError: for a value that browsers would drop.
         """
-        plain = self._may_be_plain_in_dev(connection)
-        name = self.name if plain else self.full_name
+        plain = self._may_omit_secure_attribute(connection)
+        name = self.name if plain else self.prefixed_name
         if len(name) + len(value) > LONGEST:
             raise ValueError(
                 f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
@@ -77,8 +77,8 @@ class CookieForm:
 
     def delete_cookie(self, connection: Connection) -> None:
         """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
-        plain = self._may_be_plain_in_dev(connection)
-        name = self.name if plain else self.full_name
+        plain = self._may_omit_secure_attribute(connection)
+        name = self.name if plain else self.prefixed_name
         self._add_cookie_field(connection, name, "", 0, secure=not plain)
 
     def _add_cookie_field(
@@ -89,7 +89,7 @@ class CookieForm:
         )
         connection.add_answer_fields([encode_header("set-cookie", text)])
 
-    def is_dropped(self, connection: Connection) -> bool:
+    def is_dropped_by_browser(self, connection: Connection) -> bool:
         """Return True if Fetch Metadata shows that a page of another site sent the request."""
         sites = connection.headers.getlist("sec-fetch-site")
         return self.samesite != "none" and sites == ["cross-site"]
@@ -102,7 +102,7 @@ class CookieForm:
             "partitioned": self.partitioned,
         }
 
-    def _may_be_plain_in_dev(self, connection: Connection) -> bool:
+    def _may_omit_secure_attribute(self, connection: Connection) -> bool:
         # browsers drop such a cookie without `Secure`, in development too
         if self.samesite == "none" or self.partitioned:
             return False

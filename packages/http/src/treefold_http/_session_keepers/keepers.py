@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from treefold_http._redis import RedisUnavailable
 from treefold_http._session_keepers.cookies import CookieForm
-from treefold_http._session_keepers.origins import is_from_trusted_origin
+from treefold_http._session_keepers.origins import is_own_or_trusted_origin
 from treefold_http._sessions.records import SessionRecord, decode_record
 from treefold_http._sessions.session import Session
 from treefold_http._sessions.signing import (
     CsrfTokens,
     Signer,
-    decode_bytes,
-    encode_bytes,
+    decode_base64url,
+    encode_base64url,
     hash_token,
 )
 from treefold_http._sessions.stores import MemorySessions
@@ -52,9 +52,11 @@ class Lifetimes:
 
     def compute_seconds_left(self, record: SessionRecord) -> float:
         """Return the remaining lifetime of a record; 0 or less if it has expired."""
-        return min(self.choose_idle_timeout(record), self.compute_seconds_to_end(record))
+        return min(
+            self.choose_idle_timeout(record), self.compute_seconds_to_absolute_timeout(record)
+        )
 
-    def compute_seconds_to_end(self, record: SessionRecord) -> float:
+    def compute_seconds_to_absolute_timeout(self, record: SessionRecord) -> float:
         """Return the seconds until the absolute timeout of a record."""
         return record.created + self.absolute - time()
 
@@ -97,16 +99,16 @@ class Keeper(ABC):
         self._signer = Signer(secrets, ("session", self.kind, cookie.name, environment))
         self._lifetimes = lifetimes
 
-    def open(self, connection: Connection, *, is_read_only: bool) -> Session:
+    def make_lazy_session(self, connection: Connection, *, is_read_only: bool) -> Session:
         """Return the session of a connection; it is read later."""
         return Session(self, connection, is_read_only=is_read_only)
 
     def has_cookie(self, connection: Connection) -> bool:
         """Return True if the client sent a cookie of a session."""
-        return bool(self.cookie.read(connection))
+        return bool(self.cookie.read_cookie_value(connection))
 
     @abstractmethod
-    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+    def read_record_sync(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         """Return the session record of a request and its stored form; only if not `waits`."""
 
     async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
@@ -115,32 +117,34 @@ class Keeper(ABC):
         Raises:
             ServiceUnavailable: if the store is unavailable.
         """
-        return self.read(connection)
+        return self.read_record_sync(connection)
 
     @abstractmethod
-    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
+    async def save_session(
+        self, session: Session, connection: Connection, response_status: int
+    ) -> None:
         """Save the changes, and set or delete the cookie.
 
         Args:
-            status: of the response; a failure of the server saves nothing.
+            response_status: of the response; a failure of the server saves nothing.
 
         Raises:
             ServiceUnavailable: if the store is unavailable.
         """
 
-    def check_login(self, connection: Connection) -> None:
+    def require_trusted_login_origin(self, connection: Connection) -> None:
         """Refuse a login that a page of another site sent.
 
         Raises:
             Forbidden: unless the origin of the request is trusted.
         """
         trusted = self.trusted_origins
-        if trusted is not None and is_from_trusted_origin(connection, trusted) is False:
+        if trusted is not None and is_own_or_trusted_origin(connection, trusted) is False:
             raise Forbidden("A page of another site sent this login")
 
-    def warn_of_dropped_login(self, connection: Connection) -> None:
+    def warn_of_dropped_login_cookie(self, connection: Connection) -> None:
         """Log, once per process, that the browser drops the cookie of a login."""
-        if self._has_warned or not self.cookie.is_dropped(connection):
+        if self._has_warned or not self.cookie.is_dropped_by_browser(connection):
             return
         self._has_warned = True
         get_logger().warning(
@@ -174,36 +178,46 @@ class StoreKeeper(Keeper):
         self.waits = self._memory is None
         self._touched: OrderedDict[str, float] = OrderedDict()
 
-    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+    def read_record_sync(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         assert self._memory is not None  # noqa: S101 - called only if not `waits`
-        id = self._read_id(connection)
-        return None if id is None else self._decode_if_alive(id, self._memory.read(hash_token(id)))
+        id = self._read_verified_id(connection)
+        return (
+            None
+            if id is None
+            else self._decode_unexpired_record(id, self._memory.read(hash_token(id)))
+        )
 
     async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        id = self._read_id(connection)
+        id = self._read_verified_id(connection)
         if id is None:
             return None
         try:
-            return self._decode_if_alive(id, await self._store.get(hash_token(id)))
+            return self._decode_unexpired_record(id, await self._store.get(hash_token(id)))
         except RedisUnavailable as error:
             raise _make_unavailable_error() from error
 
-    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
+    async def save_session(
+        self, session: Session, connection: Connection, response_status: int
+    ) -> None:
         try:
             # also with a 5xx: a user who was logged out must not be logged in after an error
             if session.ended is not None:
                 await self._store.delete(hash_token(session.ended))
-            outcome = session.export_record() if status < 500 else None
-            value = None if outcome is None else await self._write_record(session, *outcome)
+            outcome = session.get_record_if_used() if response_status < 500 else None
+            value = (
+                None
+                if outcome is None
+                else await self._save_and_make_cookie_value(session, *outcome)
+            )
         except RedisUnavailable as error:
             raise _make_unavailable_error() from error
         if outcome is not None and value is not None:
-            left = self._lifetimes.compute_seconds_to_end(outcome[0])
+            left = self._lifetimes.compute_seconds_to_absolute_timeout(outcome[0])
             self.cookie.set_cookie(connection, value, left)
         elif session.ended is not None:
             self.cookie.delete_cookie(connection)
 
-    async def _write_record(
+    async def _save_and_make_cookie_value(
         self, session: Session, record: SessionRecord, stored: bytes | None
     ) -> str | None:
         """Save the changes; return the cookie value if the client needs a new one."""
@@ -213,22 +227,22 @@ class StoreKeeper(Keeper):
             value = record.to_json()
             # the bytes are compared, since a change inside of a list calls no method of the session
             if value == stored:
-                await self._extend_expiry(record.id, seconds)
+                await self._extend_expiry_if_due(record.id, seconds)
             else:  # False: a concurrent logout has removed the session, which stays removed
-                _check_size(value)
+                _check_session_size(value)
                 await self._store.replace(hash_token(record.id), value, seconds=seconds)
             return None
         if not session.is_worth_keeping(record):
             return None
         value = record.to_json()
-        _check_size(value)
+        _check_session_size(value)
         existed = former is None or await self._store.delete(hash_token(former))
         if not (existed or session.is_login):
             return None  # a concurrent logout: a new id must not revive the session
         await self._store.set(hash_token(record.id), value, seconds=seconds)
         return f"{record.id}.{self._signer.sign_data(record.id.encode())}"
 
-    async def _extend_expiry(self, id: str, seconds: float) -> None:
+    async def _extend_expiry_if_due(self, id: str, seconds: float) -> None:
         now = monotonic()
         # an eighth of the shortest timeout (`Sessions` takes the smaller one for `anonymous`), so
         # that no kind of session ends between two extensions
@@ -240,11 +254,13 @@ class StoreKeeper(Keeper):
             self._touched.popitem(last=False)
         await self._store.touch(hash_token(id), seconds=seconds)
 
-    def _read_id(self, connection: Connection) -> str | None:
-        id, _, signature = self.cookie.read(connection).rpartition(".")
+    def _read_verified_id(self, connection: Connection) -> str | None:
+        id, _, signature = self.cookie.read_cookie_value(connection).rpartition(".")
         return id if id and self._signer.verify_signature(id.encode(), signature) else None
 
-    def _decode_if_alive(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
+    def _decode_unexpired_record(
+        self, id: str, value: bytes | None
+    ) -> tuple[SessionRecord, bytes] | None:
         record = None if value is None else decode_record(id, value)
         if value is None or record is None or not self._is_alive(record):
             return None
@@ -256,14 +272,14 @@ class CookieKeeper(Keeper):
 
     kind = "cookie"
 
-    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        text, _, signature = self.cookie.read(connection).rpartition(".")
+    def read_record_sync(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        text, _, signature = self.cookie.read_cookie_value(connection).rpartition(".")
         if not text or not self._signer.verify_signature(
             text.encode("utf-8", "replace"), signature
         ):
             return None
         # two blanks split into three empty parts, which are no record
-        renewed, id, value = (decode_bytes(text) or b"  ").split(b" ", 2)
+        renewed, id, value = (decode_base64url(text) or b"  ").split(b" ", 2)
         record = decode_record(id.decode(), value)
         if record is None or not self._is_alive(record):
             return None
@@ -273,25 +289,29 @@ class CookieKeeper(Keeper):
         # an empty stored form differs from every record, so the response renews the cookie
         return record, b"" if unused > idle / RENEW_AFTER else value
 
-    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
-        outcome = session.export_record() if status < 500 else None
-        if outcome is not None and self._has_changed(session, *outcome):
+    async def save_session(
+        self, session: Session, connection: Connection, response_status: int
+    ) -> None:
+        outcome = session.get_record_if_used() if response_status < 500 else None
+        if outcome is not None and self._needs_new_cookie(session, *outcome):
             record = outcome[0]
-            text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.to_json()))
+            text = encode_base64url(b"%d %b %b" % (time(), record.id.encode(), record.to_json()))
             signed = f"{text}.{self._signer.sign_data(text.encode())}"
             self.cookie.set_cookie(
-                connection, signed, self._lifetimes.compute_seconds_to_end(record)
+                connection, signed, self._lifetimes.compute_seconds_to_absolute_timeout(record)
             )
         elif session.ended is not None:
             self.cookie.delete_cookie(connection)
 
-    def _has_changed(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
+    def _needs_new_cookie(
+        self, session: Session, record: SessionRecord, stored: bytes | None
+    ) -> bool:
         if stored is None:
             return session.is_worth_keeping(record)
         return session.former_id is not None or record.to_json() != stored
 
 
-def _check_size(value: bytes) -> None:
+def _check_session_size(value: bytes) -> None:
     if len(value) > MAX_VALUE:
         raise ValueError(
             f"A session must have at most {MAX_VALUE} bytes, got {len(value)}; keep large values in"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
 
 
-def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
+def validate_origins(origins: Sequence[str], option_name: str) -> frozenset[str]:
     """Return origins as a set.
 
     Raises:
@@ -21,13 +21,13 @@ def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
     for origin in [origins] if isinstance(origins, str) else origins:
         if isinstance(origins, str) or parse_origin(origin) is None or origin != origin.lower():
             raise ValueError(
-                f"{name} must be a list of origins such as 'https://app.example.com',"
+                f"{option_name} must be a list of origins such as 'https://app.example.com',"
                 f" got {origin!r}"
             )
     return frozenset(origins)
 
 
-def is_from_trusted_origin(connection: Connection, trusted: frozenset[str]) -> bool | None:
+def is_own_or_trusted_origin(connection: Connection, trusted: frozenset[str]) -> bool | None:
     """Check that a request comes from this site, by Fetch Metadata, `Origin` or `Referer`.
 
     Args:

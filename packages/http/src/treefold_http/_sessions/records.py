@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.json import dumps, loads
-from treefold_http._wire.json_values import check_json
+from treefold_http._wire.json_values import require_json_round_trip
 
 UserId: TypeAlias = str | int
 
@@ -41,8 +41,8 @@ class SessionRecord:
             ValueError: for NaN, Infinity or half of a surrogate pair.
         """
         for name, value in self.data.items():
-            check_json(value, f"Session value {name!r}")
-        # in this order: `is_anonymous` reads the beginning of the bytes
+            require_json_round_trip(value, f"Session value {name!r}")
+        # in this order: `is_anonymous_record` reads the beginning of the bytes
         document = {"created": self.created, "user": self.user, "data": self.data}
         return dumps(document)
 
@@ -50,9 +50,9 @@ class SessionRecord:
 _has_no_user = re.compile(rb'\{"created": ?[0-9.e+-]+, ?"user": ?null[,}]').match
 
 
-def is_anonymous(value: bytes) -> bool:
+def is_anonymous_record(encoded: bytes) -> bool:
     """Return True for the bytes of a record without a user; only their beginning is read."""
-    return _has_no_user(value) is not None
+    return _has_no_user(encoded) is not None
 
 
 def decode_record(id: str, value: bytes) -> SessionRecord | None:

@@ -31,15 +31,15 @@ class SessionKeeper(Protocol):
     loop: asyncio.AbstractEventLoop | None
     csrf: CsrfTokens
 
-    def check_login(self, connection: Any) -> None:
+    def require_trusted_login_origin(self, connection: Any) -> None:
         """Refuse a login that a page of another site sent."""
         ...
 
-    def warn_of_dropped_login(self, connection: Any) -> None:
+    def warn_of_dropped_login_cookie(self, connection: Any) -> None:
         """Log, once per process, that the browser drops the cookie of a login."""
         ...
 
-    def open(self, connection: Any, *, is_read_only: bool) -> Session:
+    def make_lazy_session(self, connection: Any, *, is_read_only: bool) -> Session:
         """Return the session of a connection; it is read later."""
         ...
 
@@ -47,7 +47,7 @@ class SessionKeeper(Protocol):
         """Return True if the client sent a cookie of a session."""
         ...
 
-    def read(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
+    def read_record_sync(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
         """Return the session record of a request and its stored form; only if not `waits`."""
         ...
 
@@ -95,18 +95,18 @@ class Session(MutableMapping[str, Any]):
     @property
     def is_new(self) -> bool:
         """True if the request has no session, or an expired one."""
-        self._load_and_touch_record()
+        self._load_and_mark_used()
         return self._stored is None
 
     @property
     def user(self) -> UserId | None:
         """The user id passed to `login`; None for an anonymous session."""
-        return self._load_and_touch_record().user
+        return self._load_and_mark_used().user
 
     @property
     def created(self) -> float:
         """The start time, in seconds since 1970."""
-        return self._load_and_touch_record().created
+        return self._load_and_mark_used().created
 
     async def load(self) -> Session:
         """Read the session now; needed only with `Sessions(preload=False)`.
@@ -115,7 +115,7 @@ class Session(MutableMapping[str, Any]):
             ServiceUnavailable: if the store is unavailable.
         """
         await self.preload_record()
-        self._load_and_touch_record()
+        self._load_and_mark_used()
         return self
 
     def begin_for(self, user: UserId) -> None:
@@ -123,7 +123,7 @@ class Session(MutableMapping[str, Any]):
 
         Values of another user are dropped; those of an anonymous session stay.
         """
-        record = self._edit_record()
+        record = self._load_record_for_change()
         if record.user not in (None, user):
             record.data = {}
         record.user = user
@@ -136,7 +136,7 @@ class Session(MutableMapping[str, Any]):
 
     def rotate(self) -> None:
         """Replace the id; the former one is revoked when the response is sent."""
-        record = self._edit_record()
+        record = self._load_record_for_change()
         # after two rotations in one request the store still has the first id, and only that
         if self._stored is not None and self.former_id is None:
             self.former_id = record.id
@@ -145,7 +145,7 @@ class Session(MutableMapping[str, Any]):
 
     def end(self) -> None:
         """Remove the session from the store and the client; values set later begin a new one."""
-        record = self._edit_record()
+        record = self._load_record_for_change()
         if self._stored is not None:
             # after a rotation in the same request the store has the former id
             self.ended = self.former_id or record.id
@@ -155,34 +155,34 @@ class Session(MutableMapping[str, Any]):
 
     def csrf_token(self) -> str:
         """Return a token for a form or the header `X-CSRF-Token`; each call returns another one."""
-        record = self._load_and_touch_record()
+        record = self._load_and_mark_used()
         # A token is bound to the id of its session: an empty one is stored too, or the form that is
         # sent back would belong to none.
         if self._stored is None and not self.is_kept:
-            self._edit_record()
+            self._load_record_for_change()
             self.is_kept = True
         return self._keeper.csrf.make_token(record.id)
 
     def has_csrf_token(self, token: str) -> bool:
         """Return True for a token that `csrf_token` made for this session."""
-        return self._keeper.csrf.verify_token(self._load_and_touch_record().id, token)
+        return self._keeper.csrf.verify_token(self._load_and_mark_used().id, token)
 
     def __getitem__(self, name: str) -> Any:
-        return self._load_and_touch_record().data[name]
+        return self._load_and_mark_used().data[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if type(name) is not str:
             raise TypeError(f"A session key must be text, got {name!r}")
-        self._edit_record().data[name] = value
+        self._load_record_for_change().data[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._edit_record().data[name]
+        del self._load_record_for_change().data[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._load_and_touch_record().data)
+        return iter(self._load_and_mark_used().data)
 
     def __len__(self) -> int:
-        return len(self._load_and_touch_record().data)
+        return len(self._load_and_mark_used().data)
 
     def __repr__(self) -> str:
         state = "not read" if self._record is None else f"keys={list(self._record.data)}"
@@ -192,11 +192,11 @@ class Session(MutableMapping[str, Any]):
         """Read the session, from any store; a failure is raised at its first use."""
         if self._record is None and self._error is None:
             try:
-                self._set_record(await self._keeper.load_record(self._connection))
+                self._set_loaded_or_new_record(await self._keeper.load_record(self._connection))
             except Exception as error:  # the handler may not use the session
                 self._error = error
 
-    def export_record(self) -> tuple[SessionRecord, bytes | None] | None:
+    def get_record_if_used(self) -> tuple[SessionRecord, bytes | None] | None:
         """Return the record and its stored form, for the keeper; None if it was never used."""
         if self._record is None or not self.is_touched:
             return None
@@ -207,7 +207,7 @@ class Session(MutableMapping[str, Any]):
 
         Every new session has the same one: it has no values.
         """
-        record = self._load_and_touch_record()
+        record = self._load_and_mark_used()
         if self.is_changed:
             return None
         if self._stored is None:
@@ -220,24 +220,26 @@ class Session(MutableMapping[str, Any]):
         """Return True for a new session with a value, a user, a rotated id or an issued token."""
         return bool(record.data) or record.user is not None or self.is_kept
 
-    def _set_record(self, found: tuple[SessionRecord, bytes] | None) -> None:
-        if found is None:
+    def _set_loaded_or_new_record(self, loaded: tuple[SessionRecord, bytes] | None) -> None:
+        if loaded is None:
             self._record = SessionRecord(generate_token(), time.time())
         else:
-            self._record, self._stored = found
+            self._record, self._stored = loaded
 
-    def _load_and_touch_record(self) -> SessionRecord:
+    def _load_and_mark_used(self) -> SessionRecord:
         self.is_touched = True
         if self._record is None:
-            self._read()
+            self._load_record_blocking()
         assert self._record is not None  # noqa: S101 - reading sets it or raises
         return self._record
 
-    def _read(self) -> None:
+    def _load_record_blocking(self) -> None:
         keeper = self._keeper
         # without a cookie there is nothing to wait for, whatever the store
         if self._error is None and not (keeper.waits and keeper.has_cookie(self._connection)):
-            self._set_record(None if keeper.waits else keeper.read(self._connection))
+            self._set_loaded_or_new_record(
+                None if keeper.waits else keeper.read_record_sync(self._connection)
+            )
             return
         if self._error is None:
             loop = keeper.loop
@@ -251,8 +253,8 @@ class Session(MutableMapping[str, Any]):
         if self._error is not None:
             raise self._error
 
-    def _edit_record(self) -> SessionRecord:
-        record = self._load_and_touch_record()
+    def _load_record_for_change(self) -> SessionRecord:
+        record = self._load_and_mark_used()
         self.is_changed = True
         if self.is_read_only:
             raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")

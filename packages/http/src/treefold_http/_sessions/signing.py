@@ -35,11 +35,11 @@ def require_secrets(given: Sequence[str], *, dev: bool) -> tuple[bytes, ...]:
             return (_process_secret.encode(),)
         raise SettingsError(f"Sessions need a secret; set TREEFOLD_SECRET_KEY and {MAKE_ONE}")
     for secret in given:
-        check_secret(secret)
+        check_secret_length(secret)
     return tuple(secret.encode() for secret in given)
 
 
-def check_secret(secret: str) -> None:
+def check_secret_length(secret: str) -> None:
     """Refuse a secret that is too short.
 
     Raises:
@@ -69,7 +69,7 @@ class Signer:
 
     def sign_data(self, data: bytes) -> str:
         """Return the signature as 43 characters of URL-safe base64."""
-        return encode_bytes(hmac.digest(self._keys[0], data, "sha256"))
+        return encode_base64url(hmac.digest(self._keys[0], data, "sha256"))
 
     def verify_signature(self, data: bytes, signature: str) -> bool:
         """Return True if one of the secrets made the signature."""
@@ -77,7 +77,7 @@ class Signer:
         sent = signature.encode("utf-8", "replace")
         found = False
         for key in self._keys:
-            expected = encode_bytes(hmac.digest(key, data, "sha256")).encode()
+            expected = encode_base64url(hmac.digest(key, data, "sha256")).encode()
             # no early return: the time would tell which of the secrets has signed
             found |= hmac.compare_digest(expected, sent)
         return found
@@ -93,13 +93,13 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def encode_bytes(data: bytes) -> str:
+def encode_base64url(data: bytes) -> str:
     """Return bytes as URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
-def decode_bytes(text: str) -> bytes | None:
-    """Return the bytes encoded by `encode_bytes`; None for invalid text."""
+def decode_base64url(text: str) -> bytes | None:
+    """Return the bytes encoded by `encode_base64url`; None for invalid text."""
     try:
         data = base64.b64decode(
             text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
@@ -108,7 +108,7 @@ def decode_bytes(text: str) -> bytes | None:
         return None
     # The last character of Base64 has bits that decoding drops (RFC 4648, 3.5): "QQ" and "QR" are
     # both b"A", and only one text may be valid for some bytes.
-    return data if encode_bytes(data) == text else None
+    return data if encode_base64url(data) == text else None
 
 
 class CsrfTokens:
@@ -130,16 +130,16 @@ class CsrfTokens:
         # Another text in each response: a secret that repeats in compressed pages can be guessed
         # from their sizes (BREACH).
         salt = secrets.token_urlsafe(16)
-        return f"{salt}.{self._signer.sign_data(_build_message(salt, session_id))}"
+        return f"{salt}.{self._signer.sign_data(_build_csrf_message(salt, session_id))}"
 
     def verify_token(self, session_id: str, token: str) -> bool:
         """Return True for a token of this session."""
         salt, _, signature = token.rpartition(".")
         return bool(salt) and self._signer.verify_signature(
-            _build_message(salt, session_id), signature
+            _build_csrf_message(salt, session_id), signature
         )
 
 
-def _build_message(salt: str, session_id: str) -> bytes:
+def _build_csrf_message(salt: str, session_id: str) -> bytes:
     # with the length in front, so that a piece of the id cannot move into the salt
     return f"{len(session_id)}:{session_id}{salt}".encode("utf-8", "replace")

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 from treefold_http._redis import OwnRedis
-from treefold_http._sessions.records import is_anonymous
+from treefold_http._sessions.records import is_anonymous_record
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -49,13 +49,13 @@ class MemorySessions:
     def read(self, key: str) -> bytes | None:
         """Return the value, or None if it is absent; never waits."""
         with self._lock:
-            row = self._find_row(key)
+            row = self._find_row_and_mark_used(key)
             return row[0] if row else None
 
     def touch_now(self, key: str, *, seconds: float) -> bool:
         """Do the same as `touch`; never waits."""
         with self._lock:
-            row = self._find_row(key)
+            row = self._find_row_and_mark_used(key)
             if row is None:
                 return False
             self._rows[key] = (row[0], monotonic() + seconds, row[2])
@@ -68,20 +68,20 @@ class MemorySessions:
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value, whether or not the key has one."""
         with self._lock:
-            self._write(key, value, seconds)
+            self._write_and_evict(key, value, seconds)
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
         with self._lock:
-            if self._find_row(key) is None:
+            if self._find_row_and_mark_used(key) is None:
                 return False
-            self._write(key, value, seconds)
+            self._write_and_evict(key, value, seconds)
             return True
 
     async def delete(self, key: str) -> bool:
         """Remove the value; return True if there was one."""
         with self._lock:
-            row = self._find_row(key)
+            row = self._find_row_and_mark_used(key)
             self._remove_row(key)
             return row is not None
 
@@ -89,7 +89,7 @@ class MemorySessions:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
         return self.touch_now(key, seconds=seconds)
 
-    def _find_row(self, key: str) -> _Row | None:
+    def _find_row_and_mark_used(self, key: str) -> _Row | None:
         row = self._rows.get(key)
         if row is None:
             return None
@@ -99,7 +99,7 @@ class MemorySessions:
         row[2].move_to_end(key)
         return row
 
-    def _write(self, key: str, value: bytes, seconds: float) -> None:
+    def _write_and_evict(self, key: str, value: bytes, seconds: float) -> None:
         size = len(value) + _ENTRY_OVERHEAD
         if size > self._max_bytes // 8:
             raise ValueError(
@@ -109,7 +109,7 @@ class MemorySessions:
         # before it is added: a login moves a session from one order to the other, and its bytes
         # would be counted in both
         self._remove_row(key)
-        order = self._anonymous if is_anonymous(value) else self._users
+        order = self._anonymous if is_anonymous_record(value) else self._users
         self._rows[key] = (value, monotonic() + seconds, order)
         order.add_key(key, size)
         while self._users.bytes + self._anonymous.bytes > self._max_bytes:

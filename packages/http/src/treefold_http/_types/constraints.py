@@ -10,7 +10,11 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Union
 
-from treefold_http._types.limits_missed import LimitMissed, parse_msgspec_error, read_pydantic_error
+from treefold_http._types.limits_missed import (
+    LimitMissed,
+    parse_msgspec_error,
+    redact_pydantic_error,
+)
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.tree import ListType, TypeNode, UnionType
 
@@ -21,28 +25,30 @@ PYDANTIC, MSGSPEC = "pydantic", "msgspec"
 _FAMILIES = {"annotated_types": PYDANTIC, "pydantic": PYDANTIC, "msgspec": MSGSPEC}
 
 
-def find_families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
+def find_constraint_packages(node: TypeNode, *, include_items: bool = True) -> frozenset[str]:
     """Return the packages that define the constraints of a type or its union members.
 
     Args:
-        items: include constraints on the items of a list.
+        include_items: include constraints on the items of a list.
     """
-    return frozenset(filter(None, map(find_constraint_family, _iter_markers(node, items=items))))
+    return frozenset(
+        filter(None, map(find_constraint_package, _iter_markers(node, include_items=include_items)))
+    )
 
 
-def find_constraint_family(marker: Any) -> str:
+def find_constraint_package(marker: Any) -> str:
     """Return the package that checks a constraint; "" for metadata that is not a constraint."""
     # by the name of its module, so that no package is imported to ask
     return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 
-def check_markers(markers: tuple[Any, ...]) -> None:
+def refuse_alias_or_default_markers(markers: tuple[Any, ...]) -> None:
     """Refuse the metadata of a parameter that says more than checks of its value.
 
     Raises:
         InjectionError: for a `Field(...)` with another name or a default.
     """
-    for marker in filter(find_constraint_family, markers):
+    for marker in filter(find_constraint_package, markers):
         named = getattr(marker, "alias", None) or getattr(marker, "validation_alias", None)
         if named is not None:
             raise InjectionError(
@@ -56,9 +62,9 @@ def check_markers(markers: tuple[Any, ...]) -> None:
             )
 
 
-def is_constraint(value: Any) -> bool:
+def is_field_or_meta(value: Any) -> bool:
     """Return True for the result of `Field(...)` or `Meta(...)`."""
-    return bool(find_constraint_family(value)) and type(value).__name__ in ("FieldInfo", "Meta")
+    return bool(find_constraint_package(value)) and type(value).__name__ in ("FieldInfo", "Meta")
 
 
 def is_only_documentation(marker: Any) -> bool:
@@ -70,14 +76,14 @@ def is_only_documentation(marker: Any) -> bool:
     return name == "Meta" and all(getattr(marker, check) is None for check in checks)
 
 
-def strip_constraints(node: TypeNode) -> Any:
+def build_unconstrained_annotation(node: TypeNode) -> Any:
     """Return the annotation of a type without constraints, also in its options and list items."""
-    if not find_families(node):
+    if not find_constraint_packages(node):
         return node.bare_annotation
     if isinstance(node, UnionType):
-        return Union[tuple(map(strip_constraints, node.options))]  # noqa: UP007 - made of a tuple
-    if isinstance(node, ListType) and find_families(node.item):
-        item = strip_constraints(node.item)
+        return Union[tuple(map(build_unconstrained_annotation, node.options))]  # noqa: UP007 - made of a tuple
+    if isinstance(node, ListType) and find_constraint_packages(node.item):
+        item = build_unconstrained_annotation(node.item)
         return tuple[item, ...] if node.kind is tuple else node.kind[item]
     return node.bare_annotation
 
@@ -88,7 +94,7 @@ def build_constraint_check(node: TypeNode) -> Check | None:
     Raises:
         InjectionError: when no installed package can check them.
     """
-    checks = [_CHECKS[family](node) for family in sorted(find_families(node))]
+    checks = [_CHECKS[family](node) for family in sorted(find_constraint_packages(node))]
     if len(checks) < 2:
         return checks[0] if checks else None
 
@@ -100,11 +106,11 @@ def build_constraint_check(node: TypeNode) -> Check | None:
     return run_checks
 
 
-def _iter_markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
+def _iter_markers(node: TypeNode, *, include_items: bool) -> Iterator[Any]:
     yield from node.markers
-    if isinstance(node, UnionType) or (isinstance(node, ListType) and items):
+    if isinstance(node, UnionType) or (isinstance(node, ListType) and include_items):
         for part in node.inner_types:
-            yield from _iter_markers(part, items=items)
+            yield from _iter_markers(part, include_items=include_items)
 
 
 def import_pydantic_or_none() -> Any:
@@ -124,7 +130,7 @@ def wrap_pydantic_validator(validate: Check) -> Check:
             return validate(value)
         except invalid as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            message, context = read_pydantic_error(first)
+            message, context = redact_pydantic_error(first)
             raise LimitMissed(message.lower(), context) from None
 
     return check_value
@@ -134,7 +140,8 @@ def _build_pydantic_check(node: TypeNode) -> Check:
     pydantic = import_pydantic_or_none()
     if pydantic is None:
         raise InjectionError(
-            f"The constraint on {format_annotation(strip_constraints(node))} needs pydantic;"
+            "The constraint on "
+            f"{format_annotation(build_unconstrained_annotation(node))} needs pydantic;"
             " install it:"
             ' pip install "treefold[pydantic]"'
         )
@@ -149,7 +156,8 @@ def _build_msgspec_check(node: TypeNode) -> Check:
         )  # `convert` looks at the type with the first value only
     except TypeError as error:
         raise InjectionError(
-            f"The constraint on {format_annotation(strip_constraints(node))} cannot be checked: "
+            "The constraint on "
+            f"{format_annotation(build_unconstrained_annotation(node))} cannot be checked: "
             f"{error}"
         ) from error
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from treefold_http._types import constraints, tree
-from treefold_http._types.limits_missed import parse_msgspec_error, read_pydantic_error
+from treefold_http._types.limits_missed import parse_msgspec_error, redact_pydantic_error
 from treefold_http._types.member_names import QuickDecoder, build_quick_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
 from treefold_http._wire.errors import BadRequest, build_unprocessable_error
 from treefold_http._wire.json import BOM, msgspec
-from treefold_http._wire.pydantic_json import build_json_form, from_base64
+from treefold_http._wire.pydantic_json import build_base64_json_functions, from_base64
 
 
 class Decoder(NamedTuple):
@@ -37,31 +37,33 @@ class Decoder(NamedTuple):
     quick: QuickDecoder | None = None
 
 
-def build_model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | None:
+def build_model_decoder(node: tree.TypeNode, *, allow_any_type: bool = False) -> Decoder | None:
     """Return the decoder of a valid JSON body into a type; None for no model.
 
     A model is a record, a pydantic model or a struct, a list of one, or a union of these, also with
     None.
 
     Args:
-        anything: also for a type that is not a model, because of an explicit `Body()`.
+        allow_any_type: also for a type that is not a model, because of an explicit `Body()`.
 
     Raises:
         InjectionError: for a type that needs a missing package, or a constraint that the decoder of
             the type would ignore.
     """
-    if not anything and not is_model(node):
+    if not allow_any_type and not is_body_model(node):
         return None
-    demands = _collect_demands(node)
+    demands = _collect_decoder_requirements(node)
     models, structs = (
         constraints.PYDANTIC in demands.readers,
         constraints.MSGSPEC in demands.readers,
     )
     if models or (
-        not structs and constraints.MSGSPEC not in demands.places and not demands.fills_base
+        not structs
+        and constraints.MSGSPEC not in demands.places
+        and not demands.has_parametrized_generic_base
     ):
         _refuse_foreign_constraints(demands.places, constraints.PYDANTIC)
-        decoder = _try_pydantic_decoder(node, mixed=structs)
+        decoder = _try_pydantic_decoder(node, has_structs=structs)
         if decoder is not None:
             return decoder
         if models:
@@ -79,24 +81,24 @@ def build_model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decod
     return Decoder(_build_record_decoder(node), shares=True)
 
 
-def is_checked_by_framework(node: tree.TypeNode) -> bool:
+def is_checked_by_own_validator(node: tree.TypeNode) -> bool:
     """Return True if `validate` checks a body; only these checks refuse unknown members.
 
     Raises:
         InjectionError: as `build_model_decoder`.
     """
-    demands = _collect_demands(node)
+    demands = _collect_decoder_requirements(node)
     families = {record.family for record in demands.records}
     if not families or not families <= {"dataclass", "typed_dict"}:
         return False
-    others = constraints.MSGSPEC in demands.places or demands.fills_base
+    others = constraints.MSGSPEC in demands.places or demands.has_parametrized_generic_base
     if (
         not others
         and families == {"dataclass"}
         and constraints.import_pydantic_or_none() is not None
     ):
         return False  # pydantic decodes it, and making its decoder would take a millisecond
-    decoder = build_model_decoder(node, anything=True)
+    decoder = build_model_decoder(node, allow_any_type=True)
     return decoder is not None and decoder.shares
 
 
@@ -114,18 +116,18 @@ class _Demands(NamedTuple):
     records: list[tree.Record]
 
     @property
-    def fills_base(self) -> bool:
+    def has_parametrized_generic_base(self) -> bool:
         """True if pydantic would not read the types of a generic base."""
         own = ("dataclass", "typed_dict")
         return any(record.fills_base and record.family in own for record in self.records)
 
 
-def _collect_demands(node: tree.TypeNode) -> _Demands:
+def _collect_decoder_requirements(node: tree.TypeNode) -> _Demands:
     found = _Demands({}, set(), [])
     for each, place in tree.walk_types(node):
         for marker in each.markers:
             if (
-                family := constraints.find_constraint_family(marker)
+                family := constraints.find_constraint_package(marker)
             ) and not constraints.is_only_documentation(marker):
                 found.places.setdefault(family, place)
             if getattr(marker, "validation_alias", None) is not None:
@@ -136,16 +138,17 @@ def _collect_demands(node: tree.TypeNode) -> _Demands:
     return found
 
 
-def _refuse_foreign_constraints(places: dict[str, str], reader: str) -> None:
-    for family, place in places.items():
-        if family != reader:
+def _refuse_foreign_constraints(places_by_package: dict[str, str], decoder_package: str) -> None:
+    for family, place in places_by_package.items():
+        if family != decoder_package:
             raise InjectionError(
-                f"The constraint on {place} is of {family}, but {reader} reads the body and"
-                f" would ignore it; use a constraint of {reader}"
+                f"The constraint on {place} is of {family}, but {decoder_package} reads the body"
+                " and"
+                f" would ignore it; use a constraint of {decoder_package}"
             )
 
 
-def is_model(node: tree.TypeNode) -> bool:
+def is_body_model(node: tree.TypeNode) -> bool:
     """Return True if a parameter of that type is read from the body without a marker."""
     kinds = list(tree.iter_leaf_types(node))
     return bool(kinds) and all(isinstance(kind, tree.Record) for kind in kinds)
@@ -181,7 +184,7 @@ def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
     decode = msgspec.json.Decoder(node.annotation).decode
     invalid = msgspec.ValidationError
 
-    def run(body: bytes, document: Any) -> Any:
+    def decode_with_msgspec(body: bytes, document: Any) -> Any:
         try:
             # a parser may ignore a byte order mark (RFC 8259, 8.1); this one does not
             return decode(body.removeprefix(BOM))
@@ -195,7 +198,7 @@ def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
         except RecursionError:
             raise _make_depth_error() from None
 
-    return Decoder(run, quick=build_quick_decoder(node, decode))
+    return Decoder(decode_with_msgspec, quick=build_quick_decoder(node, decode))
 
 
 def _parse_msgspec_path(path: str) -> list[str | int]:
@@ -207,23 +210,25 @@ def _parse_msgspec_path(path: str) -> list[str | int]:
     return steps
 
 
-def _try_pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
+def _try_pydantic_decoder(node: tree.TypeNode, *, has_structs: bool) -> Decoder | None:
     pydantic = constraints.import_pydantic_or_none()
     if pydantic is None:
         return None
     try:
-        validate = build_json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_json
+        validate = build_base64_json_functions(
+            pydantic.TypeAdapter(node.annotation), refuse_infinite=True
+        ).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
             return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
-        if mixed and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
+        if has_structs and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
             raise InjectionError(
                 "A body must consist of msgspec structs or of pydantic models, not of both"
             ) from error
         raise
     invalid = pydantic.ValidationError
 
-    def run(body: bytes, document: Any) -> Any:
+    def decode_with_pydantic(body: bytes, document: Any) -> Any:
         try:
             return validate(body.removeprefix(BOM))
         except invalid as error:
@@ -236,20 +241,20 @@ def _try_pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None
                 "body", [convert_pydantic_error("body", item) for item in found]
             ) from None
 
-    return Decoder(run, quick=build_quick_decoder(node, validate))
+    return Decoder(decode_with_pydantic, quick=build_quick_decoder(node, validate))
 
 
-def convert_pydantic_error(place: str, item: Mapping[str, Any]) -> dict[str, Any]:
+def convert_pydantic_error(place: str, error: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error of pydantic as an entry of `errors`."""
-    message, context = read_pydantic_error(item)
-    made = {"loc": [place, *item["loc"]], "msg": message, "type": item["type"]}
+    message, context = redact_pydantic_error(error)
+    made = {"loc": [place, *error["loc"]], "msg": message, "type": error["type"]}
     return made | {"ctx": context} if context else made
 
 
 def _build_record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
     check = build_json_check(node)
 
-    def run(body: bytes, document: Any) -> Any:
+    def validate_document(body: bytes, document: Any) -> Any:
         errors: Errors = []
         try:
             value = check(document, ["body"], errors)
@@ -259,14 +264,14 @@ def _build_record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
             raise build_unprocessable_error("body", errors)
         return value
 
-    return run
+    return validate_document
 
 
 def _make_depth_error() -> BadRequest:
     return BadRequest("The body is not valid JSON: it is nested too deeply")
 
 
-def build_text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
+def build_pydantic_text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
     """Return a converter of one text for bytes, or for a type that only pydantic knows.
 
     None without pydantic, and for types that a single text cannot represent: lists, objects,
@@ -279,15 +284,15 @@ def build_text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
         return None
     try:
         # without constraints, which are checked on the converted value, as for all other types
-        adapter = pydantic.TypeAdapter(constraints.strip_constraints(node))
-        if not _is_written_as_text(adapter.json_schema()):
+        adapter = pydantic.TypeAdapter(constraints.build_unconstrained_annotation(node))
+        if not _is_scalar_schema(adapter.json_schema()):
             return None
     except pydantic.PydanticUserError:
         return None
     return constraints.wrap_pydantic_validator(adapter.validate_strings)
 
 
-def _is_written_as_text(schema: dict[str, Any]) -> bool:
+def _is_scalar_schema(schema: dict[str, Any]) -> bool:
     """Return True if a schema allows only strings, numbers, booleans and null."""
     named = {f"#/$defs/{name}": each for name, each in schema.get("$defs", {}).items()}
     schema = named.get(schema.get("$ref", ""), schema)

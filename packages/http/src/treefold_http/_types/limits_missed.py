@@ -32,7 +32,7 @@ class LimitMissed(ValueError):
         self.context = context
 
 
-def build_expected_context(values: Iterable[Any]) -> Context:
+def build_expected_values_context(values: Iterable[Any]) -> Context:
     """Return the context of a value that is not one of some others."""
     *most, last = [f"'{value}'" if isinstance(value, str) else str(value) for value in values]
     return {"expected": f"{', '.join(most)} or {last}" if most else last}
@@ -45,10 +45,10 @@ _NO_LIMITS = frozenset(
 """Entries of pydantic's contexts that tell of the value or of the code."""
 
 
-def read_pydantic_error(item: Mapping[str, Any]) -> tuple[str, Context]:
+def redact_pydantic_error(error: Mapping[str, Any]) -> tuple[str, Context]:
     """Return the message and the context of an error of pydantic, without the value."""
-    message, context = str(item["msg"]), cast("Context", item.get("ctx", {}))
-    if item["type"] == "union_tag_invalid":  # its message quotes the value
+    message, context = str(error["msg"]), cast("Context", error.get("ctx", {}))
+    if error["type"] == "union_tag_invalid":  # its message quotes the value
         message = message.replace(f" '{context.get('tag')}'", "", 1)
     made = {
         name: plain

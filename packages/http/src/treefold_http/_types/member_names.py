@@ -29,12 +29,12 @@ class QuickDecoder(NamedTuple):
 
 def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDecoder | None:
     """Return the quick decoder of a model; None if its type does not determine its members."""
-    names = list_required_names(node)
+    names = list_names_if_all_required(node)
     if names is None:
         return None
     members = len(names)
 
-    def decode_body(body: bytes) -> Any:
+    def decode_or_none(body: bytes) -> Any:
         if body.count(b":") != members or BACKSLASH in body:
             return None
         if (_N in body and b"NaN" in body) or (_I in body and b"Infinity" in body):
@@ -44,27 +44,33 @@ def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> Q
         except (ValueError, RecursionError):
             return None  # the slow decoder raises with the reason
 
-    return QuickDecoder(decode_body, frozenset(names))
+    return QuickDecoder(decode_or_none, frozenset(names))
 
 
-def list_required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> list[str] | None:
+def list_names_if_all_required(
+    node: tree.TypeNode, ancestors: tuple[Any, ...] = ()
+) -> list[str] | None:
     """List the member names of a struct or model, including those of nested structs and models.
 
     Args:
-        inside: the types that are being listed already, to detect recursion.
+        ancestors: the types that are being listed already, to detect recursion.
 
     Returns:
         A name for each member, repeated if types share one; None if the members depend on the body
         (optional ones, models in lists or unions, mappings) or on the author's validators.
     """
-    if not isinstance(node, tree.Record) or node.record_type_key in inside or not _is_fixed(node):
+    if (
+        not isinstance(node, tree.Record)
+        or node.record_type_key in ancestors
+        or not _has_fixed_members(node)
+    ):
         return None
     names: list[str] = []
     for member in node.declared_members:
         inner = (
             []
-            if _is_flat(member.type)
-            else list_required_names(member.type, (*inside, node.record_type_key))
+            if _has_no_member_names(member.type)
+            else list_names_if_all_required(member.type, (*ancestors, node.record_type_key))
         )
         if inner is None or member.read_as is None or not member.required:
             return None
@@ -72,7 +78,7 @@ def list_required_names(node: tree.TypeNode, inside: tuple[Any, ...] = ()) -> li
     return names
 
 
-def _is_fixed(node: tree.Record) -> bool:
+def _has_fixed_members(node: tree.Record) -> bool:
     """Return True if the class adds or renames no member by its settings or validators."""
     kind = node.kind
     if node.family == "struct":
@@ -94,14 +100,14 @@ def _is_fixed(node: tree.Record) -> bool:
         not makes_itself
         and not by_name
         and all(
-            _is_flat(member.type) or not (validated or member.type.markers)
+            _has_no_member_names(member.type) or not (validated or member.type.markers)
             for member in node.declared_members
         )
     )
 
 
-def _is_flat(node: tree.TypeNode) -> bool:
+def _has_no_member_names(node: tree.TypeNode) -> bool:
     """Return True for scalars and lists of scalars, which have no member names."""
     if isinstance(node, tree.UnionType) or (isinstance(node, tree.ListType) and node.kind is list):
-        return all(map(_is_flat, node.inner_types))
+        return all(map(_has_no_member_names, node.inner_types))
     return isinstance(node, (tree.Scalar, tree.Choice)) and node.annotation is not bytearray

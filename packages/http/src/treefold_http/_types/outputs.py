@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._types.tree import TypeNode
 
 
@@ -38,7 +38,7 @@ def read_declared_outputs(
         # a text describes the response and says nothing about its body
         models[str(status)] = None if isinstance(model, str) else model
     return tuple(
-        Output(status=status, type=read(model))
+        Output(status=status, type=parse_annotation(model))
         for status, model in models.items()
         if model is not None
     )

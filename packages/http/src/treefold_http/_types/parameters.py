@@ -41,13 +41,13 @@ def format_annotation(annotation: Any) -> str:
     return getattr(annotation, "__name__", None) or str(annotation)
 
 
-def find_globals(call: Any) -> dict[str, Any]:
+def find_module_globals(function: Any) -> dict[str, Any]:
     """Return the globals of the module that defines a callable, to resolve its annotations."""
-    call = inspect.unwrap(call)
-    while isinstance(call, partial):
-        call = inspect.unwrap(cast("partial[Any]", call).func)
-    if isinstance(call, type):
-        call = call.__init__
-    elif not inspect.isroutine(call):
-        call = call.__call__
-    return getattr(inspect.unwrap(call), "__globals__", {})
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        function = inspect.unwrap(cast("partial[Any]", function).func)
+    if isinstance(function, type):
+        function = function.__init__
+    elif not inspect.isroutine(function):
+        function = function.__call__
+    return getattr(inspect.unwrap(function), "__globals__", {})

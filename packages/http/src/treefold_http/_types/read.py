@@ -19,11 +19,11 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
 from treefold_http._types import tree
-from treefold_http._types.constraints import MSGSPEC, PYDANTIC, find_constraint_family
+from treefold_http._types.constraints import MSGSPEC, PYDANTIC, find_constraint_package
 from treefold_http._types.parameters import (
     EMPTY,
     InjectionError,
-    find_globals,
+    find_module_globals,
     format_annotation,
     format_callable,
 )
@@ -39,7 +39,7 @@ _SCALARS = {kind: tree.Scalar(annotation=kind, kind=kind) for kind in SCALARS}
 ANY = tree.AnyType(annotation=EMPTY)
 
 
-def read(annotation: Any) -> tree.TypeNode:
+def parse_annotation(annotation: Any) -> tree.TypeNode:
     """Return the type that an annotation says."""
     if isinstance(annotation, type):
         known = _SCALARS.get(annotation)
@@ -51,7 +51,9 @@ def read(annotation: Any) -> tree.TypeNode:
         return tree.AnyType(annotation=annotation)
     if is_alias(annotation):
         # later, since `type Tree = list[Tree]` would be read for ever
-        return tree.Named(annotation=annotation, read=lambda: read(resolve_alias(annotation)))
+        return tree.Named(
+            annotation=annotation, read=lambda: parse_annotation(resolve_alias(annotation))
+        )
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is not None:
         return _read_special_form(annotation, origin, arguments)
@@ -59,15 +61,15 @@ def read(annotation: Any) -> tree.TypeNode:
         return _read_class(annotation, annotation, ())
     if isinstance(annotation, TypeVar):
         bound = annotation.__bound__
-        return tree.AnyType(annotation=annotation) if bound is None else read(bound)
+        return tree.AnyType(annotation=annotation) if bound is None else parse_annotation(bound)
     if isinstance(annotation, typing.NewType):
-        return replace(read(annotation.__supertype__), annotation=annotation)
+        return replace(parse_annotation(annotation.__supertype__), annotation=annotation)
     return tree.Foreign(annotation=annotation, kind=annotation)
 
 
 def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
     if origin is Annotated:
-        inner = read(arguments[0])
+        inner = parse_annotation(arguments[0])
         # not of `arguments[0]`, which may be `Required[int]`: decoders do not know it outside a
         # TypedDict
         whole = Annotated[inner.annotation, *arguments[1:]]
@@ -76,10 +78,12 @@ def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...])
         return tree.Choice(annotation=annotation, kind=None, members=arguments)
     # by name, since those of typing and of typing_extensions may be different objects
     if getattr(origin, "_name", None) in _QUALIFIERS:
-        return read(arguments[0])
+        return parse_annotation(arguments[0])
     # before Python 3.14 `int | str` and `Union[int, str]` have different origins
     if origin in (typing.Union, types.UnionType):
-        return tree.UnionType(annotation=annotation, options=tuple(map(read, arguments)))
+        return tree.UnionType(
+            annotation=annotation, options=tuple(map(parse_annotation, arguments))
+        )
     return _read_class(annotation, origin, arguments)
 
 
@@ -88,37 +92,41 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
     is_bare = annotation in (tuple, typing.Tuple)  # noqa: UP006 - the two are not equal
     # `tuple[()]` has no arguments either, and is the empty tuple
     if kind is tuple and arguments[-1:] != (Ellipsis,) and not is_bare:
-        return tree.TupleType(annotation=annotation, items=tuple(map(read, arguments)))
+        return tree.TupleType(annotation=annotation, items=tuple(map(parse_annotation, arguments)))
     if kind in _LISTS:
-        item = read(arguments[0]) if arguments else ANY
+        item = parse_annotation(arguments[0]) if arguments else ANY
         return tree.ListType(annotation=annotation, kind=kind, item=item)
     if kind in _TABLES:
-        key, value = map(read, arguments) if arguments else (ANY, ANY)
+        key, value = map(parse_annotation, arguments) if arguments else (ANY, ANY)
         return tree.Table(annotation=annotation, kind=kind, key=key, value=value)
     if not isinstance(cast("Any", kind), type):
-        return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
+        return tree.Foreign(
+            annotation=annotation, kind=kind, arguments=tuple(map(parse_annotation, arguments))
+        )
     if issubclass(kind, enum.Enum):
         return tree.Choice(annotation=annotation, kind=kind, members=tuple(kind))
-    if (family := _find_family(kind)) is not None:
+    if (family := _classify_record_class(kind)) is not None:
         return tree.Record(
             annotation=annotation,
             kind=kind,
             arguments=arguments,
             family=family,
-            reader=_find_reader(kind, family),
+            reader=_find_required_package(kind, family),
             fills_base=_has_parametrized_base(kind),
             read=partial(_read_members, annotation, kind, arguments),
         )
-    return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
+    return tree.Foreign(
+        annotation=annotation, kind=kind, arguments=tuple(map(parse_annotation, arguments))
+    )
 
 
 def read_named_tuple_items(kind: Any) -> list[tree.TypeNode]:
     """Return the types of the items of a named tuple."""
     hints = _resolve_hints(kind)
-    return [read(hints.get(name, EMPTY)) for name in kind._fields]
+    return [parse_annotation(hints.get(name, EMPTY)) for name in kind._fields]
 
 
-def _find_family(kind: Any) -> tree.Family | None:
+def _classify_record_class(kind: Any) -> tree.Family | None:
     if hasattr(kind, "__struct_config__"):
         return "struct"
     if hasattr(kind, "__pydantic_validator__"):
@@ -128,7 +136,7 @@ def _find_family(kind: Any) -> tree.Family | None:
     return "dataclass" if dataclasses.is_dataclass(kind) else None
 
 
-def _find_reader(kind: Any, family: tree.Family) -> str:
+def _find_required_package(kind: Any, family: tree.Family) -> str:
     """The package that alone evaluates all that a class says."""
     if family == "struct":
         return MSGSPEC
@@ -137,7 +145,7 @@ def _find_reader(kind: Any, family: tree.Family) -> str:
     # `size: int = Field(gt=0)` in a dataclass of the standard library is a default to all others
     return (
         PYDANTIC
-        if configured or any(find_constraint_family(f.default) for f in fields.values())
+        if configured or any(find_constraint_package(f.default) for f in fields.values())
         else ""
     )
 
@@ -169,7 +177,7 @@ def _read_struct_members(annotation: Any) -> Iterator[tree.Member]:
         given, made = field.default, field.default_factory
         yield tree.Member(
             name=field.name,
-            type=read(field.type),
+            type=parse_annotation(field.type),
             read_as=field.encode_name,
             written_as=field.encode_name,
             required=field.required,
@@ -186,7 +194,9 @@ def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
         markers = tuple(field.metadata)
         yield tree.Member(
             name=name,
-            type=read(Annotated[field.annotation, *markers] if markers else field.annotation),
+            type=parse_annotation(
+                Annotated[field.annotation, *markers] if markers else field.annotation
+            ),
             read_as=alias if isinstance(alias, str) else None,
             written_as=field.serialization_alias or name,
             required=field.is_required(),
@@ -200,7 +210,7 @@ def _read_typed_dict_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tr
         mark = getattr(get_origin(split_annotated(hint)[0]), "_name", None)
         required = known.get(mark or "", name in kind.__required_keys__)
         yield tree.Member(
-            name=name, type=read(hint), read_as=name, written_as=name, required=required
+            name=name, type=parse_annotation(hint), read_as=name, written_as=name, required=required
         )
 
 
@@ -214,7 +224,7 @@ def _read_dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tre
         made: Any = field.default_factory
         yield tree.Member(
             name=name,
-            type=read(cast("Any", hint).type if init_only else hint),
+            type=parse_annotation(cast("Any", hint).type if init_only else hint),
             read_as=name,
             written_as=name,
             required=field.default is made is MISSING,
@@ -272,12 +282,12 @@ def resolve_annotation(parameter: inspect.Parameter, function: Callable[..., Any
     Raises:
         InjectionError: when a name in it is unknown.
     """
-    if _is_plain(parameter.annotation):
+    if _needs_no_resolution(parameter.annotation):
         return parameter.annotation
     # a class with this annotation alone: of a function `get_type_hints` resolves all of them
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
-        hints = typing.get_type_hints(holder, find_globals(function), include_extras=True)
+        hints = typing.get_type_hints(holder, find_module_globals(function), include_extras=True)
         return replace_aliases(hints[parameter.name])
     except Exception as error:
         raise InjectionError(
@@ -287,7 +297,7 @@ def resolve_annotation(parameter: inspect.Parameter, function: Callable[..., Any
         ) from error
 
 
-def _is_plain(annotation: Any) -> bool:
+def _needs_no_resolution(annotation: Any) -> bool:
     """Return True if an annotation needs no resolution: no text in it, and no None as a type.
 
     A shortcut for common annotations, because `typing.get_type_hints` takes 50 us for them.
@@ -295,30 +305,30 @@ def _is_plain(annotation: Any) -> bool:
     if isinstance(annotation, type):
         return True
     if isinstance(annotation, (types.GenericAlias, types.UnionType)):
-        return not is_alias(annotation) and all(map(_is_plain, annotation.__args__))
-    return get_origin(annotation) is Annotated and _is_plain(annotation.__origin__)
+        return not is_alias(annotation) and all(map(_needs_no_resolution, annotation.__args__))
+    return get_origin(annotation) is Annotated and _needs_no_resolution(annotation.__origin__)
 
 
-def replace_aliases(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
+def replace_aliases(annotation: Any, active_aliases: tuple[Any, ...] = ()) -> Any:
     """Replace names of `type` statements by their types, also in unions and lists.
 
     Args:
-        inside: the names that are being replaced already; a recursive name stays.
+        active_aliases: the names that are being replaced already; a recursive name stays.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if is_alias(annotation):
         alias = origin or annotation
         return (
             annotation
-            if alias in inside
-            else replace_aliases(resolve_alias(annotation), (*inside, alias))
+            if alias in active_aliases
+            else replace_aliases(resolve_alias(annotation), (*active_aliases, alias))
         )
     if origin is Annotated:
-        return Annotated[replace_aliases(arguments[0], inside), *annotation.__metadata__]
+        return Annotated[replace_aliases(arguments[0], active_aliases), *annotation.__metadata__]
     if origin is list and arguments:
-        return list[replace_aliases(arguments[0], inside)]
+        return list[replace_aliases(arguments[0], active_aliases)]
     if origin in (typing.Union, types.UnionType):
-        options = tuple(replace_aliases(each, inside) for each in arguments)
+        options = tuple(replace_aliases(each, active_aliases) for each in arguments)
         return typing.Union[options]  # noqa: UP007 - made of a tuple
     return annotation
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http._types import tree
-from treefold_http._types.limits_missed import LimitMissed, build_expected_context
+from treefold_http._types.limits_missed import LimitMissed, build_expected_values_context
 from treefold_http._types.parameters import format_annotation
 
 Converter: TypeAlias = Callable[[str], Any]
@@ -107,8 +107,8 @@ def _with_error_message(parse: Converter, words: str) -> Converter:
     return convert_text
 
 
-def _build_text_schema(form: str) -> Mapping[str, Any]:
-    return {"type": "string", "format": form}
+def _build_text_schema(format_name: str) -> Mapping[str, Any]:
+    return {"type": "string", "format": format_name}
 
 
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
@@ -144,7 +144,7 @@ SCALARS: Mapping[Any, ScalarForm] = {
 """Type to its forms; subclasses of these types are foreign."""
 
 
-def build_converter(node: tree.TypeNode) -> Converter | None:
+def build_scalar_converter(node: tree.TypeNode) -> Converter | None:
     """Return the converter for a scalar, an enum, `Literal`, or a union of them, also with None.
 
     None for any other type.
@@ -159,7 +159,7 @@ def build_converter(node: tree.TypeNode) -> Converter | None:
                 dict(zip(map(_to_text, node.json_values), node.members, strict=True))
             )
         case tree.UnionType():
-            options = tree.without_none(node)
+            options = tree.list_options_without_none(node)
             return _build_union_converter(
                 sorted(options, key=lambda option: option.bare_annotation is str)
             )
@@ -177,7 +177,7 @@ def _iter_spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 def _build_union_converter(options: Sequence[tree.TypeNode]) -> Converter | None:
     """The converter of a union: the first option that takes the text, and str takes any."""
-    converters = [made for made in map(build_converter, options) if made is not None]
+    converters = [made for made in map(build_scalar_converter, options) if made is not None]
     if len(converters) < 2 or len(converters) < len(options):
         return converters[0] if len(converters) == len(options) == 1 else None
     shown = ", ".join(format_annotation(option.bare_annotation) for option in options)
@@ -199,7 +199,10 @@ def _to_text(value: object) -> str:
 
 
 def _build_choice_converter(choices: Mapping[str, Any]) -> Converter:
-    words, context = f"should be one of {', '.join(choices)}", build_expected_context(choices)
+    words, context = (
+        f"should be one of {', '.join(choices)}",
+        build_expected_values_context(choices),
+    )
 
     def convert_text(text: str) -> Any:
         try:

@@ -19,13 +19,13 @@ from typing import Any, TypeAlias, cast
 from treefold_http._types import tree
 from treefold_http._types.constraints import (
     build_constraint_check,
-    find_families,
+    find_constraint_packages,
     import_pydantic_or_none,
 )
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
 from treefold_http._wire.json import msgspec
-from treefold_http._wire.pydantic_json import build_json_form
+from treefold_http._wire.pydantic_json import build_base64_json_functions
 
 Serializer: TypeAlias = Callable[[Any], Any]
 """Takes a value and returns its serializable form; raises `SerializationError` for another type."""
@@ -82,7 +82,7 @@ class _Planner:
         ):
             return _build_pydantic_serializer(node)
         inner = self._plan_unconstrained(node)
-        if not node.markers or not find_families(node, items=False):
+        if not node.markers or not find_constraint_packages(node, include_items=False):
             return inner
         check = build_constraint_check(node)
         return inner if check is None else _with_check(inner, check)
@@ -96,21 +96,25 @@ class _Planner:
             case tree.Record():
                 return self._plan_record(node)
             case tree.Named():
-                return tree.plan_named(node, self._named, self.plan_node)
+                return tree.build_recursive_type_proxy(node, self._named, self.plan_node)
             case tree.TupleType():
                 return _build_tuple_serializer([self.plan_node(item) for item in node.items])
             case tree.ListType():
                 return _build_list_serializer(self.plan_node(node.item))
             case tree.Table():
-                return _build_table_serializer(
+                return _build_mapping_serializer(
                     self.plan_node(node.value),
-                    self.plan_node(node.key) if node.limits_names else _accept_any,
+                    self.plan_node(node.key) if node.has_restricted_keys else _accept_any,
                 )
             case _:
                 return _build_leaf_serializer(node)
 
     def _plan_union(self, node: tree.UnionType) -> Serializer:
-        chosen = [option for option in tree.without_none(node) if option.annotation is not _UNSET]
+        chosen = [
+            option
+            for option in tree.list_options_without_none(node)
+            if option.annotation is not _UNSET
+        ]
         serializers = [self.plan_node(option) for option in chosen]
         may_be_none = any(map(tree.is_none, node.options))
         pairs = zip(chosen, serializers, strict=True)
@@ -242,7 +246,7 @@ def _build_tuple_serializer(serializers: list[Serializer]) -> Serializer:
     return serialize_value
 
 
-def _build_table_serializer(member: Serializer, key: Serializer) -> Serializer:
+def _build_mapping_serializer(member: Serializer, key: Serializer) -> Serializer:
     def serialize_value(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise SerializationError("should be an object")
@@ -271,8 +275,8 @@ def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
     kind = node.kind if isinstance(node, (tree.Scalar, tree.Choice)) else node.bare_annotation
     kinds = _AS_THEY_ARE.get(kind)
     if kinds is not None:
-        return _build_instance_serializer(
-            kinds, _build_refusal(f"should be {format_annotation(kind)}")
+        return _build_instance_passthrough(
+            kinds, _build_refusing_serializer(f"should be {format_annotation(kind)}")
         )
     if not isinstance(node, (tree.Scalar, tree.Choice)) and import_pydantic_or_none() is not None:
         return _build_pydantic_serializer(node)
@@ -288,25 +292,25 @@ def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
         return made
 
     return (
-        _build_instance_serializer((kind,), serialize_value)
+        _build_instance_passthrough((kind,), serialize_value)
         if isinstance(kind, type)
         else serialize_value
     )
 
 
-def _build_instance_serializer(kinds: tuple[type, ...], other: Serializer) -> Serializer:
+def _build_instance_passthrough(kinds: tuple[type, ...], fallback: Serializer) -> Serializer:
     def serialize_value(value: Any) -> Any:
         kind = value.__class__
         if kind in kinds:
             return value
         if isinstance(value, kinds) and not any((base, kind) in _NOT_MEANT for base in kinds):
             return value
-        return other(value)
+        return fallback(value)
 
     return serialize_value
 
 
-def _build_refusal(words: str) -> Serializer:
+def _build_refusing_serializer(words: str) -> Serializer:
     def refuse_value(value: Any) -> Any:
         raise SerializationError(words)
 
@@ -316,7 +320,7 @@ def _build_refusal(words: str) -> Serializer:
 def _build_pydantic_serializer(node: tree.TypeNode) -> Serializer:
     pydantic = import_pydantic_or_none()
     try:
-        form = build_json_form(pydantic.TypeAdapter(node.annotation))
+        form = build_base64_json_functions(pydantic.TypeAdapter(node.annotation))
     except pydantic.PydanticUserError as error:
         raise InjectionError(
             f"pydantic does not support {format_annotation(node.bare_annotation)}: "

@@ -98,7 +98,7 @@ class Table(TypeNode):
     value: TypeNode
 
     @property
-    def limits_names(self) -> bool:
+    def has_restricted_keys(self) -> bool:
         """True if the names are limited to some texts, which JSON can say."""
         if isinstance(self.key, Choice):
             return all(isinstance(value, str) for value in self.key.json_values)
@@ -244,33 +244,35 @@ def is_none(node: TypeNode) -> bool:
     return isinstance(node, Scalar) and node.kind is type(None)
 
 
-def without_none(node: TypeNode) -> list[TypeNode]:
+def list_options_without_none(node: TypeNode) -> list[TypeNode]:
     """Return the options of a type other than None."""
     return [option for option in list_union_options(node) if not is_none(option)]
 
 
 def iter_leaf_types(node: TypeNode) -> Iterator[TypeNode]:
     """Yield the options of a type and of the items of its lists, without None."""
-    for option in without_none(node):
+    for option in list_options_without_none(node):
         if isinstance(option, ListType) and option.kind is list:
             yield from iter_leaf_types(option.item)
         else:
             yield option
 
 
-def plan_named(node: Named, known: dict[Any, Any], plan: Callable[[TypeNode], Any]) -> Any:
+def build_recursive_type_proxy(
+    node: Named, built: dict[Any, Any], build: Callable[[TypeNode], Any]
+) -> Any:
     """Return a function of a named type that calls the planned one: the type may be recursive.
 
     Args:
-        known: the functions of named types; each type is planned once.
+        built: the functions of named types; each type is planned once.
     """
 
     def call_planned(*args: Any) -> Any:
-        return known[node.bare_annotation](*args)
+        return built[node.bare_annotation](*args)
 
-    if node.bare_annotation not in known:
+    if node.bare_annotation not in built:
         # Entered before the type is planned, which ends the recursion; the function looks its
         # target up at each call, when the plan has replaced it.
-        known[node.bare_annotation] = call_planned
-        known[node.bare_annotation] = plan(node.target_type)
+        built[node.bare_annotation] = call_planned
+        built[node.bare_annotation] = build(node.target_type)
     return call_planned

@@ -14,9 +14,9 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from treefold_http._types import tree
 from treefold_http._types.constraints import build_constraint_check
-from treefold_http._types.limits_missed import LimitMissed, build_expected_context
+from treefold_http._types.limits_missed import LimitMissed, build_expected_values_context
 from treefold_http._types.parameters import InjectionError, format_annotation
-from treefold_http._types.scalars import build_converter
+from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._wire.pydantic_json import from_base64
 
 Errors: TypeAlias = list[dict[str, Any]]
@@ -90,10 +90,10 @@ class _Planner:
             case tree.Record(family="dataclass" | "typed_dict"):
                 return self.plan_record(node)
             case tree.Named():
-                return tree.plan_named(node, self.named, self.plan_node)
+                return tree.build_recursive_type_proxy(node, self.named, self.plan_node)
             case _:
                 pass
-        convert = build_converter(node)
+        convert = build_scalar_converter(node)
         if convert is None:
             raise InjectionError(
                 f"A body cannot hold {format_annotation(node.bare_annotation)} without pydantic"
@@ -108,7 +108,7 @@ class _Planner:
                 "The keys of a JSON object must be str, got"
                 f" {format_annotation(node.key.annotation)}; annotate dict[str, ...]"
             )
-        return _build_members_check(self.plan_node(node.value))
+        return _build_mapping_check(self.plan_node(node.value))
 
     def plan_record(self, node: tree.Record) -> Check:
         known = self.records.get(node.record_type_key)
@@ -153,8 +153,8 @@ class _Record:
             errors.append(make_error_entry(loc, error))
 
 
-def _with_check(inner: Check, further: Callable[[Any], Any] | None) -> Check:
-    if further is None:
+def _with_check(inner: Check, constraint_check: Callable[[Any], Any] | None) -> Check:
+    if constraint_check is None:
         return inner
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
@@ -163,7 +163,7 @@ def _with_check(inner: Check, further: Callable[[Any], Any] | None) -> Check:
         if len(errors) > before:
             return None
         try:
-            return further(made)
+            return constraint_check(made)
         except ValueError as error:
             errors.append(make_error_entry(loc, error))
 
@@ -178,7 +178,7 @@ def _accept_any(value: Any, loc: Loc, errors: Errors) -> Any:
     return value
 
 
-def _build_type_check(*kinds: type) -> Check:
+def _build_exact_type_check(*kinds: type) -> Check:
     words = f"should be {format_annotation(kinds[0])}"
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
@@ -188,7 +188,7 @@ def _build_type_check(*kinds: type) -> Check:
     return check_value
 
 
-def _check_float(value: Any, loc: Loc, errors: Errors) -> Any:
+def _check_and_convert_float(value: Any, loc: Loc, errors: Errors) -> Any:
     if type(value) is float:
         return value
     try:
@@ -210,7 +210,7 @@ def _pair_with_type(value: Any) -> tuple[type[Any], Any]:
 def _build_choice_check(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
     values = [value for _, value in choices]
     missed = LimitMissed(
-        f"should be one of {', '.join(map(str, values))}", build_expected_context(values)
+        f"should be one of {', '.join(map(str, values))}", build_expected_values_context(values)
     )
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
@@ -245,7 +245,7 @@ def _build_list_check(item: Check) -> Check:
     return check_value
 
 
-def _build_members_check(member: Check) -> Check:
+def _build_mapping_check(member: Check) -> Check:
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, dict):
             return _append_type_error("should be an object", loc, errors)
@@ -263,8 +263,8 @@ def _format_option(option: tree.TypeNode) -> str:
     return format_annotation(option.bare_annotation)
 
 
-def _build_union_check(options: list[Check], shown: str) -> Check:
-    words = f"should be {shown}"
+def _build_union_check(options: list[Check], expected_types: str) -> Check:
+    words = f"should be {expected_types}"
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         for option in options:
@@ -279,11 +279,11 @@ def _build_union_check(options: list[Check], shown: str) -> Check:
 
 
 _EXACT: Mapping[Any, Check] = {
-    str: _build_type_check(str),
-    int: _build_type_check(int),
-    bool: _build_type_check(bool),
-    float: _check_float,
-    type(None): _build_type_check(type(None)),
+    str: _build_exact_type_check(str),
+    int: _build_exact_type_check(int),
+    bool: _build_exact_type_check(bool),
+    float: _check_and_convert_float,
+    type(None): _build_exact_type_check(type(None)),
     bytes: _build_text_check(from_base64),
     bytearray: _build_text_check(lambda text: bytearray(from_base64(text))),
 }

@@ -10,11 +10,11 @@ from typing import Any
 
 from treefold_http._types.decode import Decoder, build_model_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http._wire.errors import UnprocessableEntity, build_unprocessable_error
 
 
-def read_message(model: Any, body: bytes, document: Any) -> Any:
+def decode_typed_message(model: Any, body: bytes, document: Any) -> Any:
     """Decode a message into its type.
 
     Args:
@@ -25,15 +25,15 @@ def read_message(model: Any, body: bytes, document: Any) -> Any:
         UnprocessableEntity: for a message of another type; `errors` lists the places.
     """
     try:
-        return _build_decoder(model).decode(body, document)
+        return _build_message_decoder(model).decode(body, document)
     except UnprocessableEntity as error:
         errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
         raise build_unprocessable_error("message", errors) from None
 
 
 @lru_cache(maxsize=256)
-def _build_decoder(model: Any) -> Decoder:
-    decoder = build_model_decoder(read(model), anything=True)
+def _build_message_decoder(model: Any) -> Decoder:
+    decoder = build_model_decoder(parse_annotation(model), allow_any_type=True)
     if decoder is None:
         raise InjectionError(
             f"A message must be decoded as a model, got {format_annotation(model)}"

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from treefold_http._redis.client import (
-    check_url,
+    check_redis_url,
     import_redis,
     open_redis,
     parse_database_number,
@@ -28,7 +28,7 @@ from treefold_http._redis.own_redis import build_redis_key
 from treefold_http._redis.users import ensure_claim
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.name_space import NameSpace
-from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret
+from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret_length
 from treefold_logging import get_logger
 
 RoomMessage: TypeAlias = str | bytes
@@ -91,13 +91,13 @@ class Relay:
         Raises:
             SettingsError: another deployment uses the names of this application.
         """
-        await self._check_claim()
+        await self._ensure_name_claim()
         if self._task is None or self._task.done():  # done: its event loop has ended
             self._tried = asyncio.Event()
             self._task = asyncio.ensure_future(self._listen_with_reconnect(self._tried))
         await self._tried.wait()
 
-    async def publish_message(self, room: str, message: RoomMessage) -> bool:
+    async def publish_and_report_echo(self, room: str, message: RoomMessage) -> bool:
         """Send a message to every worker.
 
         Returns:
@@ -114,7 +114,7 @@ class Relay:
                 self._open_client(1, socket_timeout=_TIMEOUT),
                 loop,
             )
-        await self._check_claim()
+        await self._ensure_name_claim()
         # a room's name may hold a lone surrogate, which strict UTF-8 refuses
         channel = (self._channel + room).encode("utf-8", "surrogatepass")
         try:
@@ -141,7 +141,7 @@ class Relay:
     def _open_client(self, retries: int, **options: Any) -> Any:
         return open_redis(self._url, retries=retries, socket_connect_timeout=_TIMEOUT, **options)
 
-    async def _listen_with_reconnect(self, tried: asyncio.Event) -> None:
+    async def _listen_with_reconnect(self, first_attempt_done: asyncio.Event) -> None:
         wait = _FIRST_WAIT
         while True:
             # No read timeout: the time between two messages is unlimited.
@@ -155,21 +155,21 @@ class Relay:
                         await anext(messages)  # the confirmation of the subscription
                     self._listening, wait = True, _FIRST_WAIT
                     self._record_recovery()
-                    tried.set()
+                    first_attempt_done.set()
                     async for message in messages:
-                        self._receive_message(message)
+                        self._verify_and_deliver_message(message)
                         await asyncio.sleep(0)  # one read has many messages: let members send
             except Exception as error:  # any failure leads to a new subscription
                 self._record_failure(error)
             finally:
                 self._listening = False
-                tried.set()
+                first_attempt_done.set()
                 with contextlib.suppress(Exception):
                     await client.aclose()
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT)
 
-    async def _check_claim(self) -> None:
+    async def _ensure_name_claim(self) -> None:
         if self._names is not None:
             await ensure_claim(self._url, self._names)
 
@@ -184,14 +184,14 @@ class Relay:
         self._away = False
         self._pause_until = 0.0
 
-    def _receive_message(self, message: dict[str, Any]) -> None:
+    def _verify_and_deliver_message(self, message: dict[str, Any]) -> None:
         try:
             channel: bytes = message["channel"]
             room = channel.decode("utf-8", "surrogatepass").removeprefix(self._channel)
             signature, _, data = bytes(message["data"]).partition(b" ")
             # the channel is signed too: a message copied into another room does not verify
             if not self._signer.verify_signature(channel + b"\0" + data, signature.decode("ascii")):
-                self._warn_of_signature()
+                self._warn_of_invalid_signature()
                 return
             content = _decode_message(data)
         except (ValueError, KeyError, TypeError) as error:  # from a foreign writer to the channel
@@ -203,7 +203,7 @@ class Relay:
         data = _encode_message(message).encode()
         return b"%b %b" % (self._signer.sign_data(channel + b"\0" + data).encode(), data)
 
-    def _warn_of_signature(self) -> None:
+    def _warn_of_invalid_signature(self) -> None:
         now = time.monotonic()
         # any client of the server can publish, and could fill the log
         if now - self._warned >= _WARN_EVERY:
@@ -214,14 +214,14 @@ class Relay:
             )
 
 
-def check_relay(url: str, names: NameSpace | None) -> None:
+def check_relay_requirements(url: str, names: NameSpace | None) -> None:
     """Check what a relay needs, as far as it is known where `Rooms` is made.
 
     Raises:
         TreefoldError: when the `redis` extra is not installed, or in production without a secret.
         ValueError: when the URL is not one of Redis.
     """
-    check_url(url, FEATURE)
+    check_redis_url(url, FEATURE)
     if names is not None:
         require_signing_secrets(names)
 
@@ -237,7 +237,7 @@ def require_signing_secrets(names: NameSpace) -> list[bytes]:
     """
     if names.secrets:
         for secret in names.secrets:
-            check_secret(secret)
+            check_secret_length(secret)
         return [secret.encode() for secret in names.secrets]
     if names.is_test or names.environment == "development":
         return [names.own.encode()]

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._runtime.current_application import current_application, entered
-from treefold_http._runtime.name_space import find_names
-from treefold_http._websockets.relay import Relay, RoomMessage, check_relay
+from treefold_http._runtime.name_space import load_project_namespace
+from treefold_http._websockets.relay import Relay, RoomMessage, check_relay_requirements
 from treefold_http._websockets.websocket import OVERLOADED, WebSocket, WebSocketDisconnect
 from treefold_logging import get_logger
 
@@ -60,7 +60,7 @@ class Rooms:
             raise ValueError("Rooms(shared=True) must have redis='redis://...', got none")
         if redis is not None:
             app = entered.get()  # a boot imports the module
-            check_relay(redis, None if app is None else app.names)
+            check_relay_requirements(redis, None if app is None else app.names)
         self._redis, self._queue, self._shared = redis, queue, shared
         # weak: the rooms of a module may outlive an application, as in tests
         self._of: WeakKeyDictionary[Runtime, _OwnRooms] = WeakKeyDictionary()
@@ -87,7 +87,7 @@ class Rooms:
 
     async def forget(self, websocket: WebSocket) -> None:
         """Remove a socket from every room."""
-        await self._get_or_create_rooms(websocket.app).forget_socket(websocket)
+        await self._get_or_create_rooms(websocket.app).remove_socket_from_all_rooms(websocket)
 
     @asynccontextmanager
     async def joined(self, room: str, websocket: WebSocket) -> AsyncGenerator[None]:
@@ -113,7 +113,7 @@ class Rooms:
             raise TypeError(
                 f"A room message must be str or bytes, got {type(message).__qualname__!r}"
             )
-        await self._find_current_rooms().broadcast_message(room, message)
+        await self._get_or_create_current_rooms().broadcast_message(room, message)
         await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
     def members(self, room: str) -> list[WebSocket]:
@@ -122,12 +122,12 @@ class Rooms:
         Raises:
             RuntimeError: as `broadcast`.
         """
-        return self._find_current_rooms().list_members(room)
+        return self._get_or_create_current_rooms().list_members(room)
 
     async def close(self) -> None:
         """End the subscribers; to be called by a shutdown hook or an extension."""
         for own in [*self._of.values(), *([self._of_script] if self._of_script else ())]:
-            await own.close()
+            await own.close_relay()
 
     def _get_or_create_rooms(self, app: Runtime) -> _OwnRooms:
         found = self._of.get(app)
@@ -137,20 +137,22 @@ class Rooms:
             )
         return found
 
-    def _find_current_rooms(self) -> _OwnRooms:
+    def _get_or_create_current_rooms(self) -> _OwnRooms:
         app = current_application()
         if app is not None:
             return self._get_or_create_rooms(app)
         if self._of_script is None:
             self._of_script = self._make_own_rooms(
-                find_names() if self._redis is not None else None
+                load_project_namespace() if self._redis is not None else None
             )
         return self._of_script
 
     def _make_own_rooms(self, names: NameSpace | None) -> _OwnRooms:
         own = _OwnRooms(self._queue)
         if self._redis is not None and names is not None:
-            own.relay = Relay(self._redis, own.deliver_message, names=names, shared=self._shared)
+            own.relay = Relay(
+                self._redis, own.deliver_to_local_members, names=names, shared=self._shared
+            )
         return own
 
 
@@ -178,7 +180,7 @@ class _OwnRooms:
             member = self._members[websocket] = _Member(websocket, self._queue)
 
             async def leave_rooms(error: BaseException | None) -> None:
-                await self.forget_socket(websocket)
+                await self.remove_socket_from_all_rooms(websocket)
 
             websocket.on_exit(leave_rooms)
         self._rooms.setdefault(room, {})[websocket] = member
@@ -189,7 +191,7 @@ class _OwnRooms:
         if not members:
             self._rooms.pop(room, None)
 
-    async def forget_socket(self, websocket: WebSocket) -> None:
+    async def remove_socket_from_all_rooms(self, websocket: WebSocket) -> None:
         # a list, as a room that becomes empty leaves the dictionary
         for room in [name for name, members in self._rooms.items() if websocket in members]:
             self.leave_room(room, websocket)
@@ -198,17 +200,17 @@ class _OwnRooms:
             await member.stop_sending()
 
     async def broadcast_message(self, room: str, message: RoomMessage) -> None:
-        if self.relay is None or not await self.relay.publish_message(room, message):
-            self.deliver_message(room, message)
+        if self.relay is None or not await self.relay.publish_and_report_echo(room, message):
+            self.deliver_to_local_members(room, message)
 
     def list_members(self, room: str) -> list[WebSocket]:
         return list(self._rooms.get(room, ()))
 
-    def deliver_message(self, room: str, message: RoomMessage) -> None:
+    def deliver_to_local_members(self, room: str, message: RoomMessage) -> None:
         for member in list(self._rooms.get(room, {}).values()):
-            member.queue_message(message)
+            member.queue_message_or_drop_socket(message)
 
-    async def close(self) -> None:
+    async def close_relay(self) -> None:
         if self.relay is not None:
             await self.relay.close()
 
@@ -220,9 +222,9 @@ class _Member:
         self._websocket = websocket
         self._queue: asyncio.Queue[RoomMessage] = asyncio.Queue(size)
         self._too_slow = False
-        self._pump = asyncio.ensure_future(self._send_all())
+        self._pump = asyncio.ensure_future(self._pump_queued_messages())
 
-    def queue_message(self, message: RoomMessage) -> None:
+    def queue_message_or_drop_socket(self, message: RoomMessage) -> None:
         if self._too_slow:
             return
         try:
@@ -236,7 +238,7 @@ class _Member:
         self._pump.cancel()
         await asyncio.wait([self._pump])
 
-    async def _send_all(self) -> None:
+    async def _pump_queued_messages(self) -> None:
         websocket = self._websocket
         try:
             while True:
@@ -248,7 +250,8 @@ class _Member:
         except WebSocketDisconnect:
             return
         except asyncio.CancelledError:
-            # a pump that `queue_message` has cancelled ends like that of a closed socket
+            # a pump that `queue_message_or_drop_socket` has cancelled ends like that of a closed
+            # socket
             if not self._too_slow:
                 raise
         except Exception as error:  # the server refused the message; the handler goes on

@@ -122,12 +122,12 @@ class WebSocket(Connection):
             [encode_header(name, value) for name, value in (headers or {}).items()]
         )
         fields.append((b"x-request-id", self.id.encode()))
-        await self._write(
+        await self._send_without_open_check(
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
         )
         self.accepted = True
         if self.app.stopping.is_set():  # the shutdown has only closed sockets accepted before it
-            raise await self._close_with_error(RESTART, "The server is restarting")
+            raise await self._close_and_make_disconnect(RESTART, "The server is restarting")
 
     async def receive_text(self) -> str:
         """Return the next message, which must be text.
@@ -138,10 +138,10 @@ class WebSocket(Connection):
         message = await self._receive_message()
         text = message.get("text")
         if text is None:
-            raise await self._close_with_error(WRONG_KIND, "Send text here")
+            raise await self._close_and_make_disconnect(WRONG_KIND, "Send text here")
         # A character is at most four bytes; only a message near the limit is measured exactly.
         if len(text) * 4 > self.max_message and len(text.encode()) > self.max_message:
-            raise await self._close_with_error(TOO_BIG, "Message too big")
+            raise await self._close_and_make_disconnect(TOO_BIG, "Message too big")
         return text
 
     async def receive_bytes(self) -> bytes:
@@ -153,9 +153,9 @@ class WebSocket(Connection):
         message = await self._receive_message()
         data = message.get("bytes")
         if data is None:
-            raise await self._close_with_error(WRONG_KIND, "Send bytes here")
+            raise await self._close_and_make_disconnect(WRONG_KIND, "Send bytes here")
         if len(data) > self.max_message:
-            raise await self._close_with_error(TOO_BIG, "Message too big")
+            raise await self._close_and_make_disconnect(TOO_BIG, "Message too big")
         return data
 
     @overload
@@ -182,12 +182,12 @@ class WebSocket(Connection):
             body = text.encode()
             document = loads(body)
         except (BadRequest, UnicodeEncodeError) as error:
-            raise await self._close_with_error(BAD_DATA, "Not valid JSON") from error
+            raise await self._close_and_make_disconnect(BAD_DATA, "Not valid JSON") from error
         if model is None:
             return document
-        from treefold_http._websockets.messages import read_message
+        from treefold_http._websockets.messages import decode_typed_message
 
-        return read_message(model, body, document)
+        return decode_typed_message(model, body, document)
 
     async def send_text(self, text: str) -> None:
         """Send a text message.
@@ -197,7 +197,7 @@ class WebSocket(Connection):
         """
         if self.code is not None or not self.accepted:
             self.check_open()
-        await self._write({"type": "websocket.send", "text": text})
+        await self._send_without_open_check({"type": "websocket.send", "text": text})
 
     async def send_bytes(self, data: bytes) -> None:
         """Send a binary message.
@@ -299,7 +299,7 @@ class WebSocket(Connection):
             )
             message = {**message, "headers": [*fields, (b"x-request-id", self.id.encode())]}
         try:
-            await self._write(message)
+            await self._send_without_open_check(message)
         except WebSocketDisconnect as error:
             raise OSError("The client has disconnected") from error
         self.accepted = self.accepted or message["type"] == "websocket.accept"
@@ -320,9 +320,9 @@ class WebSocket(Connection):
     async def _send_message(self, message: Message) -> None:
         if self.code is not None or not self.accepted:
             self.check_open()
-        await self._write(message)
+        await self._send_without_open_check(message)
 
-    async def _write(self, message: Message) -> None:
+    async def _send_without_open_check(self, message: Message) -> None:
         # `send` may never suspend: a handler that writes in a loop would hold the event loop
         self._since += 1
         if self._since == YIELD_EVERY:
@@ -346,7 +346,7 @@ class WebSocket(Connection):
         if self.code is not None:
             raise WebSocketDisconnect(self.code)
 
-    async def _close_with_error(self, code: int, reason: str) -> WebSocketDisconnect:
+    async def _close_and_make_disconnect(self, code: int, reason: str) -> WebSocketDisconnect:
         await self.close(code, reason)
         return WebSocketDisconnect(code, reason)
 

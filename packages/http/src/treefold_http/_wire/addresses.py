@@ -59,7 +59,7 @@ def parse_address(text: str) -> IPAddress | None:
     return mapped or address
 
 
-def client_of(scope: Scope) -> str:
+def read_client_host(scope: Scope) -> str:
     """Return the client's address as text; `unix` where it has none."""
     client = scope.get("client")
     return client[0] if client and client[0] else UNIX

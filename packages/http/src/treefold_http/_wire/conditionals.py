@@ -10,7 +10,7 @@ import enum
 from typing import NamedTuple
 
 from treefold_http._wire.datastructures import Headers
-from treefold_http._wire.dates import parse_date
+from treefold_http._wire.dates import parse_http_date
 
 MAX_FIELD = 4096
 """Longer lists of entity tags match nothing (S-22)."""
@@ -90,7 +90,7 @@ def _evaluate_if_range(sent: list[str], current: EntityTag | None, modified: int
         same = current is not None and not current.weak and parse_entity_tags(field) == [current]
     else:
         # equal, not later: here the date names one copy (RFC 9110, 13.1.5)
-        same = modified is not None and parse_date(field) == modified
+        same = modified is not None and parse_http_date(field) == modified
     return Outcome.PARTIAL if same else Outcome.WHOLE
 
 
@@ -114,7 +114,7 @@ def _parse_current_tag(etag: str | None) -> EntityTag | None:
 
 def _parse_single_date(fields: list[str]) -> int | None:
     """The date of a field that was sent once; None for repeated fields (RFC 9110, 13.1.3)."""
-    return parse_date(fields[0].strip(" \t")) if len(fields) == 1 else None
+    return parse_http_date(fields[0].strip(" \t")) if len(fields) == 1 else None
 
 
 def parse_entity_tags(field: str) -> list[EntityTag]:

@@ -116,7 +116,7 @@ class Headers(Mapping[str, str]):
         self.raw = raw
 
     def __getitem__(self, name: str) -> str:
-        wanted = _encode_name(name)
+        wanted = _encode_header_name(name)
         for key, value in self.raw:
             if key == wanted:
                 return value.strip(BLANKS).decode("latin-1")
@@ -130,7 +130,7 @@ class Headers(Mapping[str, str]):
 
     def getlist(self, name: str) -> list[str]:
         """Return the value of every field of that name, in the order sent."""
-        wanted = _encode_name(name)
+        wanted = _encode_header_name(name)
         return [value.strip(BLANKS).decode("latin-1") for key, value in self.raw if key == wanted]
 
     def multi_items(self) -> list[tuple[str, str]]:
@@ -159,7 +159,7 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
         self.raw.append(field)
 
     def __delitem__(self, name: str) -> None:
-        wanted = _encode_name(name)
+        wanted = _encode_header_name(name)
         kept = [pair for pair in self.raw if pair[0] != wanted]
         if len(kept) == len(self.raw):
             raise KeyError(name)
@@ -177,7 +177,7 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
             self["vary"] = ", ".join([*present, name])
 
 
-def _encode_name(name: str) -> bytes:
+def _encode_header_name(name: str) -> bytes:
     return name.lower().encode("latin-1", "replace")
 
 

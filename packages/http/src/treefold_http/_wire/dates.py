@@ -29,7 +29,7 @@ _FORMS = tuple(
 )
 
 
-def format_date(seconds: int) -> str:
+def format_http_date(seconds: int) -> str:
     """Return the IMF-fixdate of a time, such as `Sun, 06 Nov 1994 08:49:37 GMT`."""
     at = time.gmtime(seconds)
     return (
@@ -38,7 +38,7 @@ def format_date(seconds: int) -> str:
     )
 
 
-def parse_date(text: str, *, this_year: int | None = None) -> int | None:
+def parse_http_date(text: str, *, this_year: int | None = None) -> int | None:
     """Return the seconds since the epoch, or None for text that is not an HTTP date.
 
     Args:

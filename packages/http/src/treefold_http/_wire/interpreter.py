@@ -10,30 +10,32 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-def find_caller_frame(calls: int) -> FrameType:
-    """Return the frame that is `calls` calls above the function that asks.
+def find_caller_frame(levels_up: int) -> FrameType:
+    """Return the frame that is `levels_up` calls above the function that asks.
 
     `inspect.stack` would read the source files of all frames.
     """
-    return sys._getframe(calls + 1)  # pyright: ignore[reportPrivateUsage]
+    return sys._getframe(levels_up + 1)  # pyright: ignore[reportPrivateUsage]
 
 
-def format_caller_location(calls: int) -> str:
-    """Return `file:line` of the frame that is `calls` calls above the function that asks."""
-    frame = find_caller_frame(calls + 1)
+def format_caller_location(levels_up: int) -> str:
+    """Return `file:line` of the frame that is `levels_up` calls above the function that asks."""
+    frame = find_caller_frame(levels_up + 1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def find_thread_frame(thread: int) -> FrameType | None:
+def find_thread_frame(thread_id: int) -> FrameType | None:
     """Return the frame in which a thread is now; None if it has ended."""
-    return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+    return sys._current_frames().get(thread_id)  # pyright: ignore[reportPrivateUsage]
 
 
-def raise_in_thread(thread: int, kind: type[BaseException]) -> None:
+def raise_in_thread(thread_id: int, exception_class: type[BaseException]) -> None:
     """Raise an exception in another thread, at its next instruction of Python."""
     import ctypes  # not needed where nothing is reloaded
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread_id), ctypes.py_object(exception_class)
+    )
 
 
 @contextmanager

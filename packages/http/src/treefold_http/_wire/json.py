@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.pydantic_json import Dump, build_dump_functions, to_base64
+from treefold_http._wire.pydantic_json import Dump, build_pydantic_dump_functions, to_base64
 
 try:
     import msgspec
@@ -52,7 +52,7 @@ _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] =
 )
 
 
-def to_plain(value: object) -> Any:
+def to_json_compatible(value: object) -> Any:
     """Return the JSON-ready form of a value of another type than JSON's own, one level deep.
 
     Dates and durations are ISO 8601, UUID and Decimal strings, enums their values, sets lists,
@@ -64,7 +64,7 @@ def to_plain(value: object) -> Any:
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value)
-    if (dump := model_dump(value.__class__)) is not None:
+    if (dump := get_pydantic_dump_functions(value.__class__)) is not None:
         return dump[0](value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -84,14 +84,14 @@ _MAX_DUMPS = 1024
 """Classes whose functions are kept."""
 
 
-def model_dump(kind: type) -> tuple[Dump, Dump] | None:
+def get_pydantic_dump_functions(kind: type) -> tuple[Dump, Dump] | None:
     """Return the functions that dump a class of pydantic, as plain data and as text; else None."""
     try:
         return _dumps[kind]
     except KeyError:
         if len(_dumps) >= _MAX_DUMPS:  # classes of former reloads
             _dumps.clear()
-        found = _dumps[kind] = build_dump_functions(kind)
+        found = _dumps[kind] = build_pydantic_dump_functions(kind)
         return found
 
 
@@ -102,18 +102,20 @@ def _build_standard_encoder() -> Callable[[Any], bytes]:
     library = cast("Any", json.encoder)
     if library.c_make_encoder is None:  # another Python implementation
         whole = json.JSONEncoder(
-            ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_plain
+            ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_json_compatible
         )
         return lambda value: whole.encode(value).encode()
     escape = library.encode_basestring
-    encode = library.c_make_encoder(None, to_plain, escape, None, ":", ",", False, False, False)
+    encode = library.c_make_encoder(
+        None, to_json_compatible, escape, None, ":", ",", False, False, False
+    )
     return lambda value: "".join(encode(value, 0)).encode()
 
 
 _encode = _build_standard_encoder()
 
 
-def encode_with_stdlib(value: Any) -> bytes:
+def encode_json_with_stdlib(value: Any) -> bytes:
     """Encode as `dumps` does, by the standard library alone."""
     try:
         return _encode(value)
@@ -129,11 +131,11 @@ def _with_text_keys(value: Any) -> Any:
         return [_with_text_keys(item) for item in cast("list[Any]", value)]
     if isinstance(value, (str, int, float, type(None))):
         return value
-    return _with_text_keys(to_plain(value))
+    return _with_text_keys(to_json_compatible(value))
 
 
 def _to_json_key(key: Any) -> Any:
-    plain = key if isinstance(key, (str, int, float, bool, type(None))) else to_plain(key)
+    plain = key if isinstance(key, (str, int, float, bool, type(None))) else to_json_compatible(key)
     if isinstance(plain, (str, int, float)) or plain is None:
         return plain
     raise TypeError(f"{type(key).__qualname__!r} cannot be a JSON member name; use str")
@@ -143,7 +145,9 @@ quick_encode: Callable[[Any], bytes] | None = None if msgspec is None else msgsp
 """msgspec's own encoder, for values that consist of JSON types only."""
 
 _first_dumps: Callable[[Any], bytes] = (
-    encode_with_stdlib if msgspec is None else msgspec.json.Encoder(enc_hook=to_plain).encode
+    encode_json_with_stdlib
+    if msgspec is None
+    else msgspec.json.Encoder(enc_hook=to_json_compatible).encode
 )
 
 
@@ -159,9 +163,9 @@ def dumps(value: Any) -> bytes:
         body = _first_dumps(value)
     # the standard encoder decides about a value that msgspec refuses, and words the error
     except (TypeError, ValueError, RecursionError):
-        return encode_with_stdlib(value)
+        return encode_json_with_stdlib(value)
     # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
-    return body if body.find(b"null") < 0 else encode_with_stdlib(value)
+    return body if body.find(b"null") < 0 else encode_json_with_stdlib(value)
 
 
 def use_stdlib_encoder() -> None:
@@ -171,7 +175,7 @@ def use_stdlib_encoder() -> None:
     serializers; its hook is not called for them.
     """
     global _first_dumps
-    _first_dumps = encode_with_stdlib
+    _first_dumps = encode_json_with_stdlib
 
 
 BACKSLASH = ord("\\")
@@ -193,14 +197,14 @@ def _parse_finite_float(text: str) -> float:
     return number
 
 
-def _refuse_constant(constant: str) -> None:
+def _refuse_nan_and_infinity(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON value")
 
 
 _decode = json.JSONDecoder(
     object_pairs_hook=_require_unique_names,
     parse_float=_parse_finite_float,
-    parse_constant=_refuse_constant,
+    parse_constant=_refuse_nan_and_infinity,
 ).decode
 _surrogate_escape = re.compile(r"\\u[dD][89a-fA-F]").search
 
@@ -224,17 +228,17 @@ def loads(body: bytes) -> Any:
                 return value
         except (ValueError, RecursionError):
             pass  # the strict decoder raises with the reason
-    return _decode_with_stdlib(body)
+    return _decode_json_with_stdlib(body)
 
 
-def reparse_body(body: bytes) -> Any:
+def parse_validated_body(body: bytes) -> Any:
     """Decode a body that `loads` is known to accept."""
     if _quick_loads is not None:
         try:
             return _quick_loads(body)
         except (ValueError, RecursionError):
             pass  # a byte order mark, or a number that only the strict decoder accepts
-    return _decode_with_stdlib(body)
+    return _decode_json_with_stdlib(body)
 
 
 def minify_json(body: bytes) -> str | None:
@@ -247,22 +251,22 @@ BOM = b"\xef\xbb\xbf"
 _quick_loads = None if msgspec is None else msgspec.json.decode
 
 
-def _decode_with_stdlib(body: bytes) -> Any:
+def _decode_json_with_stdlib(body: bytes) -> Any:
     try:
         text = body.decode("utf-8-sig")
         value = _decode(text)
         if _surrogate_escape(text):
-            encode_with_stdlib(value)  # fails where an escape was one half of a pair
+            encode_json_with_stdlib(value)  # fails where an escape was one half of a pair
     except UnicodeError:
         raise BadRequest("The body is not valid JSON: it is not UTF-8 text") from None
     except RecursionError:
         raise BadRequest("The body is not valid JSON: it is nested too deeply") from None
     except ValueError as error:
-        raise BadRequest(f"The body is not valid JSON: {_describe_error(error)}") from None
+        raise BadRequest(f"The body is not valid JSON: {_describe_json_error(error)}") from None
     return value
 
 
-def _describe_error(error: ValueError) -> str:
+def _describe_json_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
     # Python limits the digits of an int, as the conversion is quadratic (CVE-2020-10735)

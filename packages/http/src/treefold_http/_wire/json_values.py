@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 
-def check_json(value: object, what: str) -> None:
+def require_json_round_trip(value: object, label: str) -> None:
     """Refuse a value that a JSON round trip would change.
 
     Args:
-        what: the name of the value in the message, such as `Session value 'cart'`.
+        label: the name of the value in the message, such as `Session value 'cart'`.
 
     Raises:
         TypeError: for a type that JSON has no form for, such as a date or a tuple, and for keys
@@ -22,15 +22,15 @@ def check_json(value: object, what: str) -> None:
         return
     if kind is list:
         for item in cast("list[object]", value):
-            check_json(item, what)
+            require_json_round_trip(item, label)
     elif kind is dict:
         for key, item in cast("dict[object, object]", value).items():
             if type(key) is not str:
-                raise TypeError(f"{what} must have text keys, got {key!r}")
-            check_json(item, what)
+                raise TypeError(f"{label} must have text keys, got {key!r}")
+            require_json_round_trip(item, label)
     else:
         raise TypeError(
-            f"{what} must consist of text, numbers, lists and dicts, got"
+            f"{label} must consist of text, numbers, lists and dicts, got"
             f" {kind.__qualname__!r}, which JSON cannot restore"
         )
 

@@ -1,7 +1,7 @@
 """The segments of a request path outside the route table, and how applications may read them.
 
 Decoded exactly as the router decodes (rulings, 'Routing'): split at `/`, each segment decoded once.
-`read_spellings` is for comparisons only: no path is ever changed to one of its results.
+`list_possible_readings` is for comparisons only: no path is ever changed to one of its results.
 
 `/legacy/Admin%2Fx;a=1` below the mount `/legacy` is read as sent, `("legacy", "admin/x;a=1")`, and
 folded, `("legacy", "admin", "x")`: the application behind the mount may take it for either.
@@ -39,29 +39,29 @@ def decode_segments(path: bytes | str) -> Segments:
 
 def has_dot_segment(segments: Iterable[str]) -> bool:
     """Return True for a segment `.` or `..`, also one that an encoded separator hides."""
-    return any("." in each and _holds_dots(each) for each in segments)
+    return any("." in each and _splits_into_dot_segment(each) for each in segments)
 
 
-def _holds_dots(segment: str) -> bool:
+def _splits_into_dot_segment(segment: str) -> bool:
     return any(part in _DOTS for part in _separators.split(segment))
 
 
-def read_spellings(segments: Segments, depth: int) -> Sequence[Segments]:
+def list_possible_readings(segments: Segments, mount_depth: int) -> Sequence[Segments]:
     """Return the lower-cased segments as sent, then folded if that may differ.
 
     Args:
-        depth: the number of segments that are those of a mount, which `..` cannot leave.
+        mount_depth: the number of segments that are those of a mount, which `..` cannot leave.
     """
     sent = tuple(segment.lower() for segment in segments)
-    if all(map(_is_plain, segments[depth:])):
+    if all(map(_is_plain, segments[mount_depth:])):
         return (sent,)
-    mount, folded = sent[:depth], fold_segments(segments[depth:])
+    mount, folded = sent[:mount_depth], normalize_segments_leniently(segments[mount_depth:])
     unresolved = tuple(part for part in folded if part not in _DOTS)
     return sent, mount + unresolved, mount + _resolve_dots(folded)
 
 
 @lru_cache(maxsize=256)
-def fold_segments(segments: Segments) -> Segments:
+def normalize_segments_leniently(segments: Segments) -> Segments:
     """Return the segments that the most lenient reader sees; dot segments stay.
 
     Escapes are decoded until none is left, full-width characters become plain ones, `\\` separates,
@@ -73,10 +73,12 @@ def fold_segments(segments: Segments) -> Segments:
         if "%" not in text:
             break
         text = unicodedata.normalize("NFKC", unquote(text))
-    return tuple(filter(None, map(_fold_segment, _separators.split(text.casefold()))))
+    return tuple(
+        filter(None, map(_normalize_segment_leniently, _separators.split(text.casefold())))
+    )
 
 
-def _fold_segment(text: str) -> str:
+def _normalize_segment_leniently(text: str) -> str:
     shown = "".join(filter(str.isprintable, text.partition(";")[0])).strip()
     # `_resolve_dots` needs `..` as it is; other final dots and blanks are dropped by Windows
     return shown if shown in _DOTS else shown.rstrip(". ")

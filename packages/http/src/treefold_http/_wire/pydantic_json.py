@@ -62,17 +62,17 @@ class JsonForm(NamedTuple):
     dump_python: Callable[..., Any]
 
 
-def build_json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
+def build_base64_json_functions(adapter: Any, *, refuse_infinite: bool = False) -> JsonForm:
     """Return the functions of a `TypeAdapter`, with bytes as base64.
 
     Args:
         adapter: the adapter.
-        finite: refuse NaN and Infinity for a float, as numbers and as strings; a model whose
-            settings write them as strings keeps its own rule.
+        refuse_infinite: refuse NaN and Infinity for a float, as numbers and as strings; a model
+            whose settings write them as strings keeps its own rule.
     """
-    schema = _copy_schema(adapter.core_schema, _replace_bytes_schema)
-    if finite:
-        schema = _copy_schema(schema, _forbid_infinite_floats)
+    schema = _transform_schema(adapter.core_schema, _replace_bytes_schema)
+    if refuse_infinite:
+        schema = _transform_schema(schema, _forbid_infinite_floats)
     if schema is adapter.core_schema:
         return JsonForm(adapter.validate_json, adapter.validate_python, adapter.dump_python)
     core = importlib.import_module("pydantic_core")
@@ -81,14 +81,14 @@ def build_json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
     return JsonForm(validator.validate_json, validator.validate_python, serializer.to_python)
 
 
-def build_dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
+def build_pydantic_dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
     """Return the functions from an instance to plain data and to JSON text.
 
     None for a class that is not one of pydantic.
     """
     if not hasattr(kind, "__pydantic_serializer__"):
         return None
-    schema = with_base64(kind.__pydantic_core_schema__)
+    schema = copy_schema_with_base64(kind.__pydantic_core_schema__)
     if schema is None and hasattr(kind, "model_dump"):
         return (
             lambda value: value.model_dump(mode="json", by_alias=True),
@@ -104,9 +104,9 @@ def build_dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
     )
 
 
-def with_base64(schema: Any) -> Any | None:
+def copy_schema_with_base64(schema: Any) -> Any | None:
     """Return a copy of a core schema whose bytes are base64 in JSON; None if it has none."""
-    changed = _copy_schema(schema, _replace_bytes_schema)
+    changed = _transform_schema(schema, _replace_bytes_schema)
     return None if changed is schema else changed
 
 
@@ -114,27 +114,27 @@ _Change: TypeAlias = Callable[[dict[str, Any]], Any]
 """Returns the replacement of a schema, itself to keep it whole, or None to look inside."""
 
 
-def _copy_schema(value: Any, change: _Change) -> Any:
+def _transform_schema(value: Any, change: _Change) -> Any:
     """Return a value with its schemas changed; the same object if there is nothing to change."""
     if isinstance(value, (list, tuple)):
         items: Any = cast("list[Any]", value)
-        copies = [_copy_schema(item, change) for item in items]
+        copies = [_transform_schema(item, change) for item in items]
         return items if all(map(_is_same, copies, items)) else items.__class__(copies)
     if not isinstance(value, dict):
         return value
     schema = cast("dict[str, Any]", value)
     if (changed := change(schema)) is not None:
         return changed
-    copies = {key: _copy_member(key, part, change) for key, part in schema.items()}
+    copies = {key: _transform_schema_entry(key, part, change) for key, part in schema.items()}
     return schema if all(map(_is_same, copies.values(), schema.values())) else copies
 
 
-def _copy_member(key: str, part: Any, change: _Change) -> Any:
+def _transform_schema_entry(key: str, part: Any, change: _Change) -> Any:
     if key in _NAMED and isinstance(part, dict):
         named = cast("dict[Any, Any]", part)
-        copies = {name: _copy_schema(each, change) for name, each in named.items()}
+        copies = {name: _transform_schema(each, change) for name, each in named.items()}
         return named if all(map(_is_same, copies.values(), named.values())) else copies
-    return part if key in _NO_SCHEMAS else _copy_schema(part, change)
+    return part if key in _NO_SCHEMAS else _transform_schema(part, change)
 
 
 def _replace_bytes_schema(schema: dict[str, Any]) -> Any:
@@ -172,7 +172,7 @@ def _build_base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
         "type": "json-or-python",
         "json_schema": {
             "type": "function-before",
-            "function": {"type": "no-info", "function": _decode_base64_text},
+            "function": {"type": "no-info", "function": _decode_base64_if_text},
             "schema": schema,
         },
         "python_schema": schema,
@@ -185,12 +185,12 @@ def _build_base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decode_base64_text(value: Any) -> Any:
+def _decode_base64_if_text(value: Any) -> Any:
     return from_base64(value) if isinstance(value, str) else value
 
 
-def _build_from_schema(kind: Any, schema: Any) -> Any:
+def _build_from_schema(core_class: Any, schema: Any) -> Any:
     try:  # otherwise nested models keep the functions that they were built with
-        return kind(schema, _use_prebuilt=False)
+        return core_class(schema, _use_prebuilt=False)
     except TypeError:  # an older pydantic, which always builds them
-        return kind(schema)
+        return core_class(schema)

@@ -54,7 +54,11 @@ def parse_range(field: str, size: int) -> list[Span] | None:
 def _parse_span(spec: str, size: int) -> Span | None:
     """One range clipped to the file, empty if it lies outside; None if it is not valid."""
     first, dash, last = spec.partition("-")
-    if not dash or not (_is_number(first) or not first) or not (_is_number(last) or not last):
+    if (
+        not dash
+        or not (_is_ascii_digits(first) or not first)
+        or not (_is_ascii_digits(last) or not last)
+    ):
         return None
     if not first:
         return Span(max(size - int(last), 0), size) if last else None
@@ -64,7 +68,7 @@ def _parse_span(spec: str, size: int) -> Span | None:
     return Span(start, min(int(last) + 1, size) if last else size)
 
 
-def _is_number(text: str) -> bool:
+def _is_ascii_digits(text: str) -> bool:
     # `int` alone accepts `+1`, `1_0` and ` 1`, and `isdigit` alone `²`
     return text.isascii() and text.isdigit()
 

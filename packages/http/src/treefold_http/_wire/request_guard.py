@@ -47,7 +47,9 @@ is_host = re.compile(
 ).fullmatch
 
 
-def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str) -> None:
+def require_valid_request_head(
+    scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
+) -> None:
     """Refuse a request whose request line or header is malformed or above a limit.
 
     Args:
@@ -63,7 +65,7 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
         size = len(b"".join([*fields, *fields.values()]))
     else:
         size = sum(len(name) + len(value) for name, value in raw)
-        _check_repeated(raw)
+        _refuse_repeated_fields(raw)
     if size > MAX_HEADER_BYTES or len(raw) > MAX_FIELDS:
         raise HTTPError(
             431, f"The header is larger than {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields"
@@ -80,12 +82,12 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
         if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
             _known_hosts.add(host)
     if b"content-length" in fields or b"transfer-encoding" in fields:
-        _check_framing(fields)
+        _refuse_ambiguous_framing(fields)
     if len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
         raise HTTPError(414, f"The request target is longer than {MAX_TARGET_BYTES} bytes")
 
 
-def _check_repeated(raw: RawHeaders) -> None:
+def _refuse_repeated_fields(raw: RawHeaders) -> None:
     """Refuse a repeated field that may stand once: two readers could take two values of it."""
     once = [name for name, _ in raw if name in SINGLE_FIELDS]
     if len(set(once)) == len(once):
@@ -99,7 +101,7 @@ def _check_repeated(raw: RawHeaders) -> None:
     raise BadRequest(text, headers=_CLOSE if repeated in _FRAMING else None)
 
 
-def make_relative(scope: Scope, fields: Mapping[bytes, bytes], prefix: str) -> None:
+def replace_absolute_target(scope: Scope, fields: Mapping[bytes, bytes], prefix: str) -> None:
     """Replace an absolute target of the scope, such as `http://example.org/v1/user`, by its path.
 
     Args:
@@ -126,7 +128,7 @@ def make_relative(scope: Scope, fields: Mapping[bytes, bytes], prefix: str) -> N
         scope.update(add_root_prefix({**scope, "root_path": given}, prefix))
 
 
-def check_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
+def refuse_body_with_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
     """Refuse a body that the server drops, and would read as the next request (S-20).
 
     uvicorn's httptools protocol ends a request with `Upgrade` behind its head. `treefold serve` and
@@ -143,7 +145,7 @@ def check_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
         raise BadRequest("This server cannot read a body behind Upgrade", headers=_CLOSE)
 
 
-def _check_framing(fields: Mapping[bytes, bytes]) -> None:
+def _refuse_ambiguous_framing(fields: Mapping[bytes, bytes]) -> None:
     """Refuse framing that two parsers could read as two different bodies (RFC 9112, 6; S-20).
 
     The connection is closed after the response: further bytes may be the rest of the body.

@@ -43,14 +43,14 @@ _MOST_AROUND = 6
 def is_common(password: str) -> bool:
     """Return True for a password that is among the first that an attacker tries."""
     text = unicodedata.normalize("NFKC", password).casefold().strip()
-    if not text or _is_number(text) or _is_repetition(text) or _is_walk(text):
+    if not text or _is_mostly_digits(text) or _is_repetition(text) or _is_keyboard_walk(text):
         return True
-    if _is_word(text) or any(_is_word(stem) for stem in _find_stems(text)):
+    if _is_guessable_word(text) or any(_is_guessable_word(stem) for stem in _find_stems(text)):
         return True
-    return len(text) <= _LONGEST_PAIR and any(_is_pair(stem) for stem in _find_stems(text))
+    return len(text) <= _LONGEST_PAIR and any(_is_pair_of_words(stem) for stem in _find_stems(text))
 
 
-def _is_number(text: str) -> bool:
+def _is_mostly_digits(text: str) -> bool:
     """Return True for digits, with at most two other characters: `19870412`, `a123456`."""
     digits = sum(map(str.isdecimal, text))
     return digits >= len(text) - 2 and digits >= _FEWEST_DIGITS
@@ -79,15 +79,15 @@ def _keep_letters(text: str) -> str:
     return letters if len(text) - len(letters) <= _MOST_AROUND else ""
 
 
-def _is_word(text: str) -> bool:
+def _is_guessable_word(text: str) -> bool:
     return (
         text in _load_words()
         or _is_repetition(text)
-        or (len(text) > _SHORTEST_WALK and _is_walk(text))
+        or (len(text) > _SHORTEST_WALK and _is_keyboard_walk(text))
     )
 
 
-def _is_pair(text: str) -> bool:
+def _is_pair_of_words(text: str) -> bool:
     return any(
         text[:cut] in _load_words() and text[cut:] in _load_words()
         for cut in range(2, len(text) - 1)
@@ -106,18 +106,18 @@ def _is_repetition(text: str) -> bool:
     )
 
 
-def _is_walk(text: str) -> bool:
+def _is_keyboard_walk(text: str) -> bool:
     """Return True if a text consists of walks over a keyboard, each of three characters or more."""
     place = 0
     while place < len(text):
-        length = _walk_at(text, place)
+        length = _measure_keyboard_walk(text, place)
         if length < _SHORTEST_WALK:
             return False
         place += length
     return True
 
 
-def _walk_at(text: str, place: int) -> int:
+def _measure_keyboard_walk(text: str, place: int) -> int:
     longest = 0
     for row in _list_keyboard_rows():
         # only a longer walk than that of the rows before is of interest

@@ -74,7 +74,9 @@ def api_key(
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    known = _hash_api_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
+    known = (
+        _check_and_hash_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
+    )
 
     async def check_key(connection: Connection) -> Any:
         sent = connection.headers.getlist(header)
@@ -84,9 +86,9 @@ def api_key(
         if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
             raise Unauthorized(f"Send an API key as {header}", headers=_build_challenge("ApiKey"))
         if known is not None:
-            found: Any = _find_key(known, sent[0])
+            found: Any = _find_client_by_key(known, sent[0])
         else:
-            found = await call_loader(connection, keys, sent[0])
+            found = await call_async_or_threaded(connection, keys, sent[0])
         if found is None:
             raise Unauthorized("This API key is not valid", headers=_build_challenge("ApiKey"))
         return found
@@ -130,13 +132,13 @@ def bearer(
     Raises:
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
-    dependency = require_token(lambda _: verify, scheme, optional=optional)
+    dependency = build_token_dependency(lambda _: verify, scheme, optional=optional)
     return attach_security_scheme(
         dependency, {"type": "http", "scheme": scheme.lower()}, name, optional
     )
 
 
-def require_token(
+def build_token_dependency(
     verifier: Callable[[Connection], Callable[[str], Any]], scheme: str, *, optional: bool
 ) -> Callable[..., Awaitable[Any]]:
     """Return a dependency that verifies the token of a request.
@@ -160,7 +162,7 @@ def require_token(
             raise Unauthorized(
                 f"Send Authorization: {scheme} TOKEN", headers=_build_challenge(scheme)
             )
-        found = await call_loader(connection, verifier(connection), token)
+        found = await call_async_or_threaded(connection, verifier(connection), token)
         if found is None:
             # Without the reason, which would help an attacker.
             headers = _build_challenge(scheme, "invalid_token")
@@ -185,7 +187,7 @@ def _build_challenge(scheme: str, error: str = "") -> Mapping[str, str]:
     return {"WWW-Authenticate": f'{scheme} error="{error}"' if error else scheme}
 
 
-def _hash_api_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
+def _check_and_hash_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
     for client, key in keys.items():
         if len(key) < SHORTEST_KEY:
             raise ValueError(
@@ -197,7 +199,7 @@ def _hash_api_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
     return [(client, _hash_api_key(key)) for client, key in keys.items()]
 
 
-def _find_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
+def _find_client_by_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
     digest, found = _hash_api_key(sent), None
     for client, expected in known:  # all of them: the time does not tell which one is near
         if hmac.compare_digest(digest, expected):
@@ -209,7 +211,7 @@ def _hash_api_key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-async def call_loader(connection: Connection, function: Any, value: Any) -> Any:
+async def call_async_or_threaded(connection: Connection, function: Any, value: Any) -> Any:
     """Call a function of the application; a plain one in a worker thread."""
     if inspect.iscoroutinefunction(function):
         return await function(value)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from treefold_http._requests.connection import Connection
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
-from treefold_http.auth._credentials import attach_security_scheme, require_token
+from treefold_http.auth._credentials import attach_security_scheme, build_token_dependency
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
@@ -82,7 +82,7 @@ def jwt(
     documented = {"type": "http", "scheme": scheme.lower()}
     if documented["scheme"] == "bearer":  # the only scheme of which OpenAPI knows a format
         documented["bearerFormat"] = "JWT"
-    dependency = require_token(make_verifier, scheme, optional=optional)
+    dependency = build_token_dependency(make_verifier, scheme, optional=optional)
     return attach_security_scheme(dependency, documented, name, optional)
 
 

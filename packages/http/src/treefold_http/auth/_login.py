@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.errors import Unauthorized
-from treefold_http.auth._credentials import attach_security_scheme, call_loader
+from treefold_http.auth._credentials import attach_security_scheme, call_async_or_threaded
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -34,9 +34,9 @@ def login(request: Request, user: UserId) -> None:
         raise TypeError(f"The id of a user must be text or a number, got {user!r}; use its key")
     session = request.session
     # before anything changes: a refused login leaves the session of the visitor as it is
-    request.session_keeper.check_login(request)
+    request.session_keeper.require_trusted_login_origin(request)
     session.begin_for(user)
-    request.session_keeper.warn_of_dropped_login(request)
+    request.session_keeper.warn_of_dropped_login_cookie(request)
 
 
 def logout(request: Request) -> None:
@@ -92,7 +92,7 @@ def current_user(
     async def find_user(connection: Connection) -> Any:
         session = await connection.session.load()
         id = session.user
-        user = None if id is None else await call_loader(connection, load, id)
+        user = None if id is None else await call_async_or_threaded(connection, load, id)
         # a socket cannot set a cookie; the next request of HTTP ends the session
         if user is None and id is not None and not session.is_read_only:
             session.end()

@@ -112,9 +112,9 @@ class PasswordRules:
                 msg = f"Choose a password that is less like your {words}"
                 yield PasswordFault("password_too_similar", msg)
 
-    def _is_similar(self, password: str, value: str) -> bool:
+    def _is_similar(self, password: str, attribute: str) -> bool:
         # the parts too: of `ann.miller@example.com`, `miller1` is like one and not like the whole
-        for part in {value, *re.split(r"\W+", value)}:
+        for part in {attribute, *re.split(r"\W+", attribute)}:
             if len(part) < _SHORTEST_PART:
                 continue
             for text in (part, part[::-1]):

@@ -77,7 +77,7 @@ def hash_password(
     if not 0 < len(password) <= LONGEST:
         raise ValueError(f"A password must have 1 to {LONGEST} characters, got {len(password)}")
     with _turns:
-        return _make_password_hash(_encode_password(password))
+        return _make_password_hash(_normalize_and_encode_password(password))
 
 
 def verify_password(password: str, hashed: str | None) -> PasswordCheck:
@@ -93,14 +93,14 @@ def verify_password(password: str, hashed: str | None) -> PasswordCheck:
     """
     if not 0 < len(password) <= LONGEST:
         return PasswordCheck(False)
-    given = _encode_password(password)
+    given = _normalize_and_encode_password(password)
     with _turns:
         if hashed is None:
             _verify_hash(given, _make_dummy_hash())
             return PasswordCheck(False)
         if not _verify_hash(given, hashed):
             return PasswordCheck(False)
-        return PasswordCheck(True, _make_password_hash(given) if _is_out_of_date(hashed) else None)
+        return PasswordCheck(True, _make_password_hash(given) if _needs_rehash(hashed) else None)
 
 
 async def ahash_password(
@@ -111,13 +111,13 @@ async def ahash_password(
 ) -> str:
     """As `hash_password`, without holding up the event loop."""
     work = partial(hash_password, password, rules=rules, attributes=attributes)
-    return await asyncio.get_running_loop().run_in_executor(_make_executor(), work)
+    return await asyncio.get_running_loop().run_in_executor(_get_password_executor(), work)
 
 
 async def averify_password(password: str, hashed: str | None) -> PasswordCheck:
     """As `verify_password`, without holding up the event loop."""
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_make_executor(), verify_password, password, hashed)
+    return await loop.run_in_executor(_get_password_executor(), verify_password, password, hashed)
 
 
 # Plain handlers hash in the worker threads of the application, past the executor: without this
@@ -126,7 +126,7 @@ _turns = threading.BoundedSemaphore(CONCURRENT)
 
 
 @cache
-def _make_executor() -> ThreadPoolExecutor:
+def _get_password_executor() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(CONCURRENT, thread_name_prefix="treefold-password")
 
 
@@ -139,7 +139,7 @@ def _find_argon2_hasher() -> Any:
     return argon2.PasswordHasher()
 
 
-def _encode_password(password: str) -> bytes:
+def _normalize_and_encode_password(password: str) -> bytes:
     """One password typed on two keyboards is the same bytes (NFKC)."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
@@ -188,7 +188,7 @@ def _verify_argon2(password: bytes, hashed: str) -> bool:
         return False
 
 
-def _is_out_of_date(hashed: str) -> bool:
+def _needs_rehash(hashed: str) -> bool:
     hasher = _find_argon2_hasher()
     if hasher is not None:
         # a hash of scrypt is outdated as soon as the extra is installed

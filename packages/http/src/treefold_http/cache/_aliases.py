@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.current_application import current_application, entered
-from treefold_http._runtime.name_space import find_settings
+from treefold_http._runtime.name_space import load_project_settings
 from treefold_http.cache._cache import Cache, Place
 from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
 from treefold_http.cache._redis import RedisBackend
@@ -52,7 +52,7 @@ def get_cache(alias: str = DEFAULT) -> Cache:
     """
     found = _caches.get(alias)
     if found is None:
-        found = _caches[alias] = Cache(alias, _find_or_open_place)
+        found = _caches[alias] = Cache(alias, _get_or_open_app_cache)
     return found
 
 
@@ -69,7 +69,7 @@ def configure_cache(alias: str, address: str) -> None:
         SettingsError: for an address that is none of these.
     """
     _check_address(alias, address)
-    space = _find_or_add_space(entered.get())
+    space = _get_or_create_app_caches(entered.get())
     # a call outside of an application also replaces what applications have set before: the last
     # one counts; a place whose address stays the same keeps its values
     for each in (space, *(_spaces.values() if space is _common else ())):
@@ -91,13 +91,13 @@ def configure_caches(addresses: Mapping[str, str]) -> None:
 
 def clear_memory() -> None:
     """Empty the caches in memory of the application that ends."""
-    for place in _find_or_add_space(current_application()).places.values():
+    for place in _get_or_create_app_caches(current_application()).places.values():
         place.clear_memory()
 
 
 def list_memory_aliases() -> list[str]:
     """Return the aliases in use whose values are not shared with other processes."""
-    space = _find_or_add_space(current_application())
+    space = _get_or_create_app_caches(current_application())
     return [a for a in _caches if (_find_address(space, a) or "memory:").startswith("memory:")]
 
 
@@ -109,7 +109,7 @@ def forget_caches() -> None:
     _common.places.clear()
 
 
-def _find_or_add_space(app: Runtime | None) -> _Space:
+def _get_or_create_app_caches(app: Runtime | None) -> _Space:
     if app is None:
         return _common
     found = _spaces.get(app)
@@ -120,8 +120,8 @@ def _find_address(space: _Space, alias: str) -> str | None:
     return space.addresses.get(alias) or _common.addresses.get(alias)
 
 
-def _find_or_open_place(alias: str, app: Runtime | None) -> Place:
-    space = _find_or_add_space(app)
+def _get_or_open_app_cache(alias: str, app: Runtime | None) -> Place:
+    space = _get_or_create_app_caches(app)
     found = space.places.get(alias)
     if found is None:
         with _opening:  # two threads must not open two
@@ -149,7 +149,7 @@ def _open_backend(space: _Space, alias: str, app: Runtime | None) -> Backend:
 
 def _read_address_from_settings(alias: str, app: Runtime | None) -> str | None:
     """Return the address for code that runs without a boot: of a job, or of a script."""
-    settings = find_settings() if app is None else app.settings
+    settings = load_project_settings() if app is None else app.settings
     if settings is None or alias not in settings.caches:
         return None
     _check_address(alias, settings.caches[alias])

@@ -80,29 +80,31 @@ def is_session_unchanged(request: Request) -> bool:
     return session is None or not session.is_touched or session.compute_fingerprint() is not None
 
 
-def with_cache_headers(response: Response, names: Iterable[str], vary: Iterable[str]) -> Response:
+def with_cache_headers(
+    response: Response, deciding_names: Iterable[str], vary: Iterable[str]
+) -> Response:
     """Return a copy with an `ETag`, and with what caches between here and the client must know.
 
     Args:
-        names: what decided the answer, as in `ReadNotes.names`.
+        deciding_names: what decided the answer, as in `ReadNotes.names`.
         vary: the fields that the author names.
     """
     copy = copy_response(response)
     headers = copy.headers
     if "etag" not in headers:
         headers["etag"] = f'"{hashlib.sha256(copy.body).hexdigest()[:32]}"'
-    names = set(names)
-    fields = {name.partition(":")[2] for name in names if name.startswith("header:")}
+    deciding_names = set(deciding_names)
+    fields = {name.partition(":")[2] for name in deciding_names if name.startswith("header:")}
     present = read_vary_names(copy)
     # sorted, so that all workers send equal fields: the order of a set differs between processes
     for name in sorted({*vary, *fields} - {*present}):
         headers.append("vary", name)
-    if "cache-control" not in headers and _is_personal(names, fields):
+    if "cache-control" not in headers and _needs_private_directive(deciding_names, fields):
         headers["cache-control"] = "private"
     return copy
 
 
-def _is_personal(names: set[str], fields: set[str]) -> bool:
+def _needs_private_directive(names: set[str], fields: set[str]) -> bool:
     """Return True for an answer that a shared cache would take for one of all clients.
 
     Middleware says more than `private` of a session and of `Authorization`: `no-store`.
@@ -142,12 +144,12 @@ def encode_answer(answer: Answer) -> bytes:
     return dumps({"headers": headers, "body": body, "added": added})
 
 
-def decode_answer(found: bytes | None) -> Answer | None:
+def decode_answer(stored: bytes | None) -> Answer | None:
     """Return the answer of `encode_answer`; None for anything else."""
-    if found is None:
+    if stored is None:
         return None
     try:
-        document = cast("dict[str, Any]", loads(found))
+        document = cast("dict[str, Any]", loads(stored))
         response = Response(None, 200)
         # without `validate` other characters are skipped, and the body is a different one
         response.body = base64.b64decode(document["body"], validate=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from treefold_http._runtime.current_application import current_application
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.json import dumps, loads
-from treefold_http._wire.json_values import check_json
+from treefold_http._wire.json_values import require_json_round_trip
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -33,14 +33,14 @@ class Backend(Protocol):
 
     def read_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
     def write_entry(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Any = ...
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Any = ...
     ) -> None: ...
     def delete_entry(self, key: str) -> bool: ...
     def invalidate_tags(self, tags: Sequence[str]) -> bool: ...
     def clear_entries(self) -> bool: ...
     async def aread_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Any]: ...
     async def awrite_entry(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Any = ...
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Any = ...
     ) -> None: ...
     async def adelete_entry(self, key: str) -> bool: ...
     async def ainvalidate_tags(self, tags: Sequence[str]) -> bool: ...
@@ -83,23 +83,23 @@ class Place:
         self.flights: dict[str, asyncio.Future[bytes]] = {}
         self.turns: dict[str, Turn] = {}
 
-    def forget_key(self, key: str) -> None:
+    def abandon_computation_of_key(self, key: str) -> None:
         """Forget the computation of a key in progress, which began before its deletion."""
         self.flights.pop(key, None)
         if (turn := self.turns.get(key)) is not None:
             turn.is_current = False
 
-    def forget_flights(self) -> None:
+    def abandon_all_computations(self) -> None:
         """Forget the computations in progress, which began before an invalidation."""
-        # The flights go on, since their callers want a value; `_compute_entry` finds that its
-        # flight is gone and stores nothing, and the next caller starts a flight that sees the
+        # The flights go on, since their callers want a value; `_read_or_compute_entry` finds that
+        # its flight is gone and stores nothing, and the next caller starts a flight that sees the
         # change.
         self.flights.clear()
         self.answers.clear()
 
     def clear_memory(self) -> None:
         """Remove every value, if they are in memory."""
-        self.forget_flights()
+        self.abandon_all_computations()
         if not self.backend.waits:
             self.backend.clear_entries()
 
@@ -147,7 +147,7 @@ class Cache:
             ValueError: for a time that is not positive, or NaN in the value.
         """
         await self.place.backend.awrite_entry(
-            key, encode_value(key, value), check_ttl(ttl), check_tags(tags)
+            key, encode_value(key, value), check_ttl(ttl), validate_and_dedupe_tags(tags)
         )
 
     async def delete(self, key: str) -> bool:
@@ -155,7 +155,7 @@ class Cache:
         place = self.place
         # a computation in progress then stores nothing; Redis has tokens of tags only, and would
         # take its value
-        place.forget_key(key)
+        place.abandon_computation_of_key(key)
         return await place.backend.adelete_entry(key)
 
     async def get_or_set(
@@ -176,7 +176,7 @@ class Cache:
         Raises:
             TypeError, ValueError: as `set`.
         """
-        ttl, tags = check_ttl(ttl), check_tags(tags)
+        ttl, tags = check_ttl(ttl), validate_and_dedupe_tags(tags)
         place = self.place
         # None is a valid number (Redis was away at the read), so MISS marks that nothing was read
         # yet
@@ -190,9 +190,11 @@ class Cache:
         flight = place.flights.get(key)
         # to await a future of another loop is a RuntimeError, and that loop may be closed already
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-            flight = asyncio.ensure_future(_compute_entry(place, key, make, ttl, tags, number))
+            flight = asyncio.ensure_future(
+                _read_or_compute_entry(place, key, make, ttl, tags, number)
+            )
             place.flights[key] = flight
-            flight.add_done_callback(lambda done: _remove_flight(place, key, done))
+            flight.add_done_callback(lambda done: _remove_finished_computation(place, key, done))
         return decode_value(await asyncio.shield(flight))
 
     async def invalidate(self, *tags: str) -> bool:
@@ -203,39 +205,39 @@ class Cache:
             process tells it before it reads again.
         """
         place = self.place
-        place.forget_flights()
-        return await place.backend.ainvalidate_tags(check_tags(tags))
+        place.abandon_all_computations()
+        return await place.backend.ainvalidate_tags(validate_and_dedupe_tags(tags))
 
     async def clear(self) -> bool:
         """Remove every value of this cache; as `invalidate`."""
         place = self.place
-        place.forget_flights()
+        place.abandon_all_computations()
         return await place.backend.aclear_entries()
 
 
-async def _compute_entry(
+async def _read_or_compute_entry(
     place: Place,
     key: str,
     make: Callable[[], Awaitable[Any]],
     ttl: float,
     tags: Sequence[str],
-    number: Any,
+    read_version: Any,
 ) -> bytes:
     # the task that `get_or_set` made of this coroutine, the object in `place.flights`
     flight = asyncio.current_task()
-    if number is MISS:
-        found, number = await place.backend.aread_entry(key, tags)
+    if read_version is MISS:
+        found, read_version = await place.backend.aread_entry(key, tags)
         if found is not None and decode_value(found) is not MISS:
             return found
     value = encode_value(key, await make())
     if place.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
-        await place.backend.awrite_entry(key, value, ttl, tags, number)
+        await place.backend.awrite_entry(key, value, ttl, tags, read_version)
         if place.flights.get(key) is not flight:  # the deletion may have come before the value
             await place.backend.adelete_entry(key)
     return value
 
 
-def _remove_flight(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
+def _remove_finished_computation(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
     # after an invalidation the entry may be the flight of a later caller
     if place.flights.get(key) is flight:
         place.flights.pop(key, None)  # a thread may have deleted the key meanwhile
@@ -260,12 +262,14 @@ class SyncCache:
     def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
         """Keep a value for a time; see `Cache.set`."""
         backend = self._cache.place.backend
-        backend.write_entry(key, encode_value(key, value), check_ttl(ttl), check_tags(tags))
+        backend.write_entry(
+            key, encode_value(key, value), check_ttl(ttl), validate_and_dedupe_tags(tags)
+        )
 
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
         place = self._cache.place
-        place.forget_key(key)
+        place.abandon_computation_of_key(key)
         return place.backend.delete_entry(key)
 
     def get_or_set(
@@ -275,12 +279,12 @@ class SyncCache:
 
         All of them get its exception.
         """
-        ttl, tags = check_ttl(ttl), check_tags(tags)
+        ttl, tags = check_ttl(ttl), validate_and_dedupe_tags(tags)
         place = self._cache.place
         found, _ = place.backend.read_entry(key, tags)
         if (value := decode_value(found)) is not MISS:
             return value
-        turn = self._join_turn(place, key)
+        turn = self._join_computation(place, key)
         try:
             with turn.lock:
                 # joined before the computation failed: to compute again here would call a failing
@@ -299,27 +303,27 @@ class SyncCache:
                     value = decode_value(made)
             return value
         finally:
-            self._leave_turn(place, key, turn)
+            self._leave_computation(place, key, turn)
 
     def invalidate(self, *tags: str) -> bool:
         """Remove every value with one of the tags; see `Cache.invalidate`."""
         place = self._cache.place
-        place.forget_flights()
-        return place.backend.invalidate_tags(check_tags(tags))
+        place.abandon_all_computations()
+        return place.backend.invalidate_tags(validate_and_dedupe_tags(tags))
 
     def clear(self) -> bool:
         """Remove every value of this cache; see `Cache.clear`."""
         place = self._cache.place
-        place.forget_flights()
+        place.abandon_all_computations()
         return place.backend.clear_entries()
 
-    def _join_turn(self, place: Place, key: str) -> Turn:
+    def _join_computation(self, place: Place, key: str) -> Turn:
         with self._guard:
             turn = place.turns.setdefault(key, Turn())
             turn.users += 1
             return turn
 
-    def _leave_turn(self, place: Place, key: str, turn: Turn) -> None:
+    def _leave_computation(self, place: Place, key: str, turn: Turn) -> None:
         with self._guard:
             turn.users -= 1
             # after a failure a later turn may have the key
@@ -338,16 +342,16 @@ class SyncCache:
 
 def encode_value(key: str, value: Any) -> bytes:
     """Return a value as JSON."""
-    check_json(value, f"The value of cache key {key[:80]!r}")
+    require_json_round_trip(value, f"The value of cache key {key[:80]!r}")
     return dumps(value)
 
 
-def decode_value(found: bytes | None) -> Any:
+def decode_value(stored: bytes | None) -> Any:
     """Return the value, or MISS for nothing and for anything that is not JSON."""
-    if found is None:
+    if stored is None:
         return MISS
     try:
-        return loads(found)
+        return loads(stored)
     except BadRequest:
         return MISS
 
@@ -360,7 +364,7 @@ def check_ttl(ttl: float) -> float:
     return ttl
 
 
-def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def validate_and_dedupe_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return each tag once; raise TypeError for anything but a list of names."""
     # a text is a sequence of texts: "books" would be the tags b, o, k and s
     if isinstance(tags, str):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.json import dumps
-from treefold_http._wire.json_values import check_json
+from treefold_http._wire.json_values import require_json_round_trip
 from treefold_http.cache._aliases import get_cache
-from treefold_http.cache._cache import Cache, check_tags, check_ttl
+from treefold_http.cache._cache import Cache, check_ttl, validate_and_dedupe_tags
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -76,7 +76,7 @@ class Cached:
         self.ttl = check_ttl(ttl)
         self.key = key
         self.vary = tuple(sorted({name.lower() for name in vary}))
-        self._tags = tags if callable(tags) else check_tags(tags)
+        self._tags = tags if callable(tags) else validate_and_dedupe_tags(tags)
         self._alias = alias
 
     @property
@@ -99,7 +99,11 @@ class Cached:
 
     def compute_tags(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
-        return check_tags(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags
+        return (
+            validate_and_dedupe_tags(self._tags(*args, **kwargs))
+            if callable(self._tags)
+            else self._tags
+        )
 
     def __call__(self, function: F) -> F:
         """Decorate a function."""
@@ -182,7 +186,7 @@ def _build_call_key(name: str, bound: inspect.BoundArguments) -> str:
             " `handler`, or pass key="
         )
     try:
-        check_json(arguments, f"An argument of {name}")
+        require_json_round_trip(arguments, f"An argument of {name}")
     except TypeError as error:
         raise TypeError(f"{error}; change it, or pass key= to @cached") from None
     return f"{name}:{hashlib.sha256(dumps(arguments)).hexdigest()}"

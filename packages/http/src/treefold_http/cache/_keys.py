@@ -29,7 +29,7 @@ from zoneinfo import ZoneInfo
 from treefold_http._requests.read_notes import EVERYTHING
 from treefold_http._wire.header_fields import BLANKS
 from treefold_http._wire.json import dumps
-from treefold_http._wire.json_values import check_json
+from treefold_http._wire.json_values import require_json_round_trip
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -68,7 +68,7 @@ class RequestParts:
         self._state = dict(vars(self._request.state))
         # A handler may change them, and the key has to be that of what it found.
         mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict, tuple)}
-        self._mutable = {name: compute_value_token(value) for name, value in mutable.items()}
+        self._mutable = {name: compute_value_key_text(value) for name, value in mutable.items()}
 
     def read_header_values(self, name: str) -> list[str]:
         """Return the values of a field, in the order sent."""
@@ -76,21 +76,23 @@ class RequestParts:
         wanted = name.encode("latin-1", "replace")
         return [v.strip(BLANKS).decode("latin-1") for key, v in self._headers if key == wanted]
 
-    async def compute_token(self, name: str) -> str | None:
+    async def compute_key_text(self, part_name: str) -> str | None:
         """Return a text that differs where the part of that name differs; None for no text."""
-        kind, _, own = name.partition(":")
+        kind, _, own = part_name.partition(":")
         if kind == "header":
             return repr(self.read_header_values(own))
         if kind == "state":
-            return self._compute_state_token(own) if own else self._compute_whole_state_token()
+            return (
+                self._compute_state_key_text(own) if own else self._compute_whole_state_key_text()
+            )
         if kind == "session":
-            return await self._compute_session_token()
+            return await self._compute_session_key_text()
         if kind == "body":
             # what is read of an empty body is the same for all; another one is in no key
             return "" if self._has_no_body() else None
-        return self._compute_scope_token(name) if name in EVERYTHING else None
+        return self._compute_scope_key_text(part_name) if part_name in EVERYTHING else None
 
-    def _compute_scope_token(self, name: str) -> str:
+    def _compute_scope_key_text(self, name: str) -> str:
         scope = self._scope
         if name in ("client.host", "client.port"):
             # None on a Unix socket (ASGI, `client` of the HTTP scope)
@@ -102,23 +104,23 @@ class RequestParts:
         key = "query_string" if name == "query" else name
         return repr(scope.get(key))
 
-    def _compute_state_token(self, name: str) -> str | None:
+    def _compute_state_key_text(self, name: str) -> str | None:
         value = self._read_state().get(name, _ABSENT)
         if value is _ABSENT:
             return "absent"
         # all requests see it, so it tells none apart; an object there (a pool) has no text
         if value is vars(self._request.app.state).get(name, _ABSENT):
             return "of the application"
-        return self._mutable[name] if name in self._mutable else compute_value_token(value)
+        return self._mutable[name] if name in self._mutable else compute_value_key_text(value)
 
-    def _compute_whole_state_token(self) -> str | None:
-        tokens = {name: self._compute_state_token(name) for name in sorted(self._read_state())}
+    def _compute_whole_state_key_text(self) -> str | None:
+        tokens = {name: self._compute_state_key_text(name) for name in sorted(self._read_state())}
         return None if None in tokens.values() else repr(tokens)
 
     def _read_state(self) -> dict[str, Any]:
         return vars(self._request.state) if self._state is None else self._state
 
-    async def _compute_session_token(self) -> str | None:
+    async def _compute_session_key_text(self) -> str | None:
         request = self._request
         if not hasattr(request, "session_keeper"):
             return None  # a session that begins inside of the cache
@@ -141,7 +143,7 @@ class RequestParts:
         return str(self._scope.get("http_version", "1.1")).startswith("1")
 
 
-def compute_value_token(value: Any) -> str | None:
+def compute_value_key_text(value: Any) -> str | None:
     """Return a text for a value, the same for equal ones only; None for an object without one."""
     if type(value) in _PLAIN:
         if type(value) in (datetime, time) and type(value.tzinfo) not in _ZONES:
@@ -151,24 +153,24 @@ def compute_value_token(value: Any) -> str | None:
     if type(value) is tuple:
         prefix, value = "tuple ", list(cast("tuple[Any, ...]", value))  # no JSON begins so
     try:
-        check_json(value, "A value")
+        require_json_round_trip(value, "A value")
         return prefix + dumps(value).decode()
     except (TypeError, ValueError, RecursionError):
         return None
 
 
-def find_changed_variables(before: Context) -> dict[str, str | None]:
+def find_changed_context_variables(before: Context) -> dict[str, str | None]:
     """Return the context variables that were set since, each with the token of its value.
 
-    The names are those of `name_variable`. Values of the framework and of OpenTelemetry decide no
-    answer and are left out.
+    The names are those of `find_stable_variable_name`. Values of the framework and of OpenTelemetry
+    decide no answer and are left out.
     """
     changed: dict[str, str | None] = {}
     for variable, value in copy_context().items():
         if _read_variable(before, variable) is value or type(value).__module__.startswith(_OURS):
             continue
-        name, is_certain = name_variable(variable)
-        changed[name] = compute_value_token(value) if is_certain else None
+        name, is_certain = find_stable_variable_name(variable)
+        changed[name] = compute_value_key_text(value) if is_certain else None
     return changed
 
 
@@ -178,7 +180,7 @@ _names: dict[ContextVar[Any], tuple[str, bool]] = {}
 _unplaced: dict[str, ContextVar[Any]] = {}
 
 
-def name_variable(variable: ContextVar[Any]) -> tuple[str, bool]:
+def find_stable_variable_name(variable: ContextVar[Any]) -> tuple[str, bool]:
     """Return a name of a context variable that is the same in every process, and whether no other
     variable has it.
 
@@ -187,11 +189,11 @@ def name_variable(variable: ContextVar[Any]) -> tuple[str, bool]:
     """
     found = _names.get(variable)
     if found is None:
-        found = _names[variable] = _find_place(variable)
+        found = _names[variable] = _search_modules_for_variable(variable)
     return found
 
 
-def _find_place(variable: ContextVar[Any]) -> tuple[str, bool]:
+def _search_modules_for_variable(variable: ContextVar[Any]) -> tuple[str, bool]:
     # in the order of the names, as modules that import the variable hold it too
     for module, content in sorted(sys.modules.copy().items()):
         for name, value in list(getattr(content, "__dict__", {}).items()):

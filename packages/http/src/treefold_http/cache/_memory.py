@@ -91,17 +91,22 @@ class MemoryBackend:
             return entry.value, self._last_invalidation
 
     def write_entry(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: int | None = None
+        self,
+        key: str,
+        value: bytes,
+        ttl: float,
+        tags: Sequence[str],
+        read_version: int | None = None,
     ) -> None:
         """Keep a value, unless it is older than an invalidation.
 
         Args:
-            number: that of the `read_entry` before the value was computed; None for now.
+            read_version: that of the `read_entry` before the value was computed; None for now.
         """
         size = len(key) + len(value) + _ENTRY_BYTES
         size += sum(len(tag) + _ENTRY_TAG_BYTES for tag in tags)
         with self._lock:
-            if number is not None and self._is_stale(key, tags, number):
+            if read_version is not None and self._is_stale(key, tags, read_version):
                 return
             # before the size is checked: a value that is too large must not leave a former one
             # behind
@@ -164,9 +169,11 @@ class MemoryBackend:
         while len(self._invalidations) > _MAX_INVALIDATIONS:
             self._last_forgotten = self._invalidations.popitem(last=False)[1]
 
-    def _is_stale(self, key: str, tags: Sequence[str], number: int) -> bool:
+    def _is_stale(self, key: str, tags: Sequence[str], read_version: int) -> bool:
         names = [("key", key), *(("tag", tag) for tag in tags)]
-        return any(self._invalidations.get(name, self._last_forgotten) > number for name in names)
+        return any(
+            self._invalidations.get(name, self._last_forgotten) > read_version for name in names
+        )
 
     def _remove_entry(self, key: str) -> bool:
         entry = self._entries.pop(key, None)

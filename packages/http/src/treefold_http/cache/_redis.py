@@ -107,19 +107,19 @@ class RedisBackend:
             return None, None
 
     def write_entry(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Stored = -1
     ) -> None:
         """Keep a value with the tokens of a `read_entry`, or those of now."""
-        if (words := _build_write_arguments(value, ttl, number)) is not None:
+        if (words := _build_write_arguments(value, ttl, read_version)) is not None:
             self._call_or_none(
                 lambda: self._redis.run_script_blocking(_WRITE, self._build_keys(key, tags), words)
             )
 
     async def awrite_entry(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Stored = -1
     ) -> None:
         """As `write_entry`."""
-        if (words := _build_write_arguments(value, ttl, number)) is not None:
+        if (words := _build_write_arguments(value, ttl, read_version)) is not None:
             await _await_or_none(self._redis.run_script(_WRITE, self._build_keys(key, tags), words))
 
     def delete_entry(self, key: str) -> bool:
@@ -132,12 +132,16 @@ class RedisBackend:
 
     def invalidate_tags(self, tags: Sequence[str]) -> bool:
         """Make every value with one of the tags a miss; return False if Redis did not hear it."""
-        return self._send_commands([self._build_tag_renewal(tag) for tag in tags]) is not None
+        return (
+            self._send_commands([self._build_tag_invalidation_command(tag) for tag in tags])
+            is not None
+        )
 
     async def ainvalidate_tags(self, tags: Sequence[str]) -> bool:
         """As `invalidate_tags`."""
         return (
-            await self._asend_commands([self._build_tag_renewal(tag) for tag in tags]) is not None
+            await self._asend_commands([self._build_tag_invalidation_command(tag) for tag in tags])
+            is not None
         )
 
     def clear_entries(self) -> bool:
@@ -166,7 +170,7 @@ class RedisBackend:
             # Of each application of this process: all its values become a miss.
             beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
             renewals = map(
-                _build_renewal_command, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
+                _build_new_token_command, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
             )
             self._unsent = {renewal[1]: renewal for renewal in renewals}
 
@@ -194,8 +198,8 @@ class RedisBackend:
             if self._unsent.get(command[1]) == command:
                 del self._unsent[command[1]]
 
-    def _build_tag_renewal(self, tag: str) -> tuple[str, ...]:
-        return _build_renewal_command(self._build_key(tag, "tag"))
+    def _build_tag_invalidation_command(self, tag: str) -> tuple[str, ...]:
+        return _build_new_token_command(self._build_key(tag, "tag"))
 
     def _build_keys(self, key: str, tags: Sequence[str]) -> list[str]:
         return [self._build_key(key), *(self._build_key(tag, "tag") for tag in (_ALL, *tags))]
@@ -215,7 +219,7 @@ _ALL = "\0all"
 """The tag of every entry; `clear_entries` replaces it. The names of an application have no NUL."""
 
 
-def _build_renewal_command(key: str) -> tuple[str, ...]:
+def _build_new_token_command(key: str) -> tuple[str, ...]:
     return ("SET", key, secrets.token_hex(8), "PX", str(_TAG_LIFE))
 
 
@@ -224,10 +228,10 @@ def hash_name(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _unpack_reply(found: Any) -> tuple[bytes | None, Tokens]:
-    if found is None:
+def _unpack_reply(reply: Any) -> tuple[bytes | None, Tokens]:
+    if reply is None:
         return None, None
-    return (found[1], None) if found[0] == 1 else (None, found[1:])
+    return (reply[1], None) if reply[0] == 1 else (None, reply[1:])
 
 
 def _build_write_arguments(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:

@@ -39,7 +39,12 @@ from treefold_http.cache._answer import (
     read_vary_names,
     with_cache_headers,
 )
-from treefold_http.cache._keys import PERSONAL, RequestParts, find_changed_variables, hash_parts
+from treefold_http.cache._keys import (
+    PERSONAL,
+    RequestParts,
+    find_changed_context_variables,
+    hash_parts,
+)
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -121,13 +126,13 @@ class AnswerLayer(CacheLayer):
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Return the answer that is kept, or the handler's; 304 if the client has it already."""
-        visit = await self._start_visit(request)
+        visit = await self._run_dependencies_prepare_lookup(request)
         if visit is None:
             return await call_next(request)
         failure: _Failure | None = None
         while True:
             # in the loop, because a flight may have taught the layer more names meanwhile
-            names = self._collect_key_names(visit)
+            names = self._collect_key_part_names(visit)
             key = await self._build_key(visit, names)
             if key is None:
                 return await call_next(request)
@@ -155,7 +160,7 @@ class AnswerLayer(CacheLayer):
             elif failure is not None and failure.retry is flight:
                 failure.retry = None
 
-    async def _start_visit(self, request: Request) -> _Visit | None:
+    async def _run_dependencies_prepare_lookup(self, request: Request) -> _Visit | None:
         """Run the dependencies that see the request; return None for one that is not cached."""
         notes: ReadNotes = getattr(request, "notes", None) or ReadNotes()
         request.notes = notes
@@ -176,21 +181,21 @@ class AnswerLayer(CacheLayer):
             request.scheme,
             request.host.lower(),
             own,
-            *self._collect_address_parts(request),
+            *self._collect_url_key_parts(request),
         ]
         for name in (*given.vary, *(() if given.key is not None else PERSONAL)):
             values = parts.read_header_values(name)
             # with their number in front: `Cookie: a` without `Authorization` and the reverse
             # would be the same list of texts
             base += [str(len(values)), *values]
-        variables = self._collect_variables(notes)
+        variables = self._collect_variable_key_parts(notes)
         if variables is None:
             return None
         base += variables
         place = given.cache.place_of(request.app)
         return _Visit(request, notes, parts, base, place, given.compute_tags(request))
 
-    def _collect_address_parts(self, request: Request) -> list[str]:
+    def _collect_url_key_parts(self, request: Request) -> list[str]:
         scope = request.scope
         parts = [scope.get("root_path", ""), request.route or ""]
         # no template and no parameters tell these addresses apart; `%2F` and `/` differ for mounts
@@ -204,12 +209,12 @@ class AnswerLayer(CacheLayer):
             parts.append(str(id(request.plan)))  # a reload makes other answers
         return parts
 
-    def _collect_variables(self, notes: ReadNotes) -> list[str] | None:
+    def _collect_variable_key_parts(self, notes: ReadNotes) -> list[str] | None:
         """The context variables that the project set; None if one of them has no text."""
         if notes.context is None or self._given.key is not None:
             return []
         texts: list[str] = []
-        for name, token in sorted(find_changed_variables(notes.context).items()):
+        for name, token in sorted(find_changed_context_variables(notes.context).items()):
             if token is None:
                 self._warn_once(
                     f"the context variable {name!r} is set to an object, or another has its name"
@@ -218,17 +223,17 @@ class AnswerLayer(CacheLayer):
             texts += [name, token]
         return [str(len(texts)), *texts]
 
-    def _collect_key_names(self, visit: _Visit) -> set[str]:
+    def _collect_key_part_names(self, visit: _Visit) -> set[str]:
         if self._given.key is not None:
             return set(self._learned)
         return {*self.declared, *self._learned, *visit.notes.collect_names()}
 
-    async def _build_key(self, visit: _Visit, names: Collection[str]) -> str | None:
+    async def _build_key(self, visit: _Visit, part_names: Collection[str]) -> str | None:
         """The key of an answer that depends on the named parts; None if one has no text."""
         parts = list(visit.base)
         # sorted, because workers share keys and a set of texts has another order in each process
-        for name in sorted(names):
-            token = await visit.parts.compute_token(name)
+        for name in sorted(part_names):
+            token = await visit.parts.compute_key_text(name)
             if token is None:
                 return None
             parts += [name, token]
@@ -238,7 +243,7 @@ class AnswerLayer(CacheLayer):
         self,
         visit: _Visit,
         key: str,
-        names: set[str],
+        part_names: set[str],
         call_next: CallNext,
         failure: _Failure | None,
     ) -> Response:
@@ -261,9 +266,9 @@ class AnswerLayer(CacheLayer):
                 return answer.build_response_copy(request)
             former = request.answer_fields
             visit.parts.take_snapshot()
-            response = await self._make_response(visit, call_next)
+            response = await self._call_next_recording_reads(visit, call_next)
             outcome = _Failure() if response.status >= 500 else _Outcome.UNSHARED
-            deciding = self._find_deciding_names(visit, response)
+            deciding = self._find_deciding_part_names(visit, response)
             added = _find_added_fields(former or [], request.answer_fields or [])
             if deciding is None or added is None:
                 return response
@@ -271,7 +276,7 @@ class AnswerLayer(CacheLayer):
             if any(name == b"set-cookie" for name, _ in added):
                 return response
             response = with_cache_headers(response, deciding, self._given.vary)
-            own = await self._build_key(visit, deciding | names)
+            own = await self._build_key(visit, deciding | part_names)
             if own is None:
                 self._warn_of_uncacheable_state(deciding)
                 return response
@@ -294,13 +299,13 @@ class AnswerLayer(CacheLayer):
             if not flight.done():
                 flight.set_result(outcome)
 
-    async def _make_response(self, visit: _Visit, call_next: CallNext) -> Response:
+    async def _call_next_recording_reads(self, visit: _Visit, call_next: CallNext) -> Response:
         if self._given.key is not None:
             return await call_next(visit.request)
         with record_reads(visit.request, visit.notes):
             return await call_next(visit.request)
 
-    def _find_deciding_names(self, visit: _Visit, response: Response) -> set[str] | None:
+    def _find_deciding_part_names(self, visit: _Visit, response: Response) -> set[str] | None:
         """The names of what decided an answer; None for one that is not kept."""
         request = visit.request
         if not is_cacheable(response, request) or not is_session_unchanged(request):
@@ -315,8 +320,8 @@ class AnswerLayer(CacheLayer):
         deciding = {*self.declared, *visit.notes.collect_names(), *vary}
         return None if len(deciding | self._learned) > MAX_NAMES else deciding
 
-    def _warn_of_uncacheable_state(self, names: Collection[str]) -> None:
-        states = sorted(name for name in names if name == "id" or name.startswith("state"))
+    def _warn_of_uncacheable_state(self, part_names: Collection[str]) -> None:
+        states = sorted(name for name in part_names if name == "id" or name.startswith("state"))
         if states:
             self._warn_once(f"the handler reads {states[0].replace(':', '.')!r}, which has no text")
 

@@ -77,7 +77,7 @@ _LIBRARIES: dict[str, tuple[tuple[str, Callable[[Any, int], Compressor], int], .
 }
 
 
-def find_codings(level: int) -> dict[str, NewCompressor]:
+def find_available_compressors(level: int) -> dict[str, NewCompressor]:
     """Return the codings that this interpreter can make, the preferred one first.
 
     Args:
@@ -99,27 +99,27 @@ def find_codings(level: int) -> dict[str, NewCompressor]:
 
 # bounded, since clients choose the text; browsers send a few different ones
 @lru_cache(maxsize=256)
-def choose_coding(field: str, offered: Sequence[str]) -> str | None:
+def choose_content_coding(accept_encoding: str, offered: Sequence[str]) -> str | None:
     """Return the coding that a client likes best; None for the plain answer.
 
     Among equals the first one offered wins. Plain wins over a coding where the client says so.
 
     Args:
-        field: the `Accept-Encoding` field, its lines joined.
+        accept_encoding: the `Accept-Encoding` field, its lines joined.
         offered: a tuple of codings.
     """
-    weights = _parse_weights(field)
+    weights = _parse_weights(accept_encoding)
     other = weights.get("*", 0.0)
     best = max(offered, key=lambda name: weights.get(name, other), default="")
     weight = weights.get(best, other)
     return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
 
 
-def _parse_weights(field: str) -> dict[str, float]:
+def _parse_weights(accept_encoding: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    if len(field) > MAX_FIELD:
+    if len(accept_encoding) > MAX_FIELD:
         return weights
-    for member in field.split(","):
+    for member in accept_encoding.split(","):
         name, *parameters = (part.strip().lower() for part in member.split(";"))
         weight = 1.0
         for parameter in parameters:

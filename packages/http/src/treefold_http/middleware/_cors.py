@@ -81,7 +81,7 @@ class CORS:
             "allow_headers": allow_headers,
             "expose_headers": expose_headers,
         }
-        _check_lists(lists, has_credentials=allow_credentials)
+        _validate_cors_options(lists, has_credentials=allow_credentials)
         if not allow_origins and allow_origin_pattern is None:
             raise ValueError(
                 "CORS() must allow an origin; pass allow_origins=['https://app.example.com']"
@@ -91,13 +91,13 @@ class CORS:
         self.headers = tuple(allow_headers)
         self.has_credentials = allow_credentials
         self._any_origin = "*" in allow_origins
-        self._exact = {_serialize_origin(one) for one in allow_origins if "*" not in one}
+        self._exact = {_normalize_origin(one) for one in allow_origins if "*" not in one}
         self._below = [
             _parse_wildcard_origin(one) for one in allow_origins if "*" in one and one != "*"
         ]
         self.pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
         if self.pattern is not None and allow_credentials:
-            _check_pattern(self.pattern)
+            _refuse_too_broad_pattern(self.pattern)
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
         self.reaches_private_network = allow_private_network
@@ -207,7 +207,7 @@ def _join_names(names: Sequence[str]) -> bytes:
     return ", ".join(names).encode("latin-1")
 
 
-def _check_lists(lists: Mapping[str, Sequence[str]], *, has_credentials: bool) -> None:
+def _validate_cors_options(lists: Mapping[str, Sequence[str]], *, has_credentials: bool) -> None:
     for option, names in lists.items():
         if isinstance(names, str):
             raise ValueError(f"CORS {option} must be a list, got the text {names!r}")
@@ -232,7 +232,7 @@ _STRANGERS = (
 """Origins that no pattern may match by accident: anybody can have a page there."""
 
 
-def _check_pattern(pattern: re.Pattern[str]) -> None:
+def _refuse_too_broad_pattern(pattern: re.Pattern[str]) -> None:
     for origin in _STRANGERS:
         if pattern.fullmatch(origin):
             raise ValueError(
@@ -242,7 +242,7 @@ def _check_pattern(pattern: re.Pattern[str]) -> None:
             )
 
 
-def _serialize_origin(origin: str) -> str:
+def _normalize_origin(origin: str) -> str:
     """An origin as a browser sends it."""
     if origin == "null":
         return origin
@@ -273,7 +273,7 @@ def _parse_wildcard_origin(text: str) -> tuple[str, str]:
     scheme, separator, rest = text.partition("://*.")
     if not separator or "*" in rest:
         raise _make_origin_error(text)
-    whole = _serialize_origin(f"{scheme}://{rest}")
+    whole = _normalize_origin(f"{scheme}://{rest}")
     scheme, _, rest = whole.partition("://")
     if _is_public_suffix(rest.partition(":")[0]):
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._bodies.forms import URLENCODED
 from treefold_http._responses.endpoints import CallNext
-from treefold_http._session_keepers.origins import check_origins, is_from_trusted_origin
+from treefold_http._session_keepers.origins import is_own_or_trusted_origin, validate_origins
 from treefold_http._wire.errors import Forbidden
 from treefold_router import Route
 
@@ -54,7 +54,7 @@ class CSRF:
         field: str = "csrf_token",
         cookies: Sequence[str] | None = None,
     ) -> None:
-        self.trusted = check_origins(trusted_origins, "CSRF trusted_origins")
+        self.trusted = validate_origins(trusted_origins, "CSRF trusted_origins")
         self._header = header
         self._field = field
         self.cookies = cookies
@@ -73,16 +73,16 @@ class CSRF:
     async def _check_request(self, request: Request) -> None:
         if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
-        trusted = is_from_trusted_origin(request, self.trusted)
+        trusted = is_own_or_trusted_origin(request, self.trusted)
         # a browser that names another site is believed, whatever token the request has
         if trusted is False:
             raise Forbidden("A page of another site sent this request")
-        if trusted is None and not await self._has_token(request):
+        if trusted is None and not await self._has_valid_token(request):
             raise Forbidden(
                 f"This request needs the token of its session: send it as {self._header}"
             )
 
-    async def _has_token(self, request: Request) -> bool:
+    async def _has_valid_token(self, request: Request) -> bool:
         token = request.headers.get(self._header, "")
         # A multipart form may have files of any size, which the handler reads: it sends the token
         # in the field of the header.

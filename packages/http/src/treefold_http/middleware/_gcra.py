@@ -106,7 +106,7 @@ class MemoryTable:
     def __len__(self) -> int:
         return len(self._times)
 
-    def count_request(self, key: str) -> tuple[int, int]:
+    def count_request_and_compute_wait(self, key: str) -> tuple[int, int]:
         """Count one request of a key.
 
         Returns:
@@ -127,11 +127,11 @@ class MemoryTable:
         if wait > 0:
             return wait, time - rate.interval - now
         if known is None:
-            self._add_key(key, now)
+            self._add_or_replace_key(key, now)
         self._times[key] = time
         return 0, time - now
 
-    def _add_key(self, key: str, now: int) -> None:
+    def _add_or_replace_key(self, key: str, now: int) -> None:
         ring = self._ring
         if len(ring) < self._max_keys:
             ring.append(key)

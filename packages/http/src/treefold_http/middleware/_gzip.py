@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from treefold_http._project.private_answers import PRIVATE_OF_KEY
 from treefold_http._responses.response import Response, copy_response
-from treefold_http.middleware._codings import NewCompressor, choose_coding, find_codings
+from treefold_http.middleware._codings import (
+    NewCompressor,
+    choose_content_coding,
+    find_available_compressors,
+)
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -70,7 +74,7 @@ class GZip:
     ) -> None:
         if not 1 <= level <= 9:
             raise ValueError(f"GZip level must be 1 to 9, got {level!r}")
-        known = find_codings(level)
+        known = find_available_compressors(level)
         for name in codings or ():
             if name not in known:
                 raise ValueError(
@@ -111,7 +115,7 @@ class _Encoded(Response):
         inner = copy_response(self._inner)  # a module may keep it
         inner.status, inner.body = self.status, self.body
         inner.raw_headers = self.raw_headers
-        await inner.send(request, _Encoder(request, send, self._gzip).send, common)
+        await inner.send(request, _Encoder(request, send, self._gzip).compress_and_send, common)
 
 
 class _Encoder:
@@ -126,7 +130,7 @@ class _Encoder:
         self._new: NewCompressor | None = None
         self._add: Callable[..., bytes] | None = None
 
-    async def send(self, message: Message) -> None:
+    async def compress_and_send(self, message: Message) -> None:
         """Take a message of the answer; the first body decides about the start before it."""
         kind = message["type"]
         if kind == "http.response.start":
@@ -134,9 +138,9 @@ class _Encoder:
             return
         start, self._start = self._start, None
         if start is not None:
-            start = self._prepare_start(start, message)
+            start = self._set_coding_and_headers(start, message)
             if self._coding is not None and not message.get("more_body", False):
-                await self._send_whole(start, message)
+                await self._compress_and_send_whole(start, message)
                 return
             await self._send(start)
         if self._add is not None:
@@ -145,7 +149,7 @@ class _Encoder:
             message = {"type": kind, "body": body, "more_body": more}
         await self._send(message)
 
-    def _prepare_start(self, start: Message, first: Message) -> Message:
+    def _set_coding_and_headers(self, start: Message, first: Message) -> Message:
         """The start with the fields of its coding; `Vary` wherever the coding is a choice."""
         fields: RawHeaders = list(start["headers"])
         found = dict(fields)
@@ -198,9 +202,9 @@ class _Encoder:
         # repeats
         if len(request.fields) != len(request.scope["headers"]):
             text = ",".join(request.headers.getlist("accept-encoding"))
-        return choose_coding(text, self._gzip.offered)
+        return choose_content_coding(text, self._gzip.offered)
 
-    async def _send_whole(self, start: Message, message: Message) -> None:
+    async def _compress_and_send_whole(self, start: Message, message: Message) -> None:
         assert self._new is not None, "a coding was chosen"  # noqa: S101 - set beside it
         body = message["body"]
         if len(body) > IN_THREAD:

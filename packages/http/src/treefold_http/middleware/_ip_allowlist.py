@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._wire.addresses import Networks, client_of, parse_address
+from treefold_http._wire.addresses import Networks, parse_address, read_client_host
 from treefold_http._wire.errors import Forbidden
-from treefold_http.middleware._relayed import is_relayed, warn_of_relay
+from treefold_http.middleware._relayed import is_from_untrusted_proxy, warn_of_untrusted_proxy
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
@@ -41,12 +41,12 @@ class IPAllowlist:
 
     def before(self, connection: Connection) -> None:
         """Check that a request comes from one of the networks."""
-        client = client_of(connection.scope)
+        client = read_client_host(connection.scope)
         if client not in self._known:
             self._check_client(client)
         # also for a known address: the same proxy may send its own requests and those of clients
-        if is_relayed(connection):
-            warn_of_relay(connection, "IPAllowlist", "refused a request")
+        if is_from_untrusted_proxy(connection):
+            warn_of_untrusted_proxy(connection, "IPAllowlist", "refused a request")
             raise Forbidden(_REFUSED)
 
     def _check_client(self, client: str) -> None:

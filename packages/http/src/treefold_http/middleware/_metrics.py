@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._project.middleware_chain import call_with_end_callback
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
-from treefold_http._wire.addresses import Networks, client_of, parse_address
+from treefold_http._wire.addresses import Networks, parse_address, read_client_host
 from treefold_http._wire.errors import NOTHING_HERE, NotFound
 from treefold_http._wire.root_path import below_root
-from treefold_http.middleware._relayed import is_relayed, warn_of_relay
+from treefold_http.middleware._relayed import is_from_untrusted_proxy, warn_of_untrusted_proxy
 from treefold_router import METHODS
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ class Metrics:
             return False
         if below_root(request.raw_path, request.root_path) != self._path:
             return False
-        if parse_address(client_of(request.scope)) not in self.allowed:
+        if parse_address(read_client_host(request.scope)) not in self.allowed:
             raise NotFound(NOTHING_HERE)
         # a proxy on this machine would make the page public: its address is one of the allowed
-        if is_relayed(request):
-            warn_of_relay(request, "Metrics", "refused a request")
+        if is_from_untrusted_proxy(request):
+            warn_of_untrusted_proxy(request, "Metrics", "refused a request")
             raise NotFound(NOTHING_HERE)
         return True
 
@@ -131,9 +131,9 @@ class _Layer:
             request, call_next, lambda r: self._record_request(request, r, began)
         )
 
-    def _record_request(self, request: Request, sent: int | None, began: float) -> None:
+    def _record_request(self, request: Request, sent_status: int | None, start_time: float) -> None:
         method = request.method if request.method in METHODS else "OTHER"
-        status = _LEFT if sent is None else sent
+        status = _LEFT if sent_status is None else sent_status
         # `labels()` checks its arguments and takes a lock; the counters of a route are few
         counter = self._children.get((method, status))
         if counter is None:
@@ -144,7 +144,7 @@ class _Layer:
         if timer is None:
             timer = self._timers[method] = self._families.duration.labels(method, self._template)
         counter.inc()
-        timer.observe(perf_counter() - began)
+        timer.observe(perf_counter() - start_time)
         self._running.dec()
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:

@@ -56,8 +56,8 @@ class ProxyHeaders:
         headers = connection.headers
         client = self._find_client(headers.getlist("x-forwarded-for"))
         if client is not None:
-            # its port is not known; `is_relayed` knows by 0 that a trusted proxy has named the
-            # client
+            # its port is not known; `is_from_untrusted_proxy` knows by 0 that a trusted proxy has
+            # named the client
             scope["client"] = (str(client), 0)
         protocol = _read_last_value(headers.getlist("x-forwarded-proto")).lower()
         if protocol in _SECURE:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from treefold_http._redis import RedisUnavailable, build_redis_key, check_url
+from treefold_http._redis import RedisUnavailable, build_redis_key, check_redis_url
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.addresses import UNIX, to_client_network
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
 from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._gcra import MemoryTable, hash_client_key, parse_rate
-from treefold_http.middleware._relayed import is_relayed, warn_of_relay
+from treefold_http.middleware._relayed import is_from_untrusted_proxy, warn_of_untrusted_proxy
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
@@ -118,7 +118,7 @@ class RateLimit:
             "RateLimit": _LEFT,
         }
         if isinstance(redis, str):
-            check_url(redis, "Redis")
+            check_redis_url(redis, "Redis")
 
     @property
     def is_in_memory(self) -> bool:
@@ -207,41 +207,45 @@ class _Bucket:
             who = f"key {named}"
         elif self._is_first or b"x-forwarded-for" in connection.fields:
             self._is_first = False
-            self._warn_if_relayed(connection)
-        return who + (_find_miss_template(connection) if self._is_miss else self._end)
+            self._warn_if_untrusted_proxy(connection)
+        return who + (_find_template_ignoring_method(connection) if self._is_miss else self._end)
 
-    def _warn_if_relayed(self, connection: Connection) -> None:
-        if is_relayed(connection):
-            warn_of_relay(connection, "RateLimit", "counts all clients as one")
+    def _warn_if_untrusted_proxy(self, connection: Connection) -> None:
+        if is_from_untrusted_proxy(connection):
+            warn_of_untrusted_proxy(connection, "RateLimit", "counts all clients as one")
 
-    def apply_limit(self, connection: Connection, wait: int, used: int) -> None:
+    def add_headers_or_refuse(
+        self, connection: Connection, wait_nanoseconds: int, used_nanoseconds: int
+    ) -> None:
         """Add the fields; refuse where the client must wait.
 
         Args:
-            wait, used: as `MemoryTable.take` returns them.
+            wait_nanoseconds, used: as `MemoryTable.take` returns them.
 
         Raises:
             TooManyRequests: with the seconds to wait.
         """
         rate = self.rate
-        left = 0 if wait else (rate.window_nanoseconds - used) // rate.interval
+        left = (
+            0 if wait_nanoseconds else (rate.window_nanoseconds - used_nanoseconds) // rate.interval
+        )
         fields: RawHeaders = [
             self._policy,
-            (b"ratelimit", self._format % (left, -(-used // _SECOND))),
+            (b"ratelimit", self._format % (left, -(-used_nanoseconds // _SECOND))),
         ]
         connection.add_answer_fields(fields)
-        if wait:
+        if wait_nanoseconds:
             if self._key is None:
-                self._warn_if_relayed(connection)
+                self._warn_if_untrusted_proxy(connection)
             # rounded up: a client that waits as long as it was told must be let in
-            seconds = -(-wait // _SECOND)
+            seconds = -(-wait_nanoseconds // _SECOND)
             raise TooManyRequests(
                 f"Too many requests; try again in {seconds} s",
                 headers={"Retry-After": str(seconds)},
             )
 
 
-def _find_miss_template(connection: Connection) -> str:
+def _find_template_ignoring_method(connection: Connection) -> str:
     """The template of a path that has routes, for other methods; one bucket for all others."""
     path = below_root(connection.raw_path, connection.scope.get("root_path", ""))
     route = connection.app.find_route(path)
@@ -254,10 +258,10 @@ class _InMemory:
         self._table_of = limit.find_or_add_table
 
     def before(self, connection: Connection) -> None:
-        wait, used = self._table_of(connection.app).count_request(
+        wait, used = self._table_of(connection.app).count_request_and_compute_wait(
             self._bucket.build_bucket_key(connection)
         )
-        self._bucket.apply_limit(connection, wait, used)
+        self._bucket.add_headers_or_refuse(connection, wait, used)
 
 
 class _OnRedis:
@@ -274,26 +278,28 @@ class _OnRedis:
         self._shared = limit.shared
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
-        await self._count_request(request)
+        await self._count_and_apply_limit(request)
         return await call_next(request)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        await self._count_request(websocket)
+        await self._count_and_apply_limit(websocket)
         await call_next(websocket)
 
-    async def _count_request(self, connection: Connection) -> None:
+    async def _count_and_apply_limit(self, connection: Connection) -> None:
         bucket = self._bucket
         names, limits = connection.app.names, self._limits_of(connection.app)
         client = hash_client_key(bucket.build_bucket_key(connection))
         key = build_redis_key(names, self._kind, client, shared=self._shared)
         try:
             if not self._shared:
-                await limits.claim_names(names)
-            wait, used = await limits.count_request(key, self._interval, self._capacity)
+                await limits.claim_names_if_due(names)
+            wait, used = await limits.count_request_and_compute_wait(
+                key, self._interval, self._capacity
+            )
         except RedisUnavailable:
             if bucket.passes:
                 return
             raise ServiceUnavailable(
                 "Requests cannot be counted now", headers={"Retry-After": "1"}
             ) from None
-        bucket.apply_limit(connection, wait * 1000, used * 1000)
+        bucket.add_headers_or_refuse(connection, wait * 1000, used * 1000)

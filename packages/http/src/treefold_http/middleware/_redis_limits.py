@@ -57,7 +57,7 @@ class RedisLimits:
         self._use = RedisUse(url, effect=effect, app=app)
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
-    async def claim_names(self, names: NameSpace) -> None:
+    async def claim_names_if_due(self, names: NameSpace) -> None:
         """Make sure that no other deployment counts under the names of an application.
 
         Raises:
@@ -68,14 +68,14 @@ class RedisLimits:
         if client.is_claim_due(names):
             await client.claim_names(names)
 
-    async def count_request(self, key: str, interval: int, capacity: int) -> Reply:
+    async def count_request_and_compute_wait(self, key: str, interval: int, capacity: int) -> Reply:
         """Count one request of a key.
 
         Args:
             interval, capacity: of its rate, in microseconds.
 
         Returns:
-            As `MemoryTable.count_request`, in microseconds.
+            As `MemoryTable.count_request_and_compute_wait`, in microseconds.
 
         Raises:
             RedisUnavailable: after 100 ms at most.
@@ -89,10 +89,10 @@ class RedisLimits:
         # The first request of a batch sends it, and those that come while it is on its way make the
         # next one; `_send` ends without an await after its last look at the queue, so none is left.
         if queue.sender is None:
-            queue.sender = loop.create_task(self._send(queue))
+            queue.sender = loop.create_task(self._send_queued_batches(queue))
         return await one.reply
 
-    async def _send(self, queue: _Queue) -> None:
+    async def _send_queued_batches(self, queue: _Queue) -> None:
         try:
             while batch := queue.waiting[:MOST]:
                 del queue.waiting[:MOST]

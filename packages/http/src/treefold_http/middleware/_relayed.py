@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from treefold_http._wire.addresses import client_of, parse_address
+from treefold_http._wire.addresses import parse_address, read_client_host
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _warned_entries: WeakKeyDictionary[Runtime, set[str]] = WeakKeyDictionary()
 """The middleware entries that have warned, by application."""
 
 
-def is_relayed(connection: Connection) -> bool:
+def is_from_untrusted_proxy(connection: Connection) -> bool:
     """Return True if a local proxy sent the request for a client whose address is not known.
 
     `ProxyHeaders` and servers that read the fields themselves set the port 0, which no peer has.
@@ -34,11 +34,11 @@ def is_relayed(connection: Connection) -> bool:
     fields = connection.fields
     if not any(name in _PROXY_FIELDS or name.startswith(_PROXY_PREFIX) for name in fields):
         return False
-    address = parse_address(client_of(connection.scope))
+    address = parse_address(read_client_host(connection.scope))
     return address is None or not address.is_global
 
 
-def warn_of_relay(connection: Connection, entry: str, effect: str) -> None:
+def warn_of_untrusted_proxy(connection: Connection, entry: str, effect: str) -> None:
     """Log, once for each application and entry, which line is missing.
 
     Args:
@@ -49,7 +49,7 @@ def warn_of_relay(connection: Connection, entry: str, effect: str) -> None:
     if entry in warned:
         return
     warned.add(entry)
-    peer = client_of(connection.scope)
+    peer = read_client_host(connection.scope)
     get_logger().warning(
         "%s %s: the proxy %s sends requests of other clients and is not trusted; add"
         " ProxyHeaders([%r]) as the first entry of middlewares in Middleware/__init__.py, and let"

@@ -152,14 +152,14 @@ class Sessions:
         if self.store == "cookie":
             keeper: Keeper = CookieKeeper(secrets, form, lifetimes, environment=environment)
         else:
-            store = self._find_store(app, extensions)
+            store = self._find_or_make_store(app, extensions)
             keeper = StoreKeeper(secrets, form, lifetimes, store, environment=environment)
         keeper.trusted_origins = None if self.guard is None else self.guard.trusted
         self._keepers[app] = keeper
 
-    def _find_store(self, app: Runtime, extensions: Sequence[Any]) -> SessionStore:
+    def _find_or_make_store(self, app: Runtime, extensions: Sequence[Any]) -> SessionStore:
         if self.store == "memory":
-            return _find_or_add_memory(app, self.cookie.name)
+            return _get_or_create_memory_store(app, self.cookie.name)
         if self.store == "redis":
             url = self.find_redis_url(app)
             if url is None:
@@ -256,13 +256,15 @@ class _Hooks:
             raise RuntimeError("A store without awaits must not suspend")
 
 
-async def _save_session(session: Session, keeper: Keeper, request: Request, status: int) -> None:
+async def _save_session(
+    session: Session, keeper: Keeper, request: Request, response_status: int
+) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
     # a change from now on raises, instead of being lost after the record was encoded
     session.is_closed = True
     has_no_store = _NO_STORE in (request.answer_fields or ())
     request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
-    await keeper.save_session(session, request, status)
+    await keeper.save_session(session, request, response_status)
 
 
 _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")
@@ -272,6 +274,6 @@ _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")
 _memories: WeakKeyDictionary[Runtime, dict[str, MemorySessions]] = WeakKeyDictionary()
 
 
-def _find_or_add_memory(app: Runtime, cookie: str) -> MemorySessions:
+def _get_or_create_memory_store(app: Runtime, cookie_name: str) -> MemorySessions:
     """Return the memory of an application, which outlives a reload of `Middleware/`."""
-    return _memories.setdefault(app, {}).setdefault(cookie, MemorySessions())
+    return _memories.setdefault(app, {}).setdefault(cookie_name, MemorySessions())

@@ -133,7 +133,7 @@ class _Layer:
             known if template is None else f"{known} {template}",
             context=parent,
             kind=tracing.trace.SpanKind.SERVER,
-            attributes=_build_attributes(connection, known, template),
+            attributes=_build_span_attributes(connection, known, template),
         )
         current = tracing.context.attach(tracing.trace.set_span_in_context(span, parent))
         return span, (current, _tracing.set(tracing))
@@ -154,7 +154,9 @@ class _Layer:
         _tracing.reset(mine)
 
 
-def _build_attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
+def _build_span_attributes(
+    connection: Connection, method: str, template: str | None
+) -> dict[str, Any]:
     """Attributes by the conventions of OpenTelemetry for HTTP servers."""
     scope = connection.scope
     masked = connection.find_masked_segments()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._runtime.unhandled import is_test
+from treefold_http._runtime.unhandled import is_from_test_client
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.host_names import split_host
 from treefold_http._wire.request_guard import is_host
@@ -90,7 +90,7 @@ class TrustedHosts:
         if self.allows(host) or (connection.app.dev and split_host(host)[0] in LOOPBACK):
             return
         # the name alone is no proof: a client of a real server can send it
-        if host == _TEST and is_test(connection.scope):
+        if host == _TEST and is_from_test_client(connection.scope):
             return
         raise BadRequest("This host is not served here")
 

@@ -17,7 +17,7 @@ from treefold_http.openapi._sockets import build_message_schemas
 VERSION = "3.0.0"
 
 
-def write_asyncapi(
+def build_asyncapi_document(
     routes: Sequence[Described], info: Info, *, version: str | None = None
 ) -> dict[str, Any]:
     """Write the document.
@@ -32,21 +32,21 @@ def write_asyncapi(
         if version not in (None, found.route.version):
             continue
         if found.route.method == WEBSOCKET:
-            _add_socket(found, schemas, **parts)
+            _add_socket_channel(found, schemas, **parts)
         elif is_event_stream(read_return_type(found)):
-            _add_events(found, schemas, **parts)
+            _add_event_stream_channel(found, schemas, **parts)
     document: dict[str, Any] = {
         "asyncapi": VERSION,
         "info": info.build_info_object(version),
         "defaultContentType": "application/json",
         **parts,
     }
-    if named := components.build_named_schemas():
+    if named := components.resolve_named_schemas():
         document["components"] = {"schemas": named}
     return document
 
 
-def _add_socket(
+def _add_socket_channel(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
     sides: Mapping[str, Mapping[str, Schema]] = build_message_schemas(found, schemas) or {
@@ -66,7 +66,7 @@ def _add_socket(
     for place, key in (("query", "query"), ("header", "headers")):
         chosen = [parameter for parameter in parameters if parameter["in"] == place]
         if chosen:
-            bindings[key] = _build_object_schema(chosen)
+            bindings[key] = _build_parameters_schema(chosen)
     channel["bindings"] = {"ws": bindings}
     channels[found.id] = channel
     for side in sides:
@@ -75,12 +75,12 @@ def _add_socket(
         )
 
 
-def _build_object_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
+def _build_parameters_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
     required = [parameter["name"] for parameter in parameters if parameter["required"]]
     return build_object_schema({each["name"]: each["schema"] for each in parameters}, required)
 
 
-def _add_events(
+def _add_event_stream_channel(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
     payload = schemas.build_output_schema(found.contract)

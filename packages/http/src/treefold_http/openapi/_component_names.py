@@ -108,7 +108,7 @@ def assign_schema_names(nodes: Sequence[Node], groups: Sequence[int]) -> dict[in
             known.append(group)
     naming = _Naming({node.name for node in nodes})
     for family in sorted(families.values(), key=lambda each: each.home.sort_key):
-        naming.assign_family_names(family)
+        naming.assign_class_schema_names(family)
     return naming.names
 
 
@@ -121,7 +121,7 @@ class _Naming:
         self._used: set[str] = set()
         self._named: dict[str, list[_Family]] = {}
 
-    def assign_family_names(self, family: _Family) -> None:
+    def assign_class_schema_names(self, family: _Family) -> None:
         shared = next((self.names[group] for group in family.outputs if group in self.names), None)
         outputs = [group for group in family.outputs if group not in self.names]
         others = {*self.names, *family.outputs}

@@ -36,14 +36,17 @@ class Components:
         node = self._by_key.get(key)
         return None if node is None else self.make_reference(node)
 
-    def add_node(self, key: Hashable, name: str, home: Any = None, *, late: bool = False) -> int:
+    def add_node(
+        self, key: Hashable, name: str, described_class: Any = None, *, is_input: bool = False
+    ) -> int:
         """Add an empty node for a schema that may refer to itself; `set_schema` sets the schema.
 
         Args:
-            home: the class that the schema describes; None for a schema of the framework.
-            late: True for the input of a class, whose output takes the name of the class.
+            described_class: the class that the schema describes; None for a schema of the
+                framework.
+            is_input: True for the input of a class, whose output takes the name of the class.
         """
-        self._nodes.append(Node(_clean_name(name), Home(home), late))
+        self._nodes.append(Node(_clean_name(name), Home(described_class), is_input))
         self._schemas.append({})
         node = self._by_key[key] = len(self._nodes) - 1
         return node
@@ -62,39 +65,39 @@ class Components:
         self._by_key[key] = node
 
     def make_reference(self, node: int) -> Schema:
-        """Return a reference to a node; `build_named_schemas` writes its target."""
-        return self.register_reference({}, "$ref", node)
+        """Return a reference to a node; `resolve_named_schemas` writes its target."""
+        return self.add_pending_reference({}, "$ref", node)
 
-    def register_reference(self, table: Schema, key: str, node: int) -> Schema:
+    def add_pending_reference(self, schema: Schema, key: str, node: int) -> Schema:
         """Register `table[key]` and return the table.
 
-        `build_named_schemas` sets it to the address of a node.
+        `resolve_named_schemas` sets it to the address of a node.
         """
-        table[key] = f"#{node}"  # differs per node, so that unresolved references are not equal
-        self._references.append((table, key, node))
-        return table
+        schema[key] = f"#{node}"  # differs per node, so that unresolved references are not equal
+        self._references.append((schema, key, node))
+        return schema
 
-    def add_header(self, name: str, made: Schema) -> Schema:
+    def add_and_reference_header(self, name: str, header: Schema) -> Schema:
         """Return a reference to a header field, or the object itself if the name is taken."""
-        known = self.headers.setdefault(name, made)
-        return {"$ref": f"#/components/headers/{name}"} if known == made else made
+        known = self.headers.setdefault(name, header)
+        return {"$ref": f"#/components/headers/{name}"} if known == header else header
 
-    def build_named_schemas(self) -> dict[str, Schema]:
+    def resolve_named_schemas(self) -> dict[str, Schema]:
         """Name every schema, write the targets of references, and return the schemas by name."""
         for table, key, _ in self._references:
             # equal schemas must have one text; where their references lead is compared by
-            # `_group_nodes`
+            # `_group_equal_nodes`
             table[key] = ""
-        groups = self._group_nodes()
+        groups = self._group_equal_nodes()
         names = assign_schema_names(self._nodes, groups)
         for table, key, node in self._references:
             table[key] = f"#/components/schemas/{names[groups[node]]}"
         found = {names[group]: self._schemas[node] for node, group in enumerate(groups)}
         return dict(sorted(found.items()))
 
-    def _group_nodes(self) -> list[int]:
+    def _group_equal_nodes(self) -> list[int]:
         """Return the group of each node, splitting groups until all of their references agree."""
-        targets = self._find_targets()
+        targets = self._find_referenced_nodes()
         groups = _number_distinct_keys(
             (node.name, json.dumps(schema))
             for node, schema in zip(self._nodes, self._schemas, strict=True)
@@ -110,13 +113,13 @@ class Components:
                 return groups
             groups = finer
 
-    def _find_targets(self) -> list[list[int]]:
+    def _find_referenced_nodes(self) -> list[list[int]]:
         known: dict[int, list[int]] = {}
         for table, _, node in self._references:
             # `_references` keeps the tables, so that no identity is used twice
             known.setdefault(id(table), []).append(node)
         return [
-            [target for part in _iter_tables(schema) for target in known.get(id(part), ())]
+            [target for part in _iter_nested_objects(schema) for target in known.get(id(part), ())]
             for schema in self._schemas
         ]
 
@@ -138,11 +141,11 @@ def build_object_schema(properties: Mapping[str, Schema], required: Sequence[str
     return {**made, "required": required} if required else made
 
 
-def add_keywords(schema: Schema, said: Mapping[str, Any]) -> Schema:
+def add_keywords(schema: Schema, keywords: Mapping[str, Any]) -> Schema:
     """Return a schema with added keywords; a reference is kept as an object of its own."""
-    if not said:
+    if not keywords:
         return schema
-    return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
+    return {"allOf": [schema], **keywords} if "$ref" in schema else {**schema, **keywords}
 
 
 def _number_distinct_keys(keys: Iterator[Hashable]) -> list[int]:
@@ -150,7 +153,7 @@ def _number_distinct_keys(keys: Iterator[Hashable]) -> list[int]:
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def _iter_tables(value: object) -> Iterator[Schema]:
+def _iter_nested_objects(value: object) -> Iterator[Schema]:
     """Yield every table in a schema, outer ones first."""
     waiting = [value]
     while waiting:

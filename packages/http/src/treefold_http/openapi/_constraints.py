@@ -38,51 +38,51 @@ def apply_constraints(schema: dict[str, Any], markers: Iterable[Any]) -> dict[st
     said: dict[str, Any] = {}
     kind = _ENCODED if "contentEncoding" in schema else schema.get("type")
     for marker in markers:
-        _read(marker, kind, said)
+        _collect_marker_keywords(marker, kind, said)
     return add_keywords(schema, said)
 
 
-def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
+def _collect_marker_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -> None:
     if isinstance(marker, (type, str)):
         return
     for inner in cast("list[Any]", getattr(marker, "metadata", None) or ()):
-        _read(inner, kind, said)
+        _collect_marker_keywords(inner, kind, keywords)
     for name, keyword in _NUMBERS:
         value = to_json_value(getattr(marker, name, None))
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            said[keyword] = value
-    _read_lengths(marker, kind, said)
+            keywords[keyword] = value
+    _collect_length_keywords(marker, kind, keywords)
     pattern = getattr(marker, "pattern", None)
     # a compiled expression, which has its text in the attribute of the same name
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str):
-        said["pattern"] = pattern
-    _read_words(marker, said)
+        keywords["pattern"] = pattern
+    _collect_description_keywords(marker, keywords)
 
 
-def _read_lengths(marker: Any, kind: Any, said: dict[str, Any]) -> None:
+def _collect_length_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -> None:
     if kind == _ENCODED:  # the limits count bytes, the schema would count characters
         return
     least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
     for name, keyword in (("min_length", least), ("max_length", most)):
         value = getattr(marker, name, None)
         if type(value) is int:
-            said[keyword] = value
+            keywords[keyword] = value
 
 
-def _read_words(marker: Any, said: dict[str, Any]) -> None:
+def _collect_description_keywords(marker: Any, keywords: dict[str, Any]) -> None:
     for name in ("title", "description"):
         text = getattr(marker, name, None)
         if isinstance(text, str):
-            said[name] = text
+            keywords[name] = text
     documentation = getattr(marker, "documentation", None)  # PEP 727, `Doc`
     if isinstance(documentation, str):
-        said["description"] = documentation
+        keywords["description"] = documentation
     examples = getattr(marker, "examples", None)
     if isinstance(examples, list):
-        said["examples"] = [to_json_value(example) for example in cast("list[Any]", examples)]
+        keywords["examples"] = [to_json_value(example) for example in cast("list[Any]", examples)]
     if getattr(marker, "deprecated", None) is True:
-        said["deprecated"] = True
+        keywords["deprecated"] = True
 
 
 _FORMS: Mapping[str, tuple[type, ...]] = {

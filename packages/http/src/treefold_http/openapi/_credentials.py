@@ -65,7 +65,12 @@ def rename_clashing_schemes(
             taken.add(shown_as)
             names[build_security_key(demand)] = shown_as
             clashes.append(
-                Clash(name, shown_as, _locate_demand(known, root), _locate_demand(demand, root))
+                Clash(
+                    name,
+                    shown_as,
+                    _format_definition_location(known, root),
+                    _format_definition_location(demand, root),
+                )
             )
     if not clashes:
         return list(routes), []
@@ -79,7 +84,7 @@ def rename_clashing_schemes(
     return changed, clashes
 
 
-def _locate_demand(demand: Security, root: Path) -> str:
+def _format_definition_location(demand: Security, root: Path) -> str:
     file, _, line = demand.place.rpartition(":")
     path = Path(file)
     base = root.resolve()

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any, TypeAlias, Union
 
 from treefold_http._types import tree
-from treefold_http._types.read import build_type_name, read
+from treefold_http._types.read import build_type_name, parse_annotation
 from treefold_http._wire.pydantic_json import to_base64
 
 Described: TypeAlias = tree.Record | tree.Choice
@@ -43,19 +43,23 @@ def is_discriminated(node: tree.TypeNode) -> bool:
     """Return True for a union whose options a member tells apart: pydantic's, or tagged structs."""
     if not isinstance(node, tree.UnionType):
         return False
-    return _has_discriminator(node) or all(map(_is_tagged, node.options))
+    return _has_discriminator(node) or all(map(_is_tagged_struct, node.options))
 
 
-def list_alternatives(node: tree.TypeNode) -> list[tree.TypeNode]:
+def list_options_merging_discriminated(node: tree.TypeNode) -> list[tree.TypeNode]:
     """Return the options of a union, of which those with a discriminator are one."""
     if not isinstance(node, tree.UnionType):
         return [node]
     whole = _has_discriminator(node)
-    told = [each for each in node.options if not tree.is_none(each) and (whole or _is_tagged(each))]
+    told = [
+        each
+        for each in node.options
+        if not tree.is_none(each) and (whole or _is_tagged_struct(each))
+    ]
     if len(told) < 2:
         return list(node.options)
     union = Union[tuple(option.annotation for option in told)]  # noqa: UP007 - made of a tuple
-    united = read(Annotated[union, *node.markers] if whole else union)
+    united = parse_annotation(Annotated[union, *node.markers] if whole else union)
     return [united, *(option for option in node.options if option not in told)]
 
 
@@ -63,14 +67,14 @@ def _has_discriminator(node: tree.UnionType) -> bool:
     return any(getattr(marker, "discriminator", None) for marker in node.markers)
 
 
-def _is_tagged(node: tree.TypeNode) -> bool:
+def _is_tagged_struct(node: tree.TypeNode) -> bool:
     if not isinstance(node, tree.Record) or node.family != "struct":
         return False
     kind: Any = node.kind
     return kind.__struct_config__.tag is not None and not kind.__struct_config__.array_like
 
 
-def is_plain_enum(kind: Any) -> bool:
+def is_enum_without_pydantic_hooks(kind: Any) -> bool:
     """Return True for an enum whose schema is that of its values."""
     return issubclass(kind, enum.Enum) and not any(hasattr(kind, hook) for hook in _HOOKS)
 

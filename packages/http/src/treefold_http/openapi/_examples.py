@@ -8,58 +8,63 @@ from treefold_http._types import tree
 from treefold_http.openapi._constraints import to_json_value
 
 
-def encode_example(node: tree.TypeNode, value: Any, *, taken: bool = False) -> Any:
+def encode_example(node: tree.TypeNode, value: Any, *, for_input: bool = False) -> Any:
     """Return the JSON form of an example, with attribute names replaced by aliases.
 
     Args:
         node: the type of the example.
-        taken: True for the aliases of a body, which may differ from those of a response.
+        for_input: True for the aliases of a body, which may differ from those of a response.
     """
     try:
-        return _apply_aliases(node, to_json_value(value), taken)
+        return _apply_aliases(node, to_json_value(value), for_input)
     except Exception:  # the types are user code, and the example may not be of the type
         return to_json_value(value)
 
 
-def add_aliases(node: tree.TypeNode, schema: dict[str, Any], *, taken: bool) -> None:
+def replace_names_in_examples(
+    node: tree.TypeNode, schema: dict[str, Any], *, for_input: bool
+) -> None:
     """Replace the names in the examples of a schema that its author wrote."""
     if isinstance(schema.get("examples"), list):
         schema["examples"] = [
-            encode_example(node, each, taken=taken) for each in schema["examples"]
+            encode_example(node, each, for_input=for_input) for each in schema["examples"]
         ]
     if "example" in schema:
-        schema["example"] = encode_example(node, schema["example"], taken=taken)
+        schema["example"] = encode_example(node, schema["example"], for_input=for_input)
 
 
-def _apply_aliases(node: tree.TypeNode, value: Any, taken: bool) -> Any:
+def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
     if isinstance(node, tree.Named):
-        return _apply_aliases(node.target_type, value, taken)
+        return _apply_aliases(node.target_type, value, for_input)
     if isinstance(node, tree.UnionType):
-        return _apply_aliases(_choose_option(node, value), value, taken)
+        return _apply_aliases(_choose_option(node, value), value, for_input)
     if isinstance(value, list):
         items = cast("list[Any]", value)
         if isinstance(node, tree.TupleType):
             return [
-                _apply_aliases(n, each, taken) for n, each in zip(node.items, items, strict=True)
+                _apply_aliases(n, each, for_input)
+                for n, each in zip(node.items, items, strict=True)
             ]
         item = node.item if isinstance(node, tree.ListType) else node
-        return items if item is node else [_apply_aliases(item, each, taken) for each in items]
+        return items if item is node else [_apply_aliases(item, each, for_input) for each in items]
     if not isinstance(value, dict):
         return value
     table = cast("dict[str, Any]", value)
     if isinstance(node, tree.Table):
-        return {key: _apply_aliases(node.value, each, taken) for key, each in table.items()}
-    return _apply_record_aliases(node, table, taken) if isinstance(node, tree.Record) else table
+        return {key: _apply_aliases(node.value, each, for_input) for key, each in table.items()}
+    return _apply_record_aliases(node, table, for_input) if isinstance(node, tree.Record) else table
 
 
-def _apply_record_aliases(node: tree.Record, table: dict[str, Any], taken: bool) -> dict[str, Any]:
+def _apply_record_aliases(
+    node: tree.Record, table: dict[str, Any], for_input: bool
+) -> dict[str, Any]:
     made = dict(table)
     for member in node.declared_members:
-        alias = member.read_as if taken else member.written_as
+        alias = member.read_as if for_input else member.written_as
         name = alias or member.name
         given = name if name in table else member.name
         if given in table:
-            made[given] = _apply_aliases(member.type, table[given], taken)
+            made[given] = _apply_aliases(member.type, table[given], for_input)
             if given != name and node.family == "model":
                 made = {name if key == given else key: each for key, each in made.items()}
     return made

@@ -32,7 +32,7 @@ class Info:
         return made
 
 
-def read_info(root: Path, latest: str | None) -> Info:
+def read_project_info(root: Path, latest: str | None) -> Info:
     """Read the metadata of a project; an unreadable file counts as empty."""
     try:
         content = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))

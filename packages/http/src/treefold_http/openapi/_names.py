@@ -19,10 +19,10 @@ def choose_free_name(name: str, taken: Container[str], *wanted: str) -> str:
 
 def to_identifier(text: str) -> str:
     """Return a text as part of an identifier: ASCII letters, digits and `_`."""
-    return re.sub(r"[^A-Za-z0-9]+", _replace_characters, text).strip("_") or "x"
+    return re.sub(r"[^A-Za-z0-9]+", _encode_non_ascii_letters, text).strip("_") or "x"
 
 
-def _replace_characters(found: re.Match[str]) -> str:
+def _encode_non_ascii_letters(found: re.Match[str]) -> str:
     # Letters of other scripts become their code points: otherwise two folders could share an id,
     # and a third could change which of them gets `_2`.
     letters = "".join(f"u{ord(letter):04x}" for letter in found[0] if letter.isalnum())

@@ -24,7 +24,7 @@ from treefold_http.openapi._sockets import build_message_schemas
 VERSION = "3.1.0"
 
 
-def write_openapi(
+def build_openapi_document(
     routes: Sequence[Described],
     info: Info,
     *,
@@ -60,7 +60,7 @@ def write_openapi(
     if tags := sorted({tag for found in operations for tag in list_tags(found)}):
         document["tags"] = [{"name": tag} for tag in tags]
     parts = {
-        "schemas": components.build_named_schemas(),
+        "schemas": components.resolve_named_schemas(),
         "headers": components.headers,
         "securitySchemes": collect_security_schemes(shown),
     }

@@ -28,7 +28,7 @@ def build_operation(described: Described, schemas: Schemas) -> dict[str, Any]:
         made["summary"] = f"{described.route.method} {described.place.path}"
     if parameters := build_parameters(described, schemas):
         made["parameters"] = parameters
-    if (body := _build_body(described, schemas)) is not None:
+    if (body := _build_request_body(described, schemas)) is not None:
         made["requestBody"] = body
     made["responses"] = build_operation_responses(described, schemas)
     made["security"] = build_security_requirements(described.security)
@@ -98,7 +98,7 @@ def without_null(schema: Schema) -> Schema:
     return {**rest, "anyOf": kept}
 
 
-def _build_body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
+def _build_request_body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
     models = described.select_inputs("json")
     fields = described.select_inputs("form", "file")
     content: dict[str, Any] = {}
@@ -129,17 +129,17 @@ def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
     return {**made, "additionalProperties": False} if closed else made
 
 
-def _build_inferred_body(calls: frozenset[str]) -> dict[str, Any] | None:
+def _build_inferred_body(called_methods: frozenset[str]) -> dict[str, Any] | None:
     """Return the body of a handler that reads it itself: its media type without a schema."""
     content: dict[str, Any] = {}
-    if "json" in calls:
+    if "json" in called_methods:
         content[JSON] = {}
-    if "form" in calls:
+    if "form" in called_methods:
         content["application/x-www-form-urlencoded"] = {"schema": {"type": "object"}}
-    if calls & {"form", "files", "parts"}:
+    if called_methods & {"form", "files", "parts"}:
         parts = {"type": "object", "propertyNames": _PART_NAMES}
         content["multipart/form-data"] = {"schema": parts}
-    if not content and calls & {"body", "stream"}:
+    if not content and called_methods & {"body", "stream"}:
         # Not `*/*`, which generators of clients refuse together with the operation.
         content["application/octet-stream"] = {"schema": _BINARY}
     return {"required": False, "content": content} if content else None

@@ -35,7 +35,7 @@ class Place(NamedTuple):
     tag: str | None
 
 
-def build_place(route: Route) -> Place:
+def locate_route_in_document(route: Route) -> Place:
     """Return the location of a route."""
     folders = route.file.split("/")[1:-1]
     effective = iter(route.parameters)

@@ -51,12 +51,12 @@ def build_error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     number = int(status) if status.isdigit() else 0
     made: dict[str, Any] = {"schema": _find_or_add_problem_schema(schemas.components, number)}
     if 400 <= number <= 599:
-        made["example"] = dict(_build_example(number))
+        made["example"] = dict(_build_problem_example(number))
     return {PROBLEM: made}
 
 
 @cache
-def _build_example(status: int) -> dict[str, Any]:
+def _build_problem_example(status: int) -> dict[str, Any]:
     title = HTTPError(status).title
     shown: dict[str, Any] = {
         "type": "about:blank",

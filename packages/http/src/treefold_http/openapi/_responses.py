@@ -23,11 +23,11 @@ from treefold_http._responses.response import BODILESS, Response
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import ANY, read, resolve_annotation
+from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
 from treefold_http._wire.status_phrases import find_status_phrase
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
-from treefold_http.openapi._definitions import is_discriminated, list_alternatives
+from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated
 from treefold_http.openapi._examples import encode_example
 from treefold_http.openapi._problems import build_error_content
 from treefold_http.openapi._routes import Described
@@ -77,7 +77,9 @@ def _build_common_headers(described: Described, schemas: Schemas) -> dict[str, A
     made: dict[str, Any] = {}
     for said in _collect_middleware_attribute(described, "openapi_headers"):
         for name, value in said.items():
-            made[name] = schemas.components.add_header(name, _build_header(value, schemas))
+            made[name] = schemas.components.add_and_reference_header(
+                name, _build_header(value, schemas)
+            )
     return made
 
 
@@ -151,14 +153,14 @@ def _add_success(described: Described, found: _Answers) -> None:
     module, model = described.module, described.contract.find_output_type(None)
     node = read_return_type(described)
     if model is not None and not is_event_stream(node):
-        status = module.status_code or _read_literal_status(node)
+        status = module.status_code or _read_literal_tuple_status(node)
         item = find_declared_item_type(described.handler_function, module.response_model)
         if item is not None and find_stream_item_type(model) is None:
             found.add_content(
                 str(status or 200), NDJSON, found.schemas.build_type_schema(model, "output")
             )
             return
-        for option in list_alternatives(model):
+        for option in list_options_merging_discriminated(model):
             empty = tree.is_none(option) and status is None  # documented as 204
             _add_type_responses(found, option, None if empty else str(status or 200), described)
         return
@@ -175,9 +177,9 @@ def read_return_type(described: Described) -> tree.TypeNode:
             given = {"return": inspect.signature(handler).return_annotation}
         annotation: Any = given.get("return", EMPTY)
         if annotation is EMPTY and described.reading.events:
-            return read(EventStream)
+            return parse_annotation(EventStream)
         kind = inspect.Parameter.KEYWORD_ONLY
-        return read(
+        return parse_annotation(
             resolve_annotation(inspect.Parameter("answer", kind, annotation=annotation), handler)
         )
     except Exception:  # the annotation may use a name imported for the type checker only
@@ -186,14 +188,14 @@ def read_return_type(described: Described) -> tree.TypeNode:
 
 def is_event_stream(node: tree.TypeNode) -> bool:
     """Return True if a type is an event stream."""
-    return isinstance(node, tree.Foreign) and _is_a(node.kind, EventStream)
+    return isinstance(node, tree.Foreign) and _is_subclass(node.kind, EventStream)
 
 
-def _is_a(kind: Any, base: type) -> bool:
+def _is_subclass(kind: Any, base: type) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
 
 
-def _read_literal_status(node: tree.TypeNode) -> int | None:
+def _read_literal_tuple_status(node: tree.TypeNode) -> int | None:
     if not isinstance(node, tree.TupleType) or len(node.items) < 2:
         return None
     codes = _read_literal_values(node.items[1])
@@ -217,7 +219,7 @@ def _add_type_responses(
         _add_tuple_responses(found, node.items, described)
     elif isinstance(node, tree.ListType) and kind is tuple and node.bare_annotation is not tuple:
         found.add_content(_ANY, None)
-    elif isinstance(node, tree.Foreign) and _is_a(kind, Response):
+    elif isinstance(node, tree.Foreign) and _is_subclass(kind, Response):
         found.add_content(
             _ANY if kind is Response else status or "200", *_describe_response_class(node.kind)
         )
@@ -228,7 +230,7 @@ def _add_type_responses(
     elif kind in STREAMS:
         found.add_content(status or "200", "application/octet-stream", _BINARY)
     elif isinstance(node, tree.UnionType) and not is_discriminated(node):
-        for option in list_alternatives(node):
+        for option in list_options_merging_discriminated(node):
             _add_type_responses(found, option, status, described)
     else:
         found.add_content(status or "200", JSON, found.schemas.build_type_schema(node, "output"))
@@ -273,18 +275,18 @@ def _collect_error_statuses(described: Described) -> set[int]:
 
 
 def _merge_response(
-    status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
+    status: str, declared: Any, detected: dict[str, Any] | None, schemas: Schemas
 ) -> dict[str, Any]:
     """Merge the description of a status in the module into the detected one."""
-    made: dict[str, Any] = dict(known or {"description": describe_status(status)})
-    if isinstance(said, str):
-        said = {"description": said}
-    elif not isinstance(said, Mapping):
-        said = {"model": said}
-    table = cast("Mapping[str, Any]", said)
+    made: dict[str, Any] = dict(detected or {"description": describe_status(status)})
+    if isinstance(declared, str):
+        declared = {"description": declared}
+    elif not isinstance(declared, Mapping):
+        declared = {"model": declared}
+    table = cast("Mapping[str, Any]", declared)
     if table.get("description"):
         made["description"] = table["description"]
-    if known is None and "model" not in table and "media_type" not in table:
+    if detected is None and "model" not in table and "media_type" not in table:
         if status[0] in "45":
             made["content"] = build_error_content(schemas, status)
     elif "model" in table or "media_type" in table:
@@ -299,13 +301,15 @@ def _merge_response(
     return made
 
 
-def _add_examples(response: dict[str, Any], said: Any, described: Described) -> None:
+def _add_examples(response: dict[str, Any], declared: Any, described: Described) -> None:
     """Add the examples of a status in the module, with the names of its model in JSON."""
-    if not isinstance(said, Mapping) or not said.keys() & {"example", "examples"}:
+    if not isinstance(declared, Mapping) or not declared.keys() & {"example", "examples"}:
         return
-    table = cast("Mapping[str, Any]", said)
+    table = cast("Mapping[str, Any]", declared)
     model = table.get("model")
-    node = read(model) if model is not None else described.contract.find_output_type(None)
+    node = (
+        parse_annotation(model) if model is not None else described.contract.find_output_type(None)
+    )
     node = read_return_type(described) if node is None else node
     if isinstance(node, tree.TupleType) and node.items:
         node = node.items[0]
@@ -319,11 +323,11 @@ def _add_examples(response: dict[str, Any], said: Any, described: Described) -> 
         media |= made
 
 
-def _encode_named_examples(node: tree.TypeNode, given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        return to_json_value(given)
+def _encode_named_examples(node: tree.TypeNode, examples: Any) -> Any:
+    if not isinstance(examples, Mapping):
+        return to_json_value(examples)
     made: dict[str, Any] = {}
-    for name, example in cast("Mapping[str, Any]", given).items():
+    for name, example in cast("Mapping[str, Any]", examples).items():
         made[str(name)] = to_json_value(example)
         if isinstance(example, Mapping) and "value" in example:
             value = cast("Any", example)["value"]
@@ -331,17 +335,17 @@ def _encode_named_examples(node: tree.TypeNode, given: Any) -> Any:
     return made
 
 
-def _build_declared_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
-    model = table.get("model")
+def _build_declared_content(declared: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
+    model = declared.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
     if schema is None and model is not None:
-        schema = schemas.build_type_schema(read(model), "output")
-    return {table.get("media_type") or media_type: {"schema": schema} if schema else {}}
+        schema = schemas.build_type_schema(parse_annotation(model), "output")
+    return {declared.get("media_type") or media_type: {"schema": schema} if schema else {}}
 
 
-def _build_header(said: Any, schemas: Schemas) -> dict[str, Any]:
-    if isinstance(said, str):
-        return {"description": said, "schema": {"type": "string"}}
-    if isinstance(said, Mapping):
-        return dict(to_json_value(said) or {"schema": {}})
-    return {"schema": schemas.build_type_schema(read(said), "output")}
+def _build_header(declared: Any, schemas: Schemas) -> dict[str, Any]:
+    if isinstance(declared, str):
+        return {"description": declared, "schema": {"type": "string"}}
+    if isinstance(declared, Mapping):
+        return dict(to_json_value(declared) or {"schema": {}})
+    return {"schema": schemas.build_type_schema(parse_annotation(declared), "output")}

@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._injection.contract import Contract, Input
-from treefold_http._injection.secured import Security, join_security, read_security
+from treefold_http._injection.secured import Security, merge_security_requirements, read_security
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import select_route_entries
+from treefold_http._project.middleware_chain import select_route_middlewares
 from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
-from treefold_http.openapi._paths import Place, assign_operation_ids, build_place
+from treefold_http.openapi._paths import Place, assign_operation_ids, locate_route_in_document
 from treefold_http.openapi._source import Reading, SourceReader
 from treefold_logging import get_logger
 from treefold_router import Route
@@ -70,7 +70,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
     places = [
         (
             route,
-            build_place(route),
+            locate_route_in_document(route),
             module.operation_id if isinstance(module, HandlerModule) else None,
         )
         for route, module in project.modules.items()
@@ -85,7 +85,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             continue
         try:
             contract = project.plans[route].contract
-            entries = select_route_entries(route, [*project.middlewares, *module.middlewares])
+            entries = select_route_middlewares(route, [*project.middlewares, *module.middlewares])
             reading = read(module.handler)
             readings = [reading, *map(read, contract.dependency_functions)]
             marked = [security for entry in entries for security in read_security(entry)]
@@ -97,7 +97,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
                 contract=contract,
                 reading=reading,
                 statuses=frozenset(status for each in readings for status in each.statuses),
-                security=join_security([*marked, *contract.security]),
+                security=merge_security_requirements([*marked, *contract.security]),
                 entries=entries,
             )
             found.append(described)

@@ -20,7 +20,7 @@ from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.contract import Contract
 from treefold_http._types import tree
 from treefold_http._types.constraints import PYDANTIC
-from treefold_http._types.decode import is_checked_by_framework
+from treefold_http._types.decode import is_checked_by_own_validator
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import build_type_name, read_named_tuple_items
 from treefold_http._types.scalars import SCALARS
@@ -36,12 +36,12 @@ from treefold_http.openapi._constraints import apply_constraints, to_json_value,
 from treefold_http.openapi._definitions import (
     collect_classes_by_name,
     is_discriminated,
-    is_plain_enum,
-    list_alternatives,
+    is_enum_without_pydantic_hooks,
+    list_options_merging_discriminated,
     make_schema_generator_class,
 )
-from treefold_http.openapi._examples import add_aliases
-from treefold_http.openapi._symmetry import is_symmetric
+from treefold_http.openapi._examples import replace_names_in_examples
+from treefold_http.openapi._symmetry import has_same_input_output_schema
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
 """Direction of a schema: values that are received or values that are sent; defaults differ.
@@ -84,7 +84,7 @@ class Schemas:
     def build_body_schema(self, node: tree.TypeNode) -> Schema:
         """Return the schema of a JSON body or message, as its validator accepts it."""
         try:
-            mode: Mode = "checked" if is_checked_by_framework(node) else "input"
+            mode: Mode = "checked" if is_checked_by_own_validator(node) else "input"
         except Exception:  # no validator accepts such a type
             return {}
         return self.build_type_schema(node, mode)
@@ -104,7 +104,7 @@ class Schemas:
             case tree.Scalar():
                 return dict(SCALARS[node.kind].schema)
             case tree.Choice(kind=None):
-                return _build_choices(node.json_values)
+                return _build_literal_schema(node.json_values)
             case tree.Choice(kind=kind):
                 return self._find_or_add_component(
                     kind, kind, mode, lambda: _build_enum(node), build_type_name(kind)
@@ -129,9 +129,9 @@ class Schemas:
             case tree.Record(family="dataclass" | "typed_dict"):
                 return self._build_record(node, mode)
             case tree.Foreign() if isinstance(node.kind, type) and not node.arguments:
-                return self._build_class(node, mode)
+                return self._build_subclass_schema(node, mode)
             case _:
-                return self._build_foreign(node, mode)
+                return self._build_library_schema(node, mode)
 
     def _build_keyword(self, keyword: str, node: tree.TypeNode, mode: Mode) -> Schema:
         """The schema of a part, unless the annotation says nothing about it: `list`."""
@@ -142,16 +142,18 @@ class Schemas:
             "type": "object",
             **self._build_keyword("additionalProperties", node.value, mode),
         }
-        if node.limits_names:
+        if node.has_restricted_keys:
             table["propertyNames"] = self._build_schema(node.key, mode)
         return table
 
     def _build_union(self, node: tree.UnionType, mode: Mode) -> Schema:
         if is_discriminated(node):
-            found = _generate_foreign_schema(node, mode)
+            found = _generate_library_schema(node, mode)
             if found is not None:
                 return self._hoist_definitions(node, *found, mode=mode)
-        return any_of(self._build_schema(option, mode) for option in list_alternatives(node))
+        return any_of(
+            self._build_schema(option, mode) for option in list_options_merging_discriminated(node)
+        )
 
     def _build_tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
@@ -160,42 +162,46 @@ class Schemas:
             schema["prefixItems"] = [self._build_schema(item, mode) for item in items]
         return schema
 
-    def _build_class(self, node: tree.Foreign, mode: Mode) -> Schema:
+    def _build_subclass_schema(self, node: tree.Foreign, mode: Mode) -> Schema:
         kind: Any = node.kind
         if issubclass(kind, tuple) and hasattr(node.kind, "_fields"):
             return self._build_tuple(read_named_tuple_items(kind), mode)
         for bases, schema in _BASES:
             if issubclass(kind, bases):
                 return dict(schema)
-        return self._build_foreign(node, mode)
+        return self._build_library_schema(node, mode)
 
     def _build_record(self, node: tree.Record, mode: Mode) -> Schema:
-        if mode == "input" and _needs_pydantic(node) and (found := self._build_foreign(node, mode)):
+        if (
+            mode == "input"
+            and _needs_pydantic(node)
+            and (found := self._build_library_schema(node, mode))
+        ):
             return found
         key = node.record_type_key if node.arguments else node.kind
         name = "_".join([node.kind.__name__, *map(build_type_name, node.arguments)])
         return self._find_or_add_component(
-            key, node.kind, mode, lambda: self._build_members(node, mode), name
+            key, node.kind, mode, lambda: self._build_record_object(node, mode), name
         )
 
     def _find_or_add_component(
-        self, key: Any, home: Any, mode: Mode, make: Callable[[], Schema], name: str
+        self, key: Any, described_class: Any, mode: Mode, make: Callable[[], Schema], name: str
     ) -> Schema:
         known = self.components.find_reference((key, mode))
         if known is not None:
             return known
         # before `make`, in which the type may refer to itself
-        node = self._add_node((key, mode), name, home, mode)
+        node = self._add_node((key, mode), name, described_class, mode)
         try:
             self.components.set_schema(node, make())
         except Exception:  # as in `build_type_schema`; the component stays, without a schema
             self.components.set_schema(node, {})
         return self.components.make_reference(node)
 
-    def _add_node(self, key: Hashable, name: str, home: Any, mode: Mode) -> int:
-        return self.components.add_node(key, name, home, late=mode != "output")
+    def _add_node(self, key: Hashable, name: str, described_class: Any, mode: Mode) -> int:
+        return self.components.add_node(key, name, described_class, is_input=mode != "output")
 
-    def _build_members(self, node: tree.Record, mode: Mode) -> Schema:
+    def _build_record_object(self, node: tree.Record, mode: Mode) -> Schema:
         properties: dict[str, Schema] = {}
         required: list[str] = []
         for member in node.declared_members:
@@ -215,36 +221,38 @@ class Schemas:
             made["additionalProperties"] = False
         return {**_read_description(node.kind), **made}
 
-    def _build_foreign(self, node: tree.TypeNode, mode: Mode) -> Schema:
+    def _build_library_schema(self, node: tree.TypeNode, mode: Mode) -> Schema:
         annotation = node.bare_annotation
         known = self.components.find_reference((annotation, mode))
-        if known is None and self._is_symmetric(node):
+        if known is None and self._has_same_schemas_cached(node):
             known = self.components.find_reference(
                 (annotation, "input" if mode == "output" else "output")
             )
         if known is not None:
             return known
-        found = _generate_foreign_schema(node, mode)
+        found = _generate_library_schema(node, mode)
         return {} if found is None else self._hoist_definitions(node, *found, mode=mode)
 
-    def _is_symmetric(self, node: tree.TypeNode) -> bool:
-        """Return the result of `is_symmetric`, which is asked once for each direction."""
+    def _has_same_schemas_cached(self, node: tree.TypeNode) -> bool:
+        """Return the result of `has_same_input_output_schema`, which is asked once for each
+        direction.
+        """
         found = self._symmetric.get(node.bare_annotation)
         if found is None:
-            found = self._symmetric[node.bare_annotation] = is_symmetric(node)
+            found = self._symmetric[node.bare_annotation] = has_same_input_output_schema(node)
         return found
 
     def _hoist_definitions(
-        self, node: tree.TypeNode, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
+        self, node: tree.TypeNode, schema: Schema, definitions: Mapping[str, Schema], *, mode: Mode
     ) -> Schema:
         """Make components of the definitions of a schema, and of a model itself."""
         annotation = node.bare_annotation
         nodes: dict[str, int] = {}
         made: dict[str, int] = {}
-        classes = collect_classes_by_name(node) if inner else {}
-        for name, definition in inner.items():
+        classes = collect_classes_by_name(node) if definitions else {}
+        for name, definition in definitions.items():
             known = classes.get(name)
-            if isinstance(known, tree.Choice) and is_plain_enum(known.kind):
+            if isinstance(known, tree.Choice) and is_enum_without_pydantic_hooks(known.kind):
                 nodes[name] = self._find_or_add_enum_node(known, mode)
                 continue
             home = annotation if known is None else known.kind
@@ -256,9 +264,9 @@ class Schemas:
             made[name] = nodes[name] = self._add_node((annotation, mode, name), said, home, mode)
         # only now: definitions refer to each other in circles, and all of them have nodes
         for name, added in made.items():
-            described = self._link_references(inner[name], nodes)
+            described = self._link_references(definitions[name], nodes)
             if name in classes:
-                add_aliases(classes[name], described, taken=mode != "output")
+                replace_names_in_examples(classes[name], described, for_input=mode != "output")
             self.components.set_schema(added, described)
         linked = self._link_references(schema, nodes)
         if not isinstance(node, tree.Record):
@@ -267,7 +275,7 @@ class Schemas:
         if target is not None:
             self.components.add_alias((annotation, mode), nodes[_parse_definition_name(target)])
             return linked
-        add_aliases(node, linked, taken=mode != "output")
+        replace_names_in_examples(node, linked, for_input=mode != "output")
         added = self._add_node((annotation, mode), build_type_name(annotation), node.kind, mode)
         self.components.set_schema(added, linked)
         return self.components.make_reference(added)
@@ -299,7 +307,7 @@ class Schemas:
         mapping: Schema = discriminator.get("mapping", {})
         for value, target in mapping.items():
             if isinstance(target, str) and _parse_definition_name(target) in nodes:
-                self.components.register_reference(
+                self.components.add_pending_reference(
                     mapping, value, nodes[_parse_definition_name(target)]
                 )
 
@@ -312,7 +320,7 @@ def _parse_definition_name(target: str) -> str:
     return target.removeprefix("#/$defs/")
 
 
-def _generate_foreign_schema(
+def _generate_library_schema(
     node: tree.TypeNode, mode: Mode
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
     """The schema of a type and its definitions, referenced as `#/$defs/...`, made by its package.
@@ -362,7 +370,7 @@ def _has_validation_alias(node: tree.TypeNode) -> bool:
     return renamed or any(map(_has_validation_alias, parts))
 
 
-def _build_choices(values: Sequence[Any]) -> Schema:
+def _build_literal_schema(values: Sequence[Any]) -> Schema:
     given = [to_json_value(value) for value in values]
     if len(given) == 1:
         return {"const": given[0]}
@@ -376,7 +384,7 @@ def _build_enum(node: tree.Choice) -> Schema:
     kind = cast("type[enum.Enum]", node.kind)
     if issubclass(kind, enum.Flag):  # its values are combinations of the members
         return {**_read_description(kind), "type": "integer"}
-    schema = _build_choices(node.json_values)
+    schema = _build_literal_schema(node.json_values)
     if "const" in schema:
         schema = {"enum": [schema["const"]]}
     return {**_read_description(kind), **schema}

@@ -18,11 +18,11 @@ from treefold_http._responses.response import Response
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, require_read_method
 from treefold_http._wire.json import dumps
-from treefold_http.middleware._codings import choose_coding
-from treefold_http.openapi._asyncapi import write_asyncapi
+from treefold_http.middleware._codings import choose_content_coding
+from treefold_http.openapi._asyncapi import build_asyncapi_document
 from treefold_http.openapi._credentials import Clash
-from treefold_http.openapi._info import read_info
-from treefold_http.openapi._openapi import write_openapi
+from treefold_http.openapi._info import read_project_info
+from treefold_http.openapi._openapi import build_openapi_document
 from treefold_http.openapi._routes import Described, describe_routes
 from treefold_logging import get_logger
 from treefold_router import Found
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 _Write: TypeAlias = Callable[..., dict[str, Any]]
 _Key: TypeAlias = tuple[str, str | None, str, str | None]
-_KINDS: Mapping[str, _Write] = {"openapi": write_openapi, "asyncapi": write_asyncapi}
+_KINDS: Mapping[str, _Write] = {
+    "openapi": build_openapi_document,
+    "asyncapi": build_asyncapi_document,
+}
 _KEY = "documents"
 _MAX_ENCODED = 64
 """Documents that are kept encoded, for versions and root paths."""
@@ -84,7 +87,7 @@ class Documents:
         with self._lock:
             found = self._written.get((kind, version))
             if found is None:
-                info = read_info(self._app.root, self._project.table.latest)
+                info = read_project_info(self._app.root, self._project.table.latest)
                 more: dict[str, Any] = {"version": version}
                 if kind == "openapi":
                     more["error_format"] = self._app.errors.error_format
@@ -174,10 +177,10 @@ class DocumentFiles:
             MethodNotAllowed: for methods other than GET and HEAD.
         """
         documents = Documents.from_app(self._app)
-        version = self._find_version(path_segments, documents)
+        version = self._parse_version_or_404(path_segments, documents)
         require_read_method(request.method)
         accepted = ",".join(request.headers.getlist("accept-encoding"))
-        coding = choose_coding(accepted, _CODINGS)
+        coding = choose_content_coding(accepted, _CODINGS)
         place = self.kind, version, request.scope.get("root_path", "").rstrip("/"), coding
         # a hit needs no thread
         found = documents.find_encoded(*place)
@@ -194,7 +197,7 @@ class DocumentFiles:
             headers["Content-Encoding"] = coding
         return Response(body, 200, headers, "application/json")
 
-    def _find_version(self, segments: Sequence[str], documents: Documents) -> str | None:
+    def _parse_version_or_404(self, segments: Sequence[str], documents: Documents) -> str | None:
         if self.whole:
             if segments:
                 raise NotFound(NOTHING_HERE)

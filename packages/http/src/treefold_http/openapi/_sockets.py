@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_http._types.read import read
+from treefold_http._types.read import parse_annotation
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
@@ -39,7 +39,7 @@ def build_message_schemas(found: Described, schemas: Schemas) -> dict[str, Any]:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
         if "json" in received:
             made["receive"][MEDIA_TYPES["json"]] = any_of(
-                schemas.build_body_schema(read(model)) for model in found.reading.models
+                schemas.build_body_schema(parse_annotation(model)) for model in found.reading.models
             )
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}

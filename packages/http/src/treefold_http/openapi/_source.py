@@ -101,7 +101,7 @@ def _is_worth_parsing(function: FunctionType) -> bool:
     """Return False if no name in the code can matter: true of most handlers."""
     for name in _iter_code_names(function.__code__):
         value = function.__globals__.get(name)
-        if name in _READERS or _is_a(value, (HTTPError, EventStream)):
+        if name in _READERS or _is_subclass(value, (HTTPError, EventStream)):
             return True
         if isinstance(value, ModuleType):  # `treefold_http.NotFound`
             return True
@@ -115,7 +115,7 @@ def _iter_code_names(code: CodeType) -> Iterator[str]:
             yield from _iter_code_names(constant)
 
 
-def _is_a(kind: Any, base: type | tuple[type, ...]) -> bool:
+def _is_subclass(kind: Any, base: type | tuple[type, ...]) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
 
 
@@ -166,9 +166,9 @@ def _analyze_function(node: _Function, function: FunctionType) -> Reading:
     ]
     raised = [part.exc for part in parts if isinstance(part, ast.Raise) and part.exc]
     return Reading(
-        frozenset(status for error in raised for status in _read_statuses(error, function)),
+        frozenset(status for error in raised for status in _read_raised_statuses(error, function)),
         frozenset(part.attr for part in used),
-        any(_is_event_stream(part, function) for part in parts),
+        any(_refers_to_event_stream(part, function) for part in parts),
         tuple(
             _read_model_argument(calls.get(id(part)), function)
             for part in used
@@ -190,11 +190,14 @@ def _list_body_nodes(function: _Function) -> list[ast.AST]:
     return found
 
 
-def _read_statuses(error: ast.expr, function: FunctionType) -> list[int]:
+def _read_raised_statuses(error: ast.expr, function: FunctionType) -> list[int]:
     if isinstance(error, ast.IfExp):
-        return [*_read_statuses(error.body, function), *_read_statuses(error.orelse, function)]
+        return [
+            *_read_raised_statuses(error.body, function),
+            *_read_raised_statuses(error.orelse, function),
+        ]
     kind = _resolve_value(error.func if isinstance(error, ast.Call) else error, function)
-    if not _is_a(kind, HTTPError):
+    if not _is_subclass(kind, HTTPError):
         return []
     status: Any = getattr(kind, "code", None)
     if kind is HTTPError and isinstance(error, ast.Call):
@@ -204,11 +207,13 @@ def _read_statuses(error: ast.expr, function: FunctionType) -> list[int]:
     return [int(status)] if known else []
 
 
-def _is_event_stream(part: ast.AST, function: FunctionType) -> bool:
+def _refers_to_event_stream(part: ast.AST, function: FunctionType) -> bool:
     if isinstance(part, ast.Attribute):
         module = _resolve_value(part.value, function) if isinstance(part.value, ast.Name) else None
-        return isinstance(module, ModuleType) and _is_a(_resolve_value(part, function), EventStream)
-    return isinstance(part, ast.Name) and _is_a(_resolve_value(part, function), EventStream)
+        return isinstance(module, ModuleType) and _is_subclass(
+            _resolve_value(part, function), EventStream
+        )
+    return isinstance(part, ast.Name) and _is_subclass(_resolve_value(part, function), EventStream)
 
 
 def _read_model_argument(call: ast.Call | None, function: FunctionType) -> Any:

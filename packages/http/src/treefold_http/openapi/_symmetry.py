@@ -23,14 +23,14 @@ _HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "model
 _MARKERS = ("annotated_types", "pydantic._internal._fields")
 
 
-def is_symmetric(node: tree.TypeNode) -> bool:
+def has_same_input_output_schema(node: tree.TypeNode) -> bool:
     """Return True if the input and output schemas of a type are known to be identical."""
     if isinstance(node, tree.Record) and node.family == "struct":
         return True
-    return all(_is_plain(each) for each, _ in tree.walk_types(node))
+    return all(_adds_no_schema_difference(each) for each, _ in tree.walk_types(node))
 
 
-def _is_plain(node: tree.TypeNode) -> bool:
+def _adds_no_schema_difference(node: tree.TypeNode) -> bool:
     if not all(type(marker).__module__ in _MARKERS for marker in node.markers):
         return False
     match node:
@@ -41,12 +41,12 @@ def _is_plain(node: tree.TypeNode) -> bool:
         case tree.Table():
             return node.kind is dict
         case tree.Record(family="model"):
-            return _has_symmetric_schema(node.kind)
+            return _has_same_model_schemas(node.kind)
         case _:
             return isinstance(node, (tree.AnyType, tree.Choice, tree.TupleType, tree.UnionType))
 
 
-def _has_symmetric_schema(model: Any) -> bool:
+def _has_same_model_schemas(model: Any) -> bool:
     rules = model.__pydantic_decorators__
     if rules.field_serializers or rules.model_serializers or rules.computed_fields:
         return False
@@ -55,13 +55,13 @@ def _has_symmetric_schema(model: Any) -> bool:
         return False
     if any(_unwrap_method(model, hook) is not _unwrap_method(base, hook) for hook in _HOOKS):
         return False
-    return not any(map(_is_renamed, model.model_fields.values()))
+    return not any(map(_has_alias_or_exclusion, model.model_fields.values()))
 
 
 def _unwrap_method(model: Any, name: str) -> Any:
     return getattr(getattr(model, name), "__func__", None)
 
 
-def _is_renamed(field: Any) -> bool:
+def _has_alias_or_exclusion(field: Any) -> bool:
     names = (field.alias, field.validation_alias, field.serialization_alias, field.exclude)
     return any(names) or callable(field.json_schema_extra)

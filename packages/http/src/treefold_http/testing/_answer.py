@@ -24,7 +24,7 @@ class Answer:
         self._bodiless = method == "HEAD"
         self._left: int | None = None
 
-    def check_message(self, message: Message) -> bytes:
+    def validate_and_extract_body(self, message: Message) -> bytes:
         """Take note of a message; give the bytes of it that reach the client.
 
         Raises:

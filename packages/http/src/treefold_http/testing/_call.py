@@ -39,7 +39,7 @@ class Call:
 
     def start_task(self, app: ASGIApp, receive: Receive, send: Send) -> asyncio.Task[None]:
         """Start the task and return it."""
-        self.task = asyncio.create_task(self._run(app, receive, send))
+        self.task = asyncio.create_task(self._run_app_catching_errors(app, receive, send))
         return self.task
 
     def disconnect_client(self) -> None:
@@ -49,18 +49,18 @@ class Call:
             self.pipe.mark_disconnected()
             self._departed()
 
-    async def wait_for_return(self) -> bool:
+    async def wait_briefly_for_return(self) -> bool:
         """Wait a moment for the application to return; return True if it did."""
         if self.task is None:
             return True
         done, _ = await asyncio.wait({self.task}, timeout=DISCONNECT_TIMEOUT)
         return bool(done)
 
-    def find_error(self) -> BaseException | None:
+    def find_unhandled_app_error(self) -> BaseException | None:
         """Return the unhandled exception of the application, unless the disconnect caused it."""
-        return next((error for error in self._errors if not _is_departure(error)), None)
+        return next((error for error in self._errors if not _is_caused_by_disconnect(error)), None)
 
-    async def _run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
+    async def _run_app_catching_errors(self, app: ASGIApp, receive: Receive, send: Send) -> None:
         try:
             await app(self.scope, receive, send)
         except BaseException as error:
@@ -69,7 +69,7 @@ class Call:
             self.pipe.mark_ended()
 
 
-def _is_departure(error: BaseException) -> bool:
+def _is_caused_by_disconnect(error: BaseException) -> bool:
     """Return True if an exception comes from sending to a disconnected client."""
     seen: BaseException | None = error
     while seen is not None:

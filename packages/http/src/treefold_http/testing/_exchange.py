@@ -43,18 +43,18 @@ class Exchange:
         self._rest: list[bytes] = []
         self.read = False
 
-    async def open(self) -> tuple[int, RawHeaders]:
+    async def send_and_read_start(self) -> tuple[int, RawHeaders]:
         """Send the request; return status and header fields of the response.
 
         Raises:
             BaseException: unhandled by the application, or raised by the body of the request.
             httpx.ReadTimeout: when there is no response in time.
         """
-        self._server.start_call(self._call, self._receive, self._send)
+        self._server.start_call(self._call, self._receive_for_app, self._queue_app_message)
         start = await self._read_app_message()
         if start is None or self._upload.error is not None:
-            await self._call.wait_for_return()
-            if (problem := self._find_problem()) is not None:
+            await self._call.wait_briefly_for_return()
+            if (problem := self._find_error_to_raise()) is not None:
                 self.read = True
                 raise problem
         if start is None:
@@ -80,18 +80,18 @@ class Exchange:
                     chunks.append(message["body"])
                 message = pipe.get_nowait()
         # chunks that arrived before a problem are returned first; the next call raises it
-        if pipe.is_fully_read and (not chunks or self._find_problem() is None):
+        if pipe.is_fully_read and (not chunks or self._find_error_to_raise() is None):
             self._raise_error_once()
         return chunks
 
-    async def close(self) -> None:
+    async def disconnect_and_wait(self) -> None:
         """Disconnect before the end of the response, if necessary, and wait for the application.
 
         Raises:
             BaseException: as `open`, unless it was raised before.
         """
         self._call.disconnect_client()
-        if await self._call.wait_for_return():
+        if await self._call.wait_briefly_for_return():
             self._raise_error_once()
 
     async def _read_app_message(self) -> Message | None:
@@ -107,14 +107,14 @@ class Exchange:
         if self._pull is not None:
             self._pull.cancel()
         read, self.read = self.read, True
-        if not read and (problem := self._find_problem()) is not None:
+        if not read and (problem := self._find_error_to_raise()) is not None:
             raise problem
 
-    def _find_problem(self) -> BaseException | None:
+    def _find_error_to_raise(self) -> BaseException | None:
         if self._upload.error is not None:
             return self._upload.error
         told = self._server.raise_app_errors
-        if told and (error := self._call.find_error()) is not None:
+        if told and (error := self._call.find_unhandled_app_error()) is not None:
             return error
         if self._answer.complete or self._call.left.is_set():
             return None
@@ -136,18 +136,18 @@ class Exchange:
                 request=self._request,
             ) from None
 
-    async def _receive(self) -> Message:
+    async def _receive_for_app(self) -> Message:
         # an application may wait for the disconnect in a task of its own while a handler reads the
         # body
         async with self._receiving:
             if not self._upload.done and not self._over.is_set():
-                message = await self._pull_message()
+                message = await self._pull_upload_message()
                 if message is not None:
                     return message
         await self._over.wait()
         return {"type": "http.disconnect"}
 
-    async def _pull_message(self) -> Message | None:
+    async def _pull_upload_message(self) -> Message | None:
         """Return the next message of the body, or None if the client disconnects before it arrives.
 
         If the application stops waiting, the pending chunk is returned by the next call.
@@ -168,9 +168,9 @@ class Exchange:
             return None
         return message
 
-    async def _send(self, message: Message) -> None:
+    async def _queue_app_message(self, message: Message) -> None:
         started = self._answer.started
-        data = self._answer.check_message(message)
+        data = self._answer.validate_and_extract_body(message)
         if self._answer.complete:
             self._over.set()
         await self._call.pipe.put({**message, "body": data} if started else message, len(data))

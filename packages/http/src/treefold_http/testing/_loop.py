@@ -33,7 +33,7 @@ class LoopThread:
         self._loop = ready.result()
         self.closed = False
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and return its result.
 
         Raises:
@@ -42,13 +42,13 @@ class LoopThread:
         """
         __tracebackhide__ = True
         if self.closed or threading.current_thread() is self._thread:
-            work.close()
+            coroutine.close()
             raise RuntimeError(
                 "The client is closed; create another one"
                 if self.closed
                 else "The application calls the TestClient that serves it; use AsyncTestClient"
             )
-        future = asyncio.run_coroutine_threadsafe(_capture_outcome(work), self._loop)
+        future = asyncio.run_coroutine_threadsafe(_capture_outcome(coroutine), self._loop)
         try:
             result, error = future.result()
         except BaseException:  # such as KeyboardInterrupt of the user
@@ -74,8 +74,10 @@ class LoopThread:
         await self._stop.wait()
 
 
-async def _capture_outcome(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
+async def _capture_outcome(
+    coroutine: Coroutine[Any, Any, T],
+) -> tuple[T | None, BaseException | None]:
     try:
-        return await work, None
+        return await coroutine, None
     except BaseException as error:
         return None, error

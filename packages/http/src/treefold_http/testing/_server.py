@@ -68,7 +68,7 @@ class Server:
                     self._apply_overrides()
                     await self._startup.start_application(self.app)
                 except BaseException:
-                    self._release_resources()
+                    self._shutdown_and_restore_overrides()
                     raise
             elif self._loop is not loop:
                 raise RuntimeError(
@@ -91,7 +91,7 @@ class Server:
         try:
             await self._startup.stop_application()
         finally:
-            self._release_resources()
+            self._shutdown_and_restore_overrides()
 
     def start_call(self, call: Call, receive: Receive, send: Send) -> None:
         """Start a call of the application with one scope."""
@@ -106,7 +106,7 @@ class Server:
             self._overridden = dict(self.app.overrides)
             self.app.overrides.update(self._overrides)
 
-    def _release_resources(self) -> None:
+    def _shutdown_and_restore_overrides(self) -> None:
         self._stopped = True
         self.threads.shutdown()
         if self._overrides and isinstance(self.app, Application):

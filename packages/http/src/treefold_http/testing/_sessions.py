@@ -91,7 +91,7 @@ class AsyncWebSocketSession:
         self._timeout = timeout
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         scope = build_websocket_scope(self._request, subprotocols)
-        self._call = Call(scope, lambda: self._queue_disconnect(_ABNORMAL))
+        self._call = Call(scope, lambda: self._queue_disconnect_for_app(_ABNORMAL))
         self._settled = False
 
     async def __aenter__(self) -> AsyncWebSocketSession:
@@ -104,7 +104,7 @@ class AsyncWebSocketSession:
         """
         await self._server.start_application()
         self._to_app.put_nowait({"type": "websocket.connect"})
-        self._server.start_call(self._call, self._receive, self._send)
+        self._server.start_call(self._call, self._receive_for_app, self._queue_app_message)
         try:
             message = await self._read_app_message(self._timeout)
             if message["type"] != "websocket.accept":
@@ -113,7 +113,7 @@ class AsyncWebSocketSession:
             self._call.disconnect_client()
             raise
         self.accepted_subprotocol = message.get("subprotocol")
-        self._store_headers(101, message)
+        self._store_handshake_response(101, message)
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -129,7 +129,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the socket is known to be closed.
         """
-        self._queue_message({"type": "websocket.receive", "text": text})
+        self._queue_message_for_app({"type": "websocket.receive", "text": text})
 
     async def send_bytes(self, data: bytes) -> None:
         """Send a binary message.
@@ -137,7 +137,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the socket is known to be closed.
         """
-        self._queue_message({"type": "websocket.receive", "bytes": data})
+        self._queue_message_for_app({"type": "websocket.receive", "bytes": data})
 
     async def send_json(self, value: Any) -> None:
         """Send a value as JSON text.
@@ -207,25 +207,27 @@ class AsyncWebSocketSession:
         """
         if self.close_code is None:
             self.close_code, self.close_reason = code, reason
-            self._queue_disconnect(code, reason)
+            self._queue_disconnect_for_app(code, reason)
         self._call.disconnect_client()
-        if await self._call.wait_for_return():
+        if await self._call.wait_briefly_for_return():
             self._raise_error_once()
 
-    async def _receive(self) -> Message:
+    async def _receive_for_app(self) -> Message:
         return await self._to_app.get()
 
-    async def _send(self, message: Message) -> None:
+    async def _queue_app_message(self, message: Message) -> None:
         if message["type"] == "websocket.close":  # the client answers it (RFC 6455, 5.5.1)
-            self._queue_disconnect(message.get("code") or NORMAL, message.get("reason") or "")
+            self._queue_disconnect_for_app(
+                message.get("code") or NORMAL, message.get("reason") or ""
+            )
         size = len(message.get("text") or message.get("bytes") or message.get("body") or b"")
         await self._call.pipe.put(message, size)
 
-    def _queue_disconnect(self, code: int, reason: str = "") -> None:
+    def _queue_disconnect_for_app(self, code: int, reason: str = "") -> None:
         gone = {"type": "websocket.disconnect", "code": code, "reason": reason}
         self._to_app.put_nowait(gone)
 
-    def _queue_message(self, message: Message) -> None:
+    def _queue_message_for_app(self, message: Message) -> None:
         if self.close_code is not None:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
         self._to_app.put_nowait(message)
@@ -245,7 +247,7 @@ class AsyncWebSocketSession:
 
     async def _raise_disconnect(self, code: int, reason: str) -> NoReturn:
         self.close_code, self.close_reason = code, reason
-        if await self._call.wait_for_return():
+        if await self._call.wait_briefly_for_return():
             self._raise_error_once()
         raise WebSocketDisconnect(code, reason)
 
@@ -257,12 +259,14 @@ class AsyncWebSocketSession:
                 part = await self._read_app_message(self._timeout)
                 body += part.get("body", b"")
                 more = part.get("more_body", False)
-        await self._call.wait_for_return()
+        await self._call.wait_briefly_for_return()
         self._raise_error_once()
-        response = self._store_headers(status, message, body)
+        response = self._store_handshake_response(status, message, body)
         raise WebSocketRefused(status, response)
 
-    def _store_headers(self, status: int, message: Message, body: bytes = b"") -> httpx.Response:
+    def _store_handshake_response(
+        self, status: int, message: Message, body: bytes = b""
+    ) -> httpx.Response:
         self.headers = httpx.Headers(message.get("headers", []))
         response = httpx.Response(status, headers=self.headers, content=body, request=self._request)
         self._cookies.extract_cookies(response)
@@ -270,7 +274,7 @@ class AsyncWebSocketSession:
 
     def _raise_error_once(self) -> None:
         settled, self._settled = self._settled, True
-        error = self._call.find_error()
+        error = self._call.find_unhandled_app_error()
         if not settled and error is not None and self._server.raise_app_errors:
             raise error
 

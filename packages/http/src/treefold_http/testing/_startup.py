@@ -34,13 +34,13 @@ class Startup:
         Raises:
             BaseException: the error of the application, such as a `BootError`.
         """
-        self._call.start_task(app, self._receive, self._send)
-        message = await self._run_phase("startup")
-        error = self._call.find_error()
+        self._call.start_task(app, self._receive_for_app, self._queue_app_message)
+        message = await self._send_phase_await_reply("startup")
+        error = self._call.find_unhandled_app_error()
         if message is not None and message["type"] == "lifespan.startup.complete":
             return
-        await self._call.wait_for_return()
-        error = self._call.find_error() or error
+        await self._call.wait_briefly_for_return()
+        error = self._call.find_unhandled_app_error() or error
         if error is not None and (self._asked or message is not None):
             raise error
         if message is not None:
@@ -55,20 +55,20 @@ class Startup:
         task = self._call.task
         if task is None or task.done():
             return
-        message = await self._run_phase("shutdown")
+        message = await self._send_phase_await_reply("shutdown")
         if message is not None and message["type"] == "lifespan.shutdown.failed":
             raise TreefoldError(message.get("message") or "The application failed to stop")
         await task
-        if (error := self._call.find_error()) is not None:
+        if (error := self._call.find_unhandled_app_error()) is not None:
             raise error
 
-    async def _run_phase(self, phase: str) -> Message | None:
+    async def _send_phase_await_reply(self, phase: str) -> Message | None:
         await self._to_app.put({"type": f"lifespan.{phase}"})
         return await self._call.pipe.get()
 
-    async def _receive(self) -> Message:
+    async def _receive_for_app(self) -> Message:
         self._asked = True
         return await self._to_app.get()
 
-    async def _send(self, message: Message) -> None:
+    async def _queue_app_message(self, message: Message) -> None:
         await self._call.pipe.put(message, 0)

@@ -35,7 +35,7 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         """Send a request; give the answer as soon as it begins."""
         await self._server.start_application()
         exchange = Exchange(self._server, request)
-        status, headers = await exchange.open()
+        status, headers = await exchange.send_and_read_start()
         return httpx.Response(
             status, headers=headers, stream=_AsyncBody(exchange), extensions=_EXTENSIONS
         )
@@ -55,7 +55,7 @@ class _AsyncBody(httpx.AsyncByteStream):
                 yield chunk
 
     async def aclose(self) -> None:
-        await self._exchange.close()
+        await self._exchange.disconnect_and_wait()
 
 
 class Transport(httpx.BaseTransport):
@@ -85,17 +85,17 @@ class Transport(httpx.BaseTransport):
                     self._loop.close()
                     raise
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop of the server; give or raise its outcome."""
         __tracebackhide__ = True
         assert self._loop is not None, "the server is started"  # noqa: S101 - callers start it
-        return self._loop.run(work)
+        return self._loop.run(coroutine)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; give the answer as soon as it begins."""
         __tracebackhide__ = True
         self.start_server()
-        exchange, status, headers = self.run(self._open(request))
+        exchange, status, headers = self.run(self._start_exchange(request))
         return httpx.Response(
             status, headers=headers, stream=_Body(exchange, self), extensions=_EXTENSIONS
         )
@@ -109,10 +109,10 @@ class Transport(httpx.BaseTransport):
                 finally:
                     self._loop.close()
 
-    async def _open(self, request: httpx.Request) -> tuple[Exchange, int, Any]:
+    async def _start_exchange(self, request: httpx.Request) -> tuple[Exchange, int, Any]:
         await self._server.start_application()
         exchange = Exchange(self._server, request)
-        return exchange, *(await exchange.open())
+        return exchange, *(await exchange.send_and_read_start())
 
 
 class _Body(httpx.SyncByteStream):
@@ -128,4 +128,4 @@ class _Body(httpx.SyncByteStream):
     def close(self) -> None:
         __tracebackhide__ = True
         if not self._exchange.read:
-            self._transport.run(self._exchange.close())
+            self._transport.run(self._exchange.disconnect_and_wait())

@@ -37,7 +37,7 @@ class Upload:
             chunk = await anext(self._chunks, None)
             if self._left is not None:
                 self._left -= len(chunk or b"")
-                self._check_length(ended=chunk is None)
+                self._check_content_length(ended=chunk is None)
         except BaseException as error:  # the generator is code of the test and may raise anything
             self.error = error
             return None
@@ -45,7 +45,7 @@ class Upload:
         self.done = chunk is None or self._left == 0
         return {"type": "http.request", "body": chunk or b"", "more_body": not self.done}
 
-    def _check_length(self, *, ended: bool) -> None:
+    def _check_content_length(self, *, ended: bool) -> None:
         left = self._left or 0
         if left < 0 or (ended and left):
             which = "longer" if left < 0 else "shorter"

@@ -46,7 +46,7 @@ def build_verbatim_request(
     """
     if not isinstance(url, str):
         return build(method, url, **options)
-    origin, target = _split_url(url, base)
+    origin, target = _split_origin_and_target(url, base)
     address = origin.copy_with(raw_path=target)
     request = build(method, address, **options)
     request.method = method
@@ -66,7 +66,7 @@ def split_request_target(request: httpx.Request) -> tuple[bytes, bytes]:
     return path, query
 
 
-def _split_url(url: str, base: httpx.URL) -> tuple[httpx.URL, bytes]:
+def _split_origin_and_target(url: str, base: httpx.URL) -> tuple[httpx.URL, bytes]:
     text = url.partition("#")[0]
     if match := _origin(text):
         origin, prefix, rest = httpx.URL(match[0]), b"", text[match.end() :]

@@ -28,12 +28,12 @@ _BODY = re.compile(r"\s*CREATE\b.*?\b(?:TRIGGER\b.*?\bBEGIN|BEGIN\s+ATOMIC)\b", 
 _BLOCK = re.compile(r"(?<![.\w])(?:(?P<begin>CASE)|END)\b", re.IGNORECASE)
 
 
-def split_statements(sql: str) -> list[tuple[str, str]]:
+def split_and_mask_statements(sql: str) -> list[tuple[str, str]]:
     """Split SQL into statements, each as written and as words without strings and comments."""
     made: list[tuple[str, str]] = []
     written, words = "", ""
-    for piece, text in _scan_pieces(sql):
-        if piece["end"] and not _has_open_body(words):
+    for piece, text in _scan_sql_tokens(sql):
+        if piece["end"] and not _is_inside_trigger_or_function(words):
             made.append((written, words))
             written = words = ""
             continue
@@ -50,12 +50,12 @@ def split_statements(sql: str) -> list[tuple[str, str]]:
     return [(" ".join(a.split()), " ".join(b.split())) for a, b in made if b.strip()]
 
 
-def changes_rows_alone(sql: str) -> bool:
+def contains_only_row_changes(sql: str) -> bool:
     """True for SQL that leaves tables and their parts as they are."""
-    return all(_ROWS.match(words) for _, words in split_statements(sql))
+    return all(_ROWS.match(words) for _, words in split_and_mask_statements(sql))
 
 
-def _scan_pieces(sql: str) -> Iterator[tuple[re.Match[str], str]]:
+def _scan_sql_tokens(sql: str) -> Iterator[tuple[re.Match[str], str]]:
     place = 0
     while piece := _PIECE.match(sql, place):
         end = _find_comment_end(sql, place) if piece["comment"] == "/*" else piece.end()
@@ -74,10 +74,10 @@ def _find_comment_end(sql: str, start: int) -> int:
     return len(sql) if end < 0 else end + 2
 
 
-def _has_open_body(words: str) -> bool:
+def _is_inside_trigger_or_function(masked_sql: str) -> bool:
     """True inside of the body of a trigger of SQLite, or of a function of SQL on PostgreSQL."""
-    body = _BODY.match(words)
+    body = _BODY.match(masked_sql)
     if body is None:
         return False
-    blocks = _BLOCK.finditer(words, body.end())
+    blocks = _BLOCK.finditer(masked_sql, body.end())
     return 1 + sum(1 if block["begin"] else -1 for block in blocks) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from treefold_migrations._baseline.columns import Kind, accepts_options, find_field_kind
+from treefold_migrations._baseline.columns import FieldKind, accepts_options, find_field_kind
 from treefold_migrations._baseline.drafts import Draft, FieldDraft, TableDraft
 from treefold_migrations._baseline.names import (
     derive_class_name,
@@ -14,9 +14,9 @@ from treefold_migrations._baseline.names import (
     sanitize_for_comment,
 )
 from treefold_migrations._baseline.parts import (
-    Marks,
+    UniqueAndIndexedColumns,
     add_constraints_and_indexes,
-    find_unique_and_indexed,
+    find_unique_and_indexed_columns,
 )
 from treefold_migrations._baseline.reading import Database, View
 from treefold_migrations._baseline.sql_parts import (
@@ -26,7 +26,7 @@ from treefold_migrations._baseline.sql_parts import (
     parse_schema_sql,
 )
 from treefold_migrations._inspect.compare import OWN_TABLES
-from treefold_migrations._inspect.found import Found, InspectError
+from treefold_migrations._inspect.found import InspectedTable, InspectError
 from treefold_orm import fields
 from treefold_orm.schema import ColumnDef, ForeignKeyDef, TableDef, constraint_name
 
@@ -54,26 +54,28 @@ def draft_tables(database: Database) -> list[TableDraft]:
         drafts[name] = _create_draft(name, table, taken, database.alias)
     # all drafts are there before one is filled: a reference may point to a later table
     for name, draft in drafts.items():
-        _Table(draft, found[name], drafts, found, database).fill_draft()
+        _TableDraftFiller(draft, found[name], drafts, found, database).fill_draft()
     views = [_draft_view(view, database, taken) for view in database.views if view.columns]
     return [*drafts.values(), *(view for view in views if view.fields)]
 
 
-def _create_draft(name: str, found: Found | None, taken: set[str], alias: str) -> TableDraft:
-    model = derive_class_name(name, taken)
-    taken.add(model)
+def _create_draft(
+    name: str, found: InspectedTable | None, taken_class_names: set[str], alias: str
+) -> TableDraft:
+    model = derive_class_name(name, taken_class_names)
+    taken_class_names.add(model)
     return TableDraft(name, model, found, database=alias)
 
 
-class _Table:
+class _TableDraftFiller:
     """Fills one draft."""
 
     def __init__(
         self,
         draft: TableDraft,
-        found: Found,
+        found: InspectedTable,
         drafts: dict[str, TableDraft],
-        tables: dict[str, Found],
+        tables: dict[str, InspectedTable],
         database: Database,
     ) -> None:
         self._draft = draft
@@ -86,7 +88,7 @@ class _Table:
 
     def fill_draft(self) -> None:
         table, draft = self._found.table, self._draft
-        held: dict[str, Kind] = {}
+        held: dict[str, FieldKind] = {}
         for column in table.columns:
             note, kind = self._explain_unsupported(column), None
             if not note:
@@ -103,8 +105,8 @@ class _Table:
             )
             return
         marks, keys = (
-            find_unique_and_indexed(self._found, folds=self._folds),
-            self._find_foreign_keys(),
+            find_unique_and_indexed_columns(self._found, fold_case=self._folds),
+            self._find_mappable_foreign_keys(),
         )
         for column in table.columns:
             if column.name in held:
@@ -117,12 +119,14 @@ class _Table:
                 next(n for n in held if self._is_same_name(n, key)) for key in table.primary_key
             ]
             draft.primary_key = tuple(draft.fields[name].name for name in places)
-        add_constraints_and_indexes(draft, self._found, folds=self._folds)
+        add_constraints_and_indexes(draft, self._found, fold_case=self._folds)
 
-    def _can_map_primary_key(self, held: Mapping[str, Kind]) -> bool:
+    def _can_map_primary_key(self, kinds_by_column: Mapping[str, FieldKind]) -> bool:
         key = self._found.table.primary_key
         kinds = [
-            kind for name, kind in held.items() if any(self._is_same_name(name, k) for k in key)
+            kind
+            for name, kind in kinds_by_column.items()
+            if any(self._is_same_name(name, k) for k in key)
         ]
         if len(key) == 1 and kinds:
             return accepts_options(kinds[0], primary_key=True)
@@ -132,7 +136,7 @@ class _Table:
     def _is_same_name(self, one: str, other: str) -> bool:
         return one.lower() == other.lower() if self._folds else one == other
 
-    def _find_foreign_keys(self) -> dict[str, ForeignKeyDef]:
+    def _find_mappable_foreign_keys(self) -> dict[str, ForeignKeyDef]:
         """The foreign keys that a field can be, by column."""
         found: dict[str, ForeignKeyDef] = {}
         for key in self._found.table.foreign_keys:
@@ -150,7 +154,7 @@ class _Table:
     def _can_be_foreign_key_field(self, column: str, key: ForeignKeyDef) -> bool:
         target = self._tables.get(key.target)
         # a ForeignKey holds one value, and finds its row by the primary key
-        if target is None or not _has_single_column_key(target.table):
+        if target is None or not _has_single_column_primary_key(target.table):
             return False
         own = next(c for c in self._found.table.columns if c.name == column)
         theirs = next(
@@ -170,7 +174,7 @@ class _Table:
             self._find_type_family(own, self._found) == self._find_type_family(theirs, target) != ""
         )
 
-    def _find_type_family(self, column: ColumnDef, found: Found) -> str:
+    def _find_type_family(self, column: ColumnDef, found: InspectedTable) -> str:
         if not is_quotable(column.name):
             return ""
         kind = find_field_kind(column, found.table.checks, found.table.name, self._database)
@@ -194,7 +198,11 @@ class _Table:
         return generated
 
     def _draft_field(
-        self, column: ColumnDef, kind: Kind, key: ForeignKeyDef | None, marks: Marks
+        self,
+        column: ColumnDef,
+        kind: FieldKind,
+        key: ForeignKeyDef | None,
+        marks: UniqueAndIndexedColumns,
     ) -> FieldDraft:
         table = self._found.table
         in_key = [n for n in table.primary_key if self._is_same_name(n, column.name)]
@@ -202,11 +210,11 @@ class _Table:
         options: dict[str, Any] = {}
         name, plain = derive_field_name(column.name, self._taken), kind
         if key is not None:
-            kind = self._build_reference_kind(key, column, marks, alone=alone)
-            name = self._derive_reference_name(column.name)
+            kind = self._build_reference_kind(key, column, marks, is_sole_primary_key=alone)
+            name = self._derive_foreign_key_field_name(column.name)
         elif alone and (column.identity or self._is_rowid(column)):
             small = column.type == "integer"
-            kind = plain = Kind(fields.AutoField if small else fields.BigAutoField)
+            kind = plain = FieldKind(fields.AutoField if small else fields.BigAutoField)
         if column.null and not in_key:
             options["null"] = True
         if alone and kind.type not in (fields.AutoField, fields.BigAutoField):
@@ -231,17 +239,22 @@ class _Table:
         return self._folds and not kept and not odd and column.type.upper() == "INTEGER"
 
     def _build_reference_kind(
-        self, key: ForeignKeyDef, column: ColumnDef, marks: Marks, *, alone: bool
-    ) -> Kind:
+        self,
+        key: ForeignKeyDef,
+        column: ColumnDef,
+        marks: UniqueAndIndexedColumns,
+        *,
+        is_sole_primary_key: bool,
+    ) -> FieldKind:
         target = next(name for name in self._drafts if name == key.target)
-        one = (column.name in marks.unique and not alone) or alone
-        kind = Kind(fields.OneToOneField if one else fields.ForeignKey, (target,))
+        one = (column.name in marks.unique and not is_sole_primary_key) or is_sole_primary_key
+        kind = FieldKind(fields.OneToOneField if one else fields.ForeignKey, (target,))
         action = key.on_delete.replace("NO_ACTION", "RESTRICT")
         in_key = any(
             self._is_same_name(name, column.name) for name in self._found.table.primary_key
         )
         if action == "CASCADE" or (action == "SET_NULL" and column.null and not in_key):
-            kind = Kind(kind.type, (target, action))
+            kind = FieldKind(kind.type, (target, action))
         if not one and column.name not in marks.indexed:
             kind = kind.with_options(db_index=False)
         if one and column.name in marks.indexed:
@@ -250,7 +263,7 @@ class _Table:
             kind = kind.with_options(constraint_name=key.name)
         return kind
 
-    def _derive_reference_name(self, column: str) -> str:
+    def _derive_foreign_key_field_name(self, column: str) -> str:
         plain = derive_field_name(column, ())
         short = plain.removesuffix("_id") or plain
         name = derive_field_name(short, self._taken)
@@ -270,7 +283,7 @@ class _Table:
             proposals.append({"db_default": value})
         if is_now_expression(text) and not is_reference:
             proposals.append({"db_default": build_now_expression()})
-        sql = parse_schema_sql(text, {}, folds=self._folds)
+        sql = parse_schema_sql(text, {}, fold_case=self._folds)
         if sql is not None and not is_key:
             proposals.append({"db_default": sql})
         if value is not None and not isinstance(value, (dict, list)):
@@ -282,11 +295,11 @@ class _Table:
         draft.default.proposals = kept or [{}]
 
 
-def _has_single_column_key(table: TableDef) -> bool:
+def _has_single_column_primary_key(table: TableDef) -> bool:
     return len(table.primary_key) == 1
 
 
-def fill_unmanaged_draft(draft: TableDraft, columns: Sequence[tuple[ColumnDef, Kind]]) -> None:
+def fill_unmanaged_draft(draft: TableDraft, columns: Sequence[tuple[ColumnDef, FieldKind]]) -> None:
     """Make a model of rows without a key: it reads them, and migrations leave the table alone."""
     draft.managed = False
     names: set[str] = set()
@@ -312,10 +325,10 @@ def _choose_substitute_key(drafts: Iterable[FieldDraft]) -> FieldDraft | None:
     return next((d for d in able if d.name == "id"), able[0] if able else None)
 
 
-def _draft_view(view: View, database: Database, taken: set[str]) -> TableDraft:
-    draft = _create_draft(view.name, None, taken, database.alias)
+def _draft_view(view: View, database: Database, taken_class_names: set[str]) -> TableDraft:
+    draft = _create_draft(view.name, None, taken_class_names, database.alias)
     draft.kind = view.kind
-    held: list[tuple[ColumnDef, Kind]] = []
+    held: list[tuple[ColumnDef, FieldKind]] = []
     for column in view.columns:
         kind = (
             find_field_kind(column, (), view.name, database) if is_quotable(column.name) else None

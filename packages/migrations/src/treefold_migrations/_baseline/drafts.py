@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treefold_migrations._baseline.columns import AnyField, Kind
-from treefold_migrations._inspect.found import Found
+from treefold_migrations._baseline.columns import AnyField, FieldKind
+from treefold_migrations._inspect.found import InspectedTable
 from treefold_migrations._state.schema_state import AsFound, TableOptions, TableState
 from treefold_orm.schema import DEFAULT, ColumnDef
 
@@ -37,12 +37,12 @@ class Draft:
         return self.proposals[self.place]
 
     @property
-    def is_verbatim(self) -> bool:
+    def uses_catalog_sql(self) -> bool:
         """True for a proposal that repeats the catalog."""
         # the last proposal leaves the part out, and repeats nothing
         return 0 <= self.verbatim <= self.place < len(self.proposals) - 1
 
-    def reject_proposal(self) -> bool:
+    def advance_to_next_proposal(self) -> bool:
         """Move on to the next proposal; False after the last."""
         if self.place + 1 >= len(self.proposals):
             return False
@@ -58,8 +58,8 @@ class FieldDraft:
 
     name: str
     column: ColumnDef
-    kind: Kind
-    plain: Kind
+    kind: FieldKind
+    plain: FieldKind
     options: dict[str, Any]
     default: Draft
 
@@ -77,7 +77,7 @@ class TableDraft:
 
     name: str
     model: str
-    found: Found | None
+    found: InspectedTable | None
     fields: dict[str, FieldDraft] = field(default_factory=dict[str, FieldDraft])
     primary_key: tuple[str, ...] = ()
     parts: list[Draft] = field(default_factory=list[Draft])
@@ -105,6 +105,6 @@ class TableDraft:
             ),
         )
 
-    def collect_drafts(self) -> Sequence[Draft]:
+    def list_part_and_default_drafts(self) -> Sequence[Draft]:
         """Return everything that has proposals."""
         return [*self.parts, *(draft.default for draft in self.fields.values())]

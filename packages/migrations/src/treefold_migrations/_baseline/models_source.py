@@ -26,11 +26,11 @@ _HEAD = '"""The tables of a database that was there before, as `migrations basel
 
 def render_models_source(drafts: Sequence[TableDraft], database: Database) -> str:
     """Return the source of the module of models."""
-    return _Models(drafts, database).render_module()
+    return _ModelsModuleWriter(drafts, database).render_module()
 
 
 @dataclass(slots=True)
-class _Way:
+class _ManyToManyPlan:
     """A many-to-many field, and the model between."""
 
     name: str
@@ -44,10 +44,10 @@ class _Plan:
     """The parts of a model beside its table: ways back and many-to-many fields."""
 
     related: dict[str, str] = field(default_factory=dict[str, str])
-    ways: list[_Way] = field(default_factory=list[_Way])
+    ways: list[_ManyToManyPlan] = field(default_factory=list[_ManyToManyPlan])
 
 
-class _Models:
+class _ModelsModuleWriter:
     def __init__(self, drafts: Sequence[TableDraft], database: Database) -> None:
         self._drafts = {draft.name: draft for draft in drafts}
         self._database = database
@@ -87,13 +87,13 @@ class _Models:
                 one = made.kind.type is orm_fields.OneToOneField
                 usual = draft.model.lower() if one else f"{draft.model.lower()}_set"
                 longer = f"{draft.model.lower()}_{made.name}" + ("" if one else "_set")
-                way = self._claim_attribute(target, usual, longer)
+                way = self._claim_first_free_attribute(target, usual, longer)
                 if way != usual:
                     self._plans[draft.name].related[made.name] = way
         for draft in self._drafts.values():
-            self._plan_many_to_many(draft)
+            self._plan_field_for_join_table(draft)
 
-    def _claim_attribute(self, table: str, *names: str) -> str:
+    def _claim_first_free_attribute(self, table: str, *names: str) -> str:
         """The first name that a table's model has no attribute of, `+` where there is none."""
         taken = self._attributes[table]
         for name in names:
@@ -102,7 +102,7 @@ class _Models:
                 return name
         return "+"
 
-    def _plan_many_to_many(self, draft: TableDraft) -> None:
+    def _plan_field_for_join_table(self, draft: TableDraft) -> None:
         """Recognize a table that does nothing but connect rows of two others."""
         references = self._list_references(draft)
         own = {made.name for made, _ in references}
@@ -120,12 +120,14 @@ class _Models:
         # own
         if not (set(draft.primary_key) == own or self._is_unique_together(draft, own)):
             return
-        forward = self._claim_attribute(
-            source, f"{_derive_field_name(self._drafts[target].model)}s"
+        forward = self._claim_first_free_attribute(
+            source, f"{_derive_field_name_from_model(self._drafts[target].model)}s"
         )
-        back = self._claim_attribute(target, f"{_derive_field_name(self._drafts[source].model)}s")
+        back = self._claim_first_free_attribute(
+            target, f"{_derive_field_name_from_model(self._drafts[source].model)}s"
+        )
         if forward != "+":
-            way = _Way(forward, self._drafts[target].model, draft.model, back)
+            way = _ManyToManyPlan(forward, self._drafts[target].model, draft.model, back)
             self._plans[source].ways.append(way)
 
     def _is_unique_together(self, draft: TableDraft, names: set[str]) -> bool:
@@ -163,46 +165,52 @@ class _Models:
         lines += [self._render_many_to_many(way) for way in plan.ways]
         return "\n".join([*lines, "", *self._render_meta(draft)])
 
-    def _render_field(self, draft: TableDraft, made: FieldDraft, related: str) -> list[str]:
+    def _render_field(
+        self, draft: TableDraft, field_draft: FieldDraft, related_name: str
+    ) -> list[str]:
         kind = ""  # SQLite keeps a type only as text; the migration has that
         if self._database.engine == "postgres":
             types = {name: found for part, name, found in draft.as_found if part == "type"}
-            kind = types.get(made.column.name, "")
-        built = made.make_field()
+            kind = types.get(field_draft.column.name, "")
+        built = field_draft.make_field()
         lines: list[str] = []
         if is_foreign_key(built):
             target = self._drafts[str(built.to)]
             built = retarget_foreign_key(built, target.model)
-            text = self._render_part(built)
+            text = self._render_declaration_source(built)
             if target.model in self._written:
                 text = text.replace(f"({quoted(target.model)}", f"({target.model}", 1)
-            if related:
-                text = f"{text[:-1]}, related_name={quoted(related)})"
-            known = _TYPES.get(made.plain.make_field().internal, "")
+            if related_name:
+                text = f"{text[:-1]}, related_name={quoted(related_name)})"
+            known = _TYPES.get(field_draft.plain.make_field().internal, "")
             if known:
-                null = " | None" if made.options.get("null") else ""
-                lines = [f"    {made.name}_id: {known}{null}"]
+                null = " | None" if field_draft.options.get("null") else ""
+                lines = [f"    {field_draft.name}_id: {known}{null}"]
         else:
-            text = self._render_part(built)
-        written = format_expression(text, indent=4, before=len(made.name) + 3)
+            text = self._render_declaration_source(built)
+        written = format_expression(text, indent=4, prefix_width=len(field_draft.name) + 3)
         comment = f"  # {sanitize_for_comment(kind)} in the database" if kind else ""
-        if comment and ("\n" in written or len(made.name) + len(written + comment) > WIDTH - 7):
-            return [f"    {comment.strip()}", f"    {made.name} = {written}", *lines]
-        return [f"    {made.name} = {written}{comment}", *lines]
+        if comment and (
+            "\n" in written or len(field_draft.name) + len(written + comment) > WIDTH - 7
+        ):
+            return [f"    {comment.strip()}", f"    {field_draft.name} = {written}", *lines]
+        return [f"    {field_draft.name} = {written}{comment}", *lines]
 
-    def _render_part(self, part: object) -> str:
+    def _render_declaration_source(self, part: object) -> str:
         text, imports = source_of(part)  # pyright: ignore[reportArgumentType] - a part of a state
         self._imports.update(imports)
         return text
 
-    def _render_many_to_many(self, way: _Way) -> str:
+    def _render_many_to_many(self, way: _ManyToManyPlan) -> str:
         target = way.target if way.target in self._written else quoted(way.target)
         related = way.related_name if way.related_name != "+" else "+"
         text = (
             f"fields.ManyToManyField({target}, related_name={quoted(related)}, "
             f"through={quoted(way.through)})"
         )
-        return f"    {way.name} = {format_expression(text, indent=4, before=len(way.name) + 3)}"
+        return (
+            f"    {way.name} = {format_expression(text, indent=4, prefix_width=len(way.name) + 3)}"
+        )
 
     def _render_meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
@@ -218,10 +226,9 @@ class _Models:
             ]
             if chosen:
                 name = "constraints" if option == "constraint" else "indexes"
-                text = f"({', '.join(map(self._render_part, chosen))},)"
-                lines.append(
-                    f"        {name} = {format_expression(text, indent=8, before=len(name) + 3)}"
-                )
+                text = f"({', '.join(map(self._render_declaration_source, chosen))},)"
+                shown = format_expression(text, indent=8, prefix_width=len(name) + 3)
+                lines.append(f"        {name} = {shown}")
         return lines
 
 
@@ -239,14 +246,14 @@ def describe_omitted_parts(draft: TableDraft) -> list[str]:
     ]
 
 
-def _derive_field_name(model: str) -> str:
+def _derive_field_name_from_model(model: str) -> str:
     return derive_field_name(model, ())
 
 
-def _describe_found_part(kind: str, name: str, found: str) -> str:
+def _describe_found_part(kind: str, name: str, definition: str) -> str:
     if kind == "table":
-        return f"the table is {found}"
-    return f"{kind} {name}: {found}" if name else f"{kind}: {found}"
+        return f"the table is {definition}"
+    return f"{kind} {name}: {definition}" if name else f"{kind}: {definition}"
 
 
 def list_unmodeled_objects(database: Database) -> list[str]:

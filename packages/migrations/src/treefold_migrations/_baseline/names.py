@@ -29,7 +29,7 @@ def is_quotable(name: str) -> bool:
     return True
 
 
-def split_words(name: str) -> list[str]:
+def split_identifier_words(name: str) -> list[str]:
     """Return the words of a name, without characters that no identifier can hold."""
     # Python normalizes identifiers to NFKC: two columns could otherwise become one attribute
     plain = unicodedata.normalize("NFKC", name)
@@ -40,7 +40,10 @@ def split_words(name: str) -> list[str]:
 
 def derive_class_name(table: str, taken: Container[str]) -> str:
     """Return the name of a model."""
-    words = (w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in split_words(table))
+    words = (
+        w.capitalize() if w.isupper() else w[:1].upper() + w[1:]
+        for w in split_identifier_words(table)
+    )
     name = unicodedata.normalize("NFKC", "".join(words))
     if not name.isidentifier():
         name = f"Table{name}"
@@ -51,7 +54,7 @@ def derive_class_name(table: str, taken: Container[str]) -> str:
 
 def derive_field_name(column: str, taken: Container[str]) -> str:
     """Return the name of a field."""
-    name = unicodedata.normalize("NFKC", "_".join(split_words(column)).lower())
+    name = unicodedata.normalize("NFKC", "_".join(split_identifier_words(column)).lower())
     if not name.isidentifier():
         name = f"field_{name}".rstrip("_")
     if keyword.iskeyword(name) or name in _FIELDS:
@@ -59,13 +62,13 @@ def derive_field_name(column: str, taken: Container[str]) -> str:
     return _make_unique(name, taken, "_")
 
 
-def _make_unique(name: str, taken: Container[str], mark: str) -> str:
+def _make_unique(name: str, taken: Container[str], separator: str) -> str:
     if name not in taken:
         return name
     number = 2
-    while f"{name}{mark}{number}" in taken:
+    while f"{name}{separator}{number}" in taken:
         number += 1
-    return f"{name}{mark}{number}"
+    return f"{name}{separator}{number}"
 
 
 def sanitize_for_comment(text: str) -> str:

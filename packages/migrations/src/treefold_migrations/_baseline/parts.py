@@ -17,8 +17,8 @@ from typing import Any
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
 from treefold_migrations._baseline.names import is_quotable
-from treefold_migrations._baseline.sql_parts import Columns, find_token_column, parse_schema_sql
-from treefold_migrations._inspect.found import Found
+from treefold_migrations._baseline.sql_parts import Columns, find_field_by_token, parse_schema_sql
+from treefold_migrations._inspect.found import InspectedTable
 from treefold_migrations._inspect.sql_text import Token, canonicalize_sql, tokenize_sql
 from treefold_orm import F, ORMError, SearchIndex, schema
 
@@ -27,14 +27,16 @@ _WEIGHT = re.compile(r"'([A-D])'::\"char\"")
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class UniqueAndIndexedColumns:
     """Columns whose uniqueness or index is an option of their field."""
 
     unique: frozenset[str]
     indexed: frozenset[str]
 
 
-def find_unique_and_indexed(found: Found, *, folds: bool) -> Marks:
+def find_unique_and_indexed_columns(
+    found: InspectedTable, *, fold_case: bool
+) -> UniqueAndIndexedColumns:
     """Return the columns of a table that are unique or indexed as a field makes them."""
     table = found.table
     unique, indexed = set[str](), set[str]()
@@ -42,21 +44,26 @@ def find_unique_and_indexed(found: Found, *, folds: bool) -> Marks:
     for column in table.columns:
         if column.name in alone:
             continue
-        if any(_is_field_unique(u, table.name, column.name, folds=folds) for u in table.uniques):
+        if any(
+            _is_unique_made_by_field(u, table.name, column.name, fold_case=fold_case)
+            for u in table.uniques
+        ):
             unique.add(column.name)
-        elif any(_is_field_index(found, index, column.name) for index in table.indexes):
+        elif any(_is_index_made_by_field(found, index, column.name) for index in table.indexes):
             indexed.add(column.name)
-    return Marks(frozenset(unique), frozenset(indexed))
+    return UniqueAndIndexedColumns(frozenset(unique), frozenset(indexed))
 
 
-def _is_field_unique(unique: schema.UniqueDef, table: str, column: str, *, folds: bool) -> bool:
-    names = {schema.constraint_name("uq", table, column), *([""] if folds else [])}
-    columns = tuple(c.lower() if folds else c for c in unique.columns)
+def _is_unique_made_by_field(
+    unique: schema.UniqueDef, table: str, column: str, *, fold_case: bool
+) -> bool:
+    names = {schema.constraint_name("uq", table, column), *([""] if fold_case else [])}
+    columns = tuple(c.lower() if fold_case else c for c in unique.columns)
     plain = replace(unique, name="", columns=()) == schema.UniqueDef("")
-    return plain and columns == (column.lower() if folds else column,) and unique.name in names
+    return plain and columns == (column.lower() if fold_case else column,) and unique.name in names
 
 
-def _is_field_index(found: Found, index: schema.IndexDef, column: str) -> bool:
+def _is_index_made_by_field(found: InspectedTable, index: schema.IndexDef, column: str) -> bool:
     name = schema.constraint_name("ix", found.table.name, column)
     plain = (
         index == schema.IndexDef(name, (schema.quote(column),)) if is_quotable(column) else False
@@ -64,13 +71,15 @@ def _is_field_index(found: Found, index: schema.IndexDef, column: str) -> bool:
     return plain and not found.notes.get(("index", name))
 
 
-def add_constraints_and_indexes(draft: TableDraft, found: Found, *, folds: bool) -> None:
+def add_constraints_and_indexes(
+    draft: TableDraft, found: InspectedTable, *, fold_case: bool
+) -> None:
     """Add the constraints and indexes to a draft that its fields do not make."""
-    _Parts(draft, found, folds=folds).add_parts()
+    _ConstraintAndIndexDrafter(draft, found, folds=fold_case).draft_constraints_and_indexes()
 
 
-class _Parts:
-    def __init__(self, draft: TableDraft, found: Found, *, folds: bool) -> None:
+class _ConstraintAndIndexDrafter:
+    def __init__(self, draft: TableDraft, found: InspectedTable, *, folds: bool) -> None:
         self._draft = draft
         self._found = found
         self._folds = folds
@@ -79,8 +88,11 @@ class _Parts:
             for column, f in draft.fields.items()
         }
 
-    def add_parts(self) -> None:
-        table, marks = self._found.table, find_unique_and_indexed(self._found, folds=self._folds)
+    def draft_constraints_and_indexes(self) -> None:
+        table, marks = (
+            self._found.table,
+            find_unique_and_indexed_columns(self._found, fold_case=self._folds),
+        )
         own = {column.lower() if self._folds else column for column in marks.unique}
         for unique in table.uniques:
             names = [c.lower() if self._folds else c for c in unique.columns]
@@ -89,11 +101,11 @@ class _Parts:
                 continue
             self._add_draft("constraint", unique.name, self._propose_unique(unique))
         for number, check in enumerate(table.checks, 1):
-            if not self._is_field_check(check):
+            if not self._is_check_made_by_field(check):
                 name = check.name or schema.constraint_name("ck", table.name, str(number))
                 self._add_draft("constraint", name, self._propose_check(check, name))
         for index in table.indexes:
-            if not any(_is_field_index(self._found, index, name) for name in marks.indexed):
+            if not any(_is_index_made_by_field(self._found, index, name) for name in marks.indexed):
                 self._add_draft("index", index.name, self._propose_index(index))
         for exclusion in table.exclusions:
             self._add_draft("constraint", exclusion.name, self._propose_exclusion(exclusion))
@@ -108,10 +120,12 @@ class _Parts:
         made = [proposal for proposal in kept if proposal is not None]
         draft = Draft(kind, name, [*made, LEFT_OUT])
         if not self._folds:  # SQLite keeps text as it was written
-            draft.verbatim = next((n for n, part in enumerate(made) if _is_verbatim(part)), -1)
+            draft.verbatim = next(
+                (n for n, part in enumerate(made) if _uses_only_catalog_sql(part)), -1
+            )
         self._draft.parts.append(draft)
 
-    def _is_field_check(self, check: schema.CheckDef) -> bool:
+    def _is_check_made_by_field(self, check: schema.CheckDef) -> bool:
         table = self._found.table.name
         for column, field in self._draft.fields.items():
             if check.name in ("", schema.constraint_name("ck", table, column)):
@@ -162,7 +176,9 @@ class _Parts:
                 )
             named = {**given, "name": unique.name}
             found.append(
-                _try_build_part(schema.UniqueConstraint, self._convert_terms(unique.terms), named)
+                _try_build_part(
+                    schema.UniqueConstraint, self._convert_index_terms(unique.terms), named
+                )
             )
         return found
 
@@ -174,7 +190,7 @@ class _Parts:
 
     def _propose_index(self, index: schema.IndexDef) -> list[Any]:
         options: dict[str, Any] = {}
-        if index.name != self._derive_index_name(index):
+        if index.name != self._derive_default_index_name(index):
             options["name"] = index.name
         if index.include:
             options["include"] = self._find_field_names(index.include)
@@ -194,10 +210,12 @@ class _Parts:
                         _try_build_part(schema.Index, named, {**given, "opclasses": classes})
                     )
             named = {**given, "name": index.name}
-            found.append(_try_build_part(schema.Index, self._convert_terms(index.terms), named))
+            found.append(
+                _try_build_part(schema.Index, self._convert_index_terms(index.terms), named)
+            )
         return [*found, *self._propose_text_search(index)]
 
-    def _derive_index_name(self, index: schema.IndexDef) -> str:
+    def _derive_default_index_name(self, index: schema.IndexDef) -> str:
         """The name that an index over these columns has without one of its own."""
         words: list[str] = []
         for term in index.terms:
@@ -213,7 +231,7 @@ class _Parts:
         config = _CONFIG.search(text)
         if config is None:
             return []
-        found = (find_token_column(t, self._columns, folds=False) for t in tokenize_sql(text))
+        found = (find_field_by_token(t, self._columns, fold_case=False) for t in tokenize_sql(text))
         names = list(dict.fromkeys(column[0] for column in found if column is not None))
         options = {"name": index.name, "config": config[1]}
         options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
@@ -263,8 +281,8 @@ class _Parts:
 
     def _propose_conditions(self, sql: str) -> list[Any]:
         found = [
-            parse_schema_sql(sql, self._columns, folds=self._folds),
-            parse_schema_sql(sql, self._columns, folds=self._folds, bare=True),
+            parse_schema_sql(sql, self._columns, fold_case=self._folds),
+            parse_schema_sql(sql, self._columns, fold_case=self._folds, keep_column_names=True),
         ]
         return [given for given in found if given is not None]
 
@@ -283,7 +301,7 @@ class _Parts:
     def _read_identifier(self, sql: str, token: Token) -> str:
         return token.value if token.kind == "quoted" else sql[token.start : token.end]
 
-    def _convert_terms(self, terms: Sequence[str]) -> list[Any] | None:
+    def _convert_index_terms(self, terms: Sequence[str]) -> list[Any] | None:
         found: list[Any] = []
         for term in terms:
             plain = self._parse_column_term(term)
@@ -308,14 +326,14 @@ class _Parts:
         text = term[tokens[0].start : tokens[-1].end]
         if text.startswith("(") and text.endswith(")"):
             text = text[1:-1] if _is_enclosed_in_parentheses(text) else text
-        made = parse_schema_sql(text, self._columns, folds=self._folds)
+        made = parse_schema_sql(text, self._columns, fold_case=self._folds)
         if made is None or not (descending or nulls):
             return made
         options = {"nulls": nulls} if nulls else {}
         return made.desc(**options) if descending else made.asc(**options)
 
 
-def _is_verbatim(part: Any) -> bool:
+def _uses_only_catalog_sql(part: Any) -> bool:
     """True where all that a part says in SQL is the catalog's."""
     terms = (*getattr(part, "expressions", ()), *getattr(part, "fields", ()))
     return not isinstance(part, SearchIndex | schema.ExclusionConstraint) and not any(

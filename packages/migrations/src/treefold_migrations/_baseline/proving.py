@@ -51,14 +51,14 @@ def execute_models(source: str) -> tuple[ModuleType, Registry]:
     # annotations of a class are evaluated in the module that its __module__ names
     sys.modules[_NAME] = module
     try:
-        code: Any = compile(_without_model(source), f"<{_NAME}>", "exec")
+        code: Any = compile(_parse_without_model_import(source), f"<{_NAME}>", "exec")
         exec(code, module.__dict__)  # noqa: S102 - source of our own, with every name and text quoted
     finally:
         del sys.modules[_NAME]
     return module, own
 
 
-def _without_model(source: str) -> ast.Module:
+def _parse_without_model_import(source: str) -> ast.Module:
     """The source without its import of `Model`, which is given to it."""
     tree = ast.parse(source)
     for statement in tree.body:

@@ -11,7 +11,7 @@ from treefold_migrations._inspect.postgres import (
     RELATION_KINDS,
     fetch_rows,
     normalize_type_name,
-    read_current_schema,
+    read_current_schema_oid,
 )
 from treefold_orm import DatabaseError
 from treefold_orm.schema import ColumnDef, Operation, quote
@@ -70,13 +70,13 @@ class Database:
     sequences: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def read_database(alias: str, engine: str) -> Operation[Database]:
+def read_database_schema(alias: str, engine: str) -> Operation[Database]:
     """Read the whole database of an alias; its connection is held, outside of a transaction."""
     catalog, _ = yield from read_catalog_and_expected(engine, {})
     if engine == "sqlite":
         views = yield from _read_sqlite_views(catalog)
         return Database(alias, engine, catalog, views)
-    schema = yield from read_current_schema()
+    schema = yield from read_current_schema_oid()
     rows = yield from fetch_rows(_COLUMNS, schema)
     found: dict[str, View] = {}
     for name, kind, column, printed in rows:

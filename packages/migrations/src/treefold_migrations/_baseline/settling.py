@@ -16,7 +16,7 @@ from treefold_migrations._inspect.compare import OWN_TABLES, Difference
 from treefold_migrations._inspect.found import Catalog, InspectError
 from treefold_migrations._inspect.live import make_comparison, read_catalog_and_expected
 from treefold_migrations._inspect.postgres import create_temporary_tables
-from treefold_migrations._state.rendering import render_state, render_table
+from treefold_migrations._state.rendering import render_managed_tables, render_table
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm import DatabaseError, ORMError
 from treefold_orm.schema import Dialect, Operation, Statement
@@ -34,12 +34,12 @@ def choose_proposals(
 
     Raises `InspectError` for a table that cannot be compared.
     """
-    _reject_unrenderable(drafts, dialect)
-    yield from _reject_uncreatable(drafts, database, dialect)
+    _refuse_unrenderable_proposals(drafts, dialect)
+    yield from _refuse_uncreatable_proposals(drafts, database, dialect)
     while True:
         found, catalog = yield from _compare_drafts(drafts, database, dialect)
         # each round moves at least one draft on, and proposals are finite
-        if not _reject_mismatches(drafts, found, catalog):
+        if not _refuse_mismatched_proposals(drafts, found, catalog):
             break
     for draft in drafts:
         own = [d for d in found if d.table == draft.name]
@@ -49,7 +49,7 @@ def choose_proposals(
 def _compare_drafts(
     drafts: Sequence[TableDraft], database: Database, dialect: Dialect
 ) -> Operation[tuple[list[Difference], Catalog]]:
-    wanted = render_state(build_schema_state(drafts), dialect)
+    wanted = render_managed_tables(build_schema_state(drafts), dialect)
     catalog, printed = yield from read_catalog_and_expected(database.engine, wanted)
     unmanaged = {draft.name for draft in drafts if not draft.managed}
     ignored = frozenset({*unmanaged, *OWN_TABLES})
@@ -58,8 +58,8 @@ def _compare_drafts(
     ), catalog
 
 
-def _reject_mismatches(
-    drafts: Sequence[TableDraft], found: Sequence[Difference], catalog: Catalog
+def _refuse_mismatched_proposals(
+    drafts: Sequence[TableDraft], differences: Sequence[Difference], catalog: Catalog
 ) -> bool:
     moved = False
     for draft in drafts:
@@ -67,19 +67,21 @@ def _reject_mismatches(
         noted = {note for several in notes for note in several}
         # NOT VALID, a collation and the like belong to no proposal: another one would differ as
         # well
-        own = [d for d in found if d.table == draft.name and d.found not in noted]
-        for part in draft.collect_drafts():
+        own = [d for d in differences if d.table == draft.name and d.found not in noted]
+        for part in draft.list_part_and_default_drafts():
             kinds = ("default",) if part.kind == "default" else _PARTS
             wrong = any(d.name == part.name and d.kind in kinds for d in own)
             # the words of the catalog cannot be improved: what still differs is noted
-            moved = (wrong and not part.is_verbatim and part.reject_proposal()) or moved
+            moved = (
+                wrong and not part.uses_catalog_sql and part.advance_to_next_proposal()
+            ) or moved
     return moved
 
 
 _PARTS = ("unique", "check", "index", "search index", "exclusion", "name")
 
 
-def _reject_unrenderable(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
+def _refuse_unrenderable_proposals(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
     """Pass over proposals that the ORM itself refuses."""
     managed = [draft for draft in drafts if draft.managed]
     others = build_schema_state(replace(draft, parts=[]) for draft in managed)
@@ -92,17 +94,17 @@ def _reject_unrenderable(drafts: Sequence[TableDraft], dialect: Dialect) -> None
             default.place = len(default.proposals) - 1
         for default in defaults:
             default.place = 0
-            _reject_until_renderable(default, others, draft, dialect)
+            _advance_part_until_renderable(default, others, draft, dialect)
         for part in kept:
             draft.parts.append(part)
-            _reject_until_renderable(part, others, draft, dialect)
+            _advance_part_until_renderable(part, others, draft, dialect)
 
 
-def _reject_until_renderable(
+def _advance_part_until_renderable(
     part: Draft, others: SchemaState, draft: TableDraft, dialect: Dialect
 ) -> None:
     while not _is_renderable(others, draft, dialect):
-        if not part.reject_proposal():
+        if not part.advance_to_next_proposal():
             return
 
 
@@ -114,7 +116,7 @@ def _is_renderable(others: SchemaState, draft: TableDraft, dialect: Dialect) -> 
     return True
 
 
-def _reject_uncreatable(
+def _refuse_uncreatable_proposals(
     drafts: Sequence[TableDraft], database: Database, dialect: Dialect
 ) -> Operation[None]:
     """Pass over proposals that the database refuses to create."""
@@ -126,11 +128,11 @@ def _reject_uncreatable(
     else:
         return
     for draft in drafts:
-        if draft.managed and not (yield from _can_create_table(draft, drafts, dialect)):
+        if draft.managed and not (yield from _try_create_temporary_table(draft, drafts, dialect)):
             yield from _choose_creatable_parts(draft, drafts, dialect)
 
 
-def _can_create_table(
+def _try_create_temporary_table(
     draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
 ) -> Operation[bool]:
     table = render_table(build_schema_state(drafts), draft.name, dialect)
@@ -151,12 +153,12 @@ def _choose_creatable_parts(
     """Leave out the parts of a table that the database refuses, such as those over columns that no
     field holds.
     """
-    places = [(part, part.place) for part in draft.collect_drafts()]
+    places = [(part, part.place) for part in draft.list_part_and_default_drafts()]
     for part, _ in places:
         # all parts left out at first, which the database takes; then one by one
         part.place = len(part.proposals) - 1
     for part, first in places:
         for place in range(first, len(part.proposals)):
             part.place = place
-            if (yield from _can_create_table(draft, drafts, dialect)):
+            if (yield from _try_create_temporary_table(draft, drafts, dialect)):
                 break

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treefold_migrations._inspect.found import InspectError
-from treefold_migrations._inspect.sql_text import Reader, Token, tokenize_sql
+from treefold_migrations._inspect.sql_text import Token, TokenReader, tokenize_sql
 from treefold_orm import Now, ORMError, SchemaSQL
 from treefold_orm.schema import Field
 
@@ -36,22 +36,28 @@ class Unreadable(Exception):
     """SQL that this module does not understand."""
 
 
-def find_token_column(
-    token: Token, columns: Columns, *, folds: bool
+def find_field_by_token(
+    token: Token, columns: Columns, *, fold_case: bool
 ) -> tuple[str, AnyField] | None:
     """Return the field of the column that a token names."""
     if token.kind not in {"word", "quoted"}:
         return None
-    return columns.get(token.value.lower() if folds else token.value)
+    return columns.get(token.value.lower() if fold_case else token.value)
 
 
-def parse_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = False) -> Any:
-    """Return SQL as `SchemaSQL`, its columns as fields unless `bare`; None for what it refuses."""
+def parse_schema_sql(
+    text: str, columns: Columns, *, fold_case: bool, keep_column_names: bool = False
+) -> Any:
+    """Return SQL as `SchemaSQL`, its columns as fields unless `keep_column_names`; None for what it
+    refuses.
+    """
     tokens = tokenize_sql(text)
     written: list[str] = []
     names: list[str] = []
     for place, token in enumerate(tokens):
-        found = None if bare else find_token_column(token, columns, folds=folds)
+        found = (
+            None if keep_column_names else find_field_by_token(token, columns, fold_case=fold_case)
+        )
         before = tokens[place - 1].value if place else ""
         after = tokens[place + 1].value if place + 1 < len(tokens) else ""
         # the name of a type, of a function, or of a table with the column behind it
@@ -72,14 +78,14 @@ def parse_schema_sql(text: str, columns: Columns, *, folds: bool, bare: bool = F
         return None
 
 
-class _LiteralReader(Reader):
+class _LiteralReader(TokenReader):
     """Reads a constant: `0`, `'new'::text`, `(-1)`."""
 
     def read_literal(self) -> list[Token]:
         """Parse a constant; return its tokens."""
         if self.is_next("("):
             inner = _LiteralReader(self.text)
-            inner.tokens = self.read_group()
+            inner.tokens = self.read_parenthesized_group()
             found = inner.read_literal()
             if not inner.is_at_end:
                 raise Unreadable
@@ -98,7 +104,7 @@ class _LiteralReader(Reader):
             while not self.is_at_end and self.tokens[self.place].kind == "word":
                 self.place += 1  # character varying, timestamp without time zone
             if self.is_next("("):
-                self.read_group()
+                self.read_parenthesized_group()
             self.accept_tokens("[", "]")
 
 
@@ -128,24 +134,26 @@ def _read_number(text: str) -> int | decimal.Decimal | None:
     return int(text) if text.isdigit() else number
 
 
-def _convert_literal(found: Any, field: AnyField) -> Any:
+def _convert_literal(literal: Any, field: AnyField) -> Any:
     try:
         match field.internal:
             case "boolean":
                 # other tools write 0 and 1 as the default of a boolean on SQLite
-                return {"1": True, "0": False, "true": True, "false": False}.get(str(found).lower())
+                return {"1": True, "0": False, "true": True, "false": False}.get(
+                    str(literal).lower()
+                )
             case "float":
-                return float(found)
+                return float(literal)
             case "integer" | "bigint":
-                return int(found)
+                return int(literal)
             case "decimal":
-                return decimal.Decimal(str(found))
+                return decimal.Decimal(str(literal))
             case "json":
-                return json.loads(found)
+                return json.loads(literal)
             case "text":
-                return found if isinstance(found, str) else None
+                return literal if isinstance(literal, str) else None
             case "date":
-                return dt.date.fromisoformat(found)
+                return dt.date.fromisoformat(literal)
             case _:
                 return None
     except (ValueError, TypeError, ArithmeticError):

@@ -21,7 +21,7 @@ from treefold_migrations._baseline.models_source import (
     render_models_source,
 )
 from treefold_migrations._baseline.proving import check_models_source
-from treefold_migrations._baseline.reading import Database, read_database
+from treefold_migrations._baseline.reading import Database, read_database_schema
 from treefold_migrations._baseline.settling import build_schema_state, choose_proposals
 from treefold_migrations._commands.files import Folder, Say, ignore_line
 from treefold_migrations._detect.differences import detect_operations
@@ -94,17 +94,17 @@ def baseline(
     Raises `FileError` for files and models that are there, `HistoryError` for a database that has
     recorded migrations, `InspectError` for one that cannot be taken over; nothing is written then.
     """
-    job = _make_checked_job(folder, models, database, metas, say)
+    job = _validate_and_prepare_baseline(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
-    _refuse_records(runner.applied(), database)
+    _require_no_applied_migrations(runner.applied(), database)
     with HeldConnection(database) as held:
-        found, drafts = held.run(_read_table_drafts(database, held.dialect))
+        found, drafts = held.run(_read_and_draft_tables(database, held.dialect))
     texts = _render_files(job, drafts, found)
     try:
         _write_files(job, texts)
         Runner(database, load_folder(folder)).migrate(fake=True)
     except BaseException:
-        _remove_files(job)
+        _remove_written_files(job)
         raise
     return _report_baseline(job, drafts, found)
 
@@ -118,22 +118,22 @@ async def abaseline(
     say: Say = ignore_line,
 ) -> Baseline:
     """`baseline` for async code."""
-    job = _make_checked_job(folder, models, database, metas, say)
+    job = _validate_and_prepare_baseline(folder, models, database, metas, say)
     runner = Runner(database, load_folder(folder))
-    _refuse_records(await runner.aapplied(), database)
+    _require_no_applied_migrations(await runner.aapplied(), database)
     async with HeldConnection(database) as held:
-        found, drafts = await held.arun(_read_table_drafts(database, held.dialect))
+        found, drafts = await held.arun(_read_and_draft_tables(database, held.dialect))
     texts = _render_files(job, drafts, found)
     try:
         _write_files(job, texts)
         await Runner(database, load_folder(folder)).amigrate(fake=True)
     except BaseException:
-        _remove_files(job)
+        _remove_written_files(job)
         raise
     return _report_baseline(job, drafts, found)
 
 
-def _make_checked_job(
+def _validate_and_prepare_baseline(
     folder: Folder,
     models: str | os.PathLike[str],
     database: str,
@@ -164,7 +164,7 @@ def _make_checked_job(
     return job
 
 
-def _refuse_records(applied: Applied, database: str) -> None:
+def _require_no_applied_migrations(applied: Applied, database: str) -> None:
     if applied.records or applied.progress:
         names = ", ".join([*applied.records, *applied.progress][:3])
         raise HistoryError(
@@ -173,8 +173,8 @@ def _refuse_records(applied: Applied, database: str) -> None:
         )
 
 
-def _read_table_drafts(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
-    found = yield from read_database(alias, dialect.name)
+def _read_and_draft_tables(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
+    found = yield from read_database_schema(alias, dialect.name)
     drafts = draft_tables(found)
     if not drafts:
         raise InspectError(
@@ -207,7 +207,7 @@ def _write_files(job: _Job, texts: dict[Path, str]) -> None:
         write_new_file(path, text)
 
 
-def _remove_files(job: _Job) -> None:
+def _remove_written_files(job: _Job) -> None:
     for path in (job.models, job.migration_path):
         with suppress(OSError):
             path.unlink()

@@ -17,11 +17,11 @@ from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._commands import files, linting, running
 from treefold_migrations._commands.command_line_numbers import (
     Misuse,
-    read_count,
-    read_limits,
-    read_seconds,
+    parse_count,
+    parse_run_limits,
+    parse_seconds,
 )
-from treefold_migrations._commands.headings import Headed
+from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.history import History
@@ -47,7 +47,7 @@ def project_command(function: Callable[P, int]) -> Callable[P, int]:
     """Make a function a command that needs the project, and whose errors are one line each."""
 
     @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+    def run_and_report_errors(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
             return function(*args, **kwargs)
         except Ambiguous as error:
@@ -61,8 +61,8 @@ def project_command(function: Callable[P, int]) -> Callable[P, int]:
             print_error(f"Error: {error}")
         return FAILURE
 
-    cast("Any", run).needs_project = True
-    return run
+    cast("Any", run_and_report_errors).needs_project = True
+    return run_and_report_errors
 
 
 def print_error(line: str) -> None:
@@ -142,13 +142,13 @@ def make_line_printer(app_dir: str) -> Callable[[str], None]:
 
 def _ask_question(question: Question) -> str:
     try:
-        return _read_answer(question)
+        return _prompt_for_answer(question)
     except EOFError:  # the end of the input answers as little as a missing terminal
         print()
         raise Ambiguous(question.text, flags=question.flags) from None
 
 
-def _read_answer(question: Question) -> str:
+def _prompt_for_answer(question: Question) -> str:
     print(question.text)
     if question.kind == "fill":
         return input(f"Value of {question.subject} for the rows that exist: ")
@@ -218,8 +218,8 @@ def migrate(
             plan=plan or sql,
             allow_destructive=allow_destructive,
             say=_ignore_line if sql else print,
-            limits=read_limits(lock_timeout, statement_timeout, attempts),
-            wait=read_seconds("--wait", wait),
+            limits=parse_run_limits(lock_timeout, statement_timeout, attempts),
+            wait=parse_seconds("--wait", wait),
         )
         if sql:
             print(running.render_planned_sql(resolved))
@@ -232,8 +232,8 @@ def migrate(
         fake=fake,
         plan=plan or sql,
         say=_ignore_line if sql else print,
-        limits=read_limits(lock_timeout, statement_timeout, attempts),
-        wait=read_seconds("--wait", wait),
+        limits=parse_run_limits(lock_timeout, statement_timeout, attempts),
+        wait=parse_seconds("--wait", wait),
     )
     if sql:
         print(running.render_planned_sql(runs))
@@ -278,14 +278,14 @@ def rollback(
         locate_migrations_folder(app_dir),
         target or None,
         database=database or None,
-        steps=read_count("--steps", steps, 10_000),
+        steps=parse_count("--steps", steps, 10_000),
         fake=fake,
         plan=plan or sql,
         allow_destructive=allow_destructive,
         fill=fill or (),
         say=_ignore_line if sql else print,
-        limits=read_limits(lock_timeout, statement_timeout, attempts),
-        wait=read_seconds("--wait", wait),
+        limits=parse_run_limits(lock_timeout, statement_timeout, attempts),
+        wait=parse_seconds("--wait", wait),
     )
     if sql:
         print(running.render_planned_sql(runs))
@@ -338,9 +338,12 @@ def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
     folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
     every = select_databases(history, database or None)
-    headed = Headed(print, several=len(every) > 1)
+    headed = DatabaseHeadedOutput(print, several=len(every) > 1)
     for alias in every:
-        half, done = describe_unfinished_files(history, alias), _list_applied(history, alias)
+        half, done = (
+            read_and_describe_unfinished_files(history, alias),
+            _read_applied_names(history, alias),
+        )
         files.list_migrations(folder, done, half=half, say=headed.make_line_writer(alias))
     return 0
 
@@ -399,14 +402,14 @@ def lint(
     folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
     aliases = select_databases(history, database or None)
-    headed = Headed(print, several=len(aliases) > 1 and format == "text")
+    headed = DatabaseHeadedOutput(print, several=len(aliases) > 1 and format == "text")
     found = False
     for alias in aliases:
         say, last = headed.make_line_writer(alias), since
         if not (since or every):  # otherwise no database is asked
-            for name, text in describe_unfinished_files(history, alias).items():
+            for name, text in read_and_describe_unfinished_files(history, alias).items():
                 say(f"{name} is {text}")
-            applied = _list_applied(history, alias)
+            applied = _read_applied_names(history, alias)
             last = applied[-1] if applied else ""
         kind = cast("Any", dialect or database_for(alias).dialect.name)
         found |= bool(
@@ -415,18 +418,18 @@ def lint(
     return FAILURE if found else 0
 
 
-def _list_applied(history: History, database: str) -> list[str]:
+def _read_applied_names(history: History, database: str) -> list[str]:
     pending = set(Runner(database, history).pending())
     return [item.name for item in history.order() if item.name not in pending]
 
 
-def has_half_done(history: History, database: str) -> bool:
+def has_half_done_migration(history: History, database: str) -> bool:
     """Return True if a file is half applied or half rolled back; an expanded one is neither."""
     progress = Runner(database, history).applied().progress
     return any(not entry.is_expanded for entry in progress.values())
 
 
-def describe_unfinished_files(history: History, database: str) -> dict[str, str]:
+def read_and_describe_unfinished_files(history: History, database: str) -> dict[str, str]:
     """Return the files that are half done or expanded, each with where it stands and the ways
     out.
     """

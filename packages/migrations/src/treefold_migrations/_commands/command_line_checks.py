@@ -9,13 +9,13 @@ from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands import baseline as baselines, drifting
 from treefold_migrations._commands.command_line import (
     FAILURE,
-    describe_unfinished_files,
-    has_half_done,
+    has_half_done_migration,
     locate_migrations_folder,
     make_line_printer,
     project_command,
+    read_and_describe_unfinished_files,
 )
-from treefold_migrations._commands.headings import Headed
+from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.loading import load_folder
 
@@ -35,13 +35,13 @@ def drift(*, database: str = "", app_dir: str = ".") -> int:
     folder = locate_migrations_folder(app_dir)
     history = load_folder(folder)
     every = select_databases(history, database or None)
-    headed, differs = Headed(print, several=len(every) > 1), False
+    headed, differs = DatabaseHeadedOutput(print, several=len(every) > 1), False
     for alias in every:
         say = headed.make_line_writer(alias)
-        for name, text in describe_unfinished_files(history, alias).items():
+        for name, text in read_and_describe_unfinished_files(history, alias).items():
             say(f"{name} is {text}")
         found = drifting.drift(folder, database=alias, say=say)
-        differs = differs or bool(found) or has_half_done(history, alias)
+        differs = differs or bool(found) or has_half_done_migration(history, alias)
     return FAILURE if differs else 0
 
 

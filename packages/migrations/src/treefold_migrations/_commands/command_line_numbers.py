@@ -16,16 +16,16 @@ class Misuse(Exception):
     """An option has a value that it does not take."""
 
 
-def read_limits(lock: str, statement: str, attempts: str) -> Limits:
+def parse_run_limits(lock_timeout: str, statement_timeout: str, attempts: str) -> Limits:
     """Return the limits of a run; raises `Misuse` for text that is no number in range."""
     return Limits(
-        read_seconds("--lock-timeout", lock),
-        read_seconds("--statement-timeout", statement),
-        read_count("--attempts", attempts, 1000),
+        parse_seconds("--lock-timeout", lock_timeout),
+        parse_seconds("--statement-timeout", statement_timeout),
+        parse_count("--attempts", attempts, 1000),
     )
 
 
-def read_seconds(flag: str, text: str) -> float:
+def parse_seconds(flag: str, text: str) -> float:
     """Return a time; raises `Misuse` for text that is no number in range."""
     try:
         found = float(text) if text.isascii() else math.nan
@@ -36,8 +36,8 @@ def read_seconds(flag: str, text: str) -> float:
     raise Misuse(f"Invalid value {text!r} for {flag}; give seconds from 0.001 to 1000000, or 0")
 
 
-def read_count(flag: str, text: str, most: int) -> int:
+def parse_count(flag: str, text: str, maximum: int) -> int:
     """Return a whole number from 1; raises `Misuse` for text that is none."""
-    if text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most:
+    if text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= maximum:
         return int(text)
-    raise Misuse(f"Invalid value {text!r} for {flag}; give a number from 1 to {most}")
+    raise Misuse(f"Invalid value {text!r} for {flag}; give a number from 1 to {maximum}")

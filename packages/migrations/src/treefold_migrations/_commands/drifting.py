@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treefold_migrations._commands.files import Folder, Say, ignore_line
-from treefold_migrations._commands.headings import Headed
+from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._inspect.compare import Difference
@@ -25,7 +25,7 @@ def drift(
     """
     history = load_folder(folder)
     every = select_databases(history, database)
-    headed = Headed(say, several=len(every) > 1)
+    headed = DatabaseHeadedOutput(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
         found += _report_differences(
@@ -40,7 +40,7 @@ async def adrift(
     """`drift` for async code."""
     history = load_folder(folder)
     every = select_databases(history, database)
-    headed = Headed(say, several=len(every) > 1)
+    headed = DatabaseHeadedOutput(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
         found += _report_differences(

@@ -13,12 +13,12 @@ from pathlib import Path
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._detect.answers import Answers, Ask
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._detect.job_tables import WORDS, detect_job_operations
+from treefold_migrations._detect.job_tables import WORDS, detect_job_table_operations
 from treefold_migrations._detect.models import build_models_state
-from treefold_migrations._files.history import Loaded
+from treefold_migrations._files.history import LoadedMigration
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._files.merging import require_mergeable_heads
-from treefold_migrations._files.names import build_next_name, suggest_name_words
+from treefold_migrations._files.names import build_next_migration_name, suggest_name_words
 from treefold_migrations._files.squashing import squash_until
 from treefold_migrations._files.writing import render_migration_source, write_migration
 from treefold_migrations._operations.base import Operation
@@ -85,7 +85,9 @@ def makemigrations(
             history.compute_state_after(), build_models_state(metas), answers
         )
         jobs = (
-            detect_job_operations(Path(folder).absolute().parent, history) if metas is None else []
+            detect_job_table_operations(Path(folder).absolute().parent, history)
+            if metas is None
+            else []
         )
         name = name or (WORDS if jobs and head is not None and not operations else "")
         operations += jobs
@@ -97,7 +99,9 @@ def makemigrations(
         return Made(operations)
     after = [] if head is None else [head.name]
     known = history.files
-    chosen = build_next_name(known, name or suggest_name_words(operations, first=head is None))
+    chosen = build_next_migration_name(
+        known, name or suggest_name_words(operations, is_first_migration=head is None)
+    )
     source = render_migration_source(after, operations)
     if dry_run:
         say(source)
@@ -116,7 +120,7 @@ def merge(folder: Folder = "migrations", name: str = "merge", *, say: Say = igno
     """
     history = load_folder(folder)
     heads = [head.name for head in require_mergeable_heads(history)]
-    chosen = build_next_name(history.files, name)
+    chosen = build_next_migration_name(history.files, name)
     path = write_migration(folder, chosen, heads, (), title=f"merge {' and '.join(heads)}")
     say(f"{path}: merges {', '.join(heads)}")
     return path
@@ -135,7 +139,7 @@ def squash(
     made = squash_until(history, last.name, lambda old, new: detect_operations(old, new))
     if len(made.replaces) < 2:
         raise FileError(f"{last.name} is the only file up to there; there is nothing to squash")
-    chosen = build_next_name(history.files, name)
+    chosen = build_next_migration_name(history.files, name)
     path = write_migration(
         folder,
         chosen,
@@ -155,12 +159,12 @@ def list_migrations(
     *,
     half: Mapping[str, str] | None = None,
     say: Say = ignore_line,
-) -> list[tuple[Loaded, bool | None]]:
+) -> list[tuple[LoadedMigration, bool | None]]:
     """Return all migrations in order, each with whether it is among `applied` (None: not known);
     `half` says of those that are half done where they stand.
     """
     known = None if applied is None else set(applied)
-    found: list[tuple[Loaded, bool | None]] = []
+    found: list[tuple[LoadedMigration, bool | None]] = []
     for item in load_folder(folder).order():
         names = item.replaces.keys()
         done = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treefold_migrations._commands.files import Say
 
 
-class Headed:
+class DatabaseHeadedOutput:
     """Lines for people; with several databases, those of another one begin with its alias."""
 
     def __init__(self, say: Say, *, several: bool) -> None:
@@ -19,9 +19,9 @@ class Headed:
 
     def make_line_writer(self, database: str) -> Say:
         """Return the function that writes lines of one database."""
-        return lambda line: self._write_line(database, line)
+        return lambda line: self._write_line_under_heading(database, line)
 
-    def _write_line(self, database: str, line: str) -> None:
+    def _write_line_under_heading(self, database: str, line: str) -> None:
         if self._several and database != self._database:
             self._say(f"{database}:")
             self._database = database

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._commands.files import Folder, Say, ignore_line
-from treefold_migrations._commands.headings import Headed
+from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._detect.models import build_models_state
 from treefold_migrations._files.databases import restrict_to_database, select_databases
-from treefold_migrations._files.history import Loaded
+from treefold_migrations._files.history import LoadedMigration
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._lint import lint as rules
 from treefold_migrations._lint.rules import Finding, make_finding
-from treefold_migrations._schedule.replay import find_refusals
+from treefold_migrations._schedule.replay import find_unknown_part_refusals
 from treefold_orm.schema import Meta, Postgres, SQLite
 
 
@@ -27,7 +27,7 @@ def lint(
     form: Literal["text", "github"] = "text",
     metas: Iterable[Meta] | None = None,
     say: Say = ignore_line,
-) -> list[tuple[Loaded, Finding]]:
+) -> list[tuple[LoadedMigration, Finding]]:
     """Return the unsafe parts of migrations, with their files.
 
     Args:
@@ -47,18 +47,18 @@ def lint(
     kind = Postgres() if dialect == "postgres" else SQLite()
     models = build_models_state(metas)
     every = select_databases(history, database)
-    headed = Headed(say, several=len(every) > 1 and form == "text")
-    found: list[tuple[Loaded, Finding]] = []
+    headed = DatabaseHeadedOutput(say, several=len(every) > 1 and form == "text")
+    found: list[tuple[LoadedMigration, Finding]] = []
     for alias in every:
         own = restrict_to_database(history, alias)
-        refusals = find_refusals(own) if dialect == "sqlite" else []
+        refusals = find_unknown_part_refusals(own) if dialect == "sqlite" else []
         for item in own.order():
             if item.name in passed:
                 continue
             migration = replace(item.migration, operations=item.operations)
             findings = rules.lint(migration, own.compute_state_before(item.name), kind, code=models)
             findings += [
-                make_finding("unknown-part", refusal.problem, refusal.operation, locks=False)
+                make_finding("unknown-part", refusal.problem, refusal.operation, include_lock=False)
                 for refusal in refusals
                 if refusal.name == item.name
             ]

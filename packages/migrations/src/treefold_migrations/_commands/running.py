@@ -12,7 +12,7 @@ from typing import Literal
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands.files import Folder, Say, ignore_line
-from treefold_migrations._commands.headings import Headed
+from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._files.databases import restrict_to_database, select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
@@ -23,13 +23,13 @@ from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._schedule.forward_runs import Phase
-from treefold_migrations._schedule.planning import Target, plan_single_file
+from treefold_migrations._schedule.planning import DatabaseTarget, plan_single_file
 from treefold_migrations._schedule.script import render_script
 from treefold_migrations._schedule.targeted_files import list_applied_after
 from treefold_migrations._schedule.turns import (
     collect_recorded_files,
-    plan_backward_turns,
-    plan_forward_turns,
+    plan_migrate_calls,
+    plan_rollback_calls,
     select_fill_flags,
 )
 from treefold_migrations._schedule.units import FileRun, SqlUnit, Unit
@@ -73,7 +73,7 @@ def migrate(
     # turns matter only where rows move; a plan and records can go database by database
     if every.several and not (fake or plan):
         pending = {alias: runner.pending() for alias, runner in every.by_alias.items()}
-    for alias, upto in every.plan_forward_turns(pending, target):
+    for alias, upto in every.plan_migrate_calls(pending, target):
         done = every.by_alias[alias].migrate(upto, phase=phase, fake=fake, plan=plan)
         runs += _set_run_database(alias, done)
     _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
@@ -104,7 +104,7 @@ async def amigrate(
     pending = every.build_empty_pending()
     if every.several and not (fake or plan):
         pending = {alias: await runner.apending() for alias, runner in every.by_alias.items()}
-    for alias, upto in every.plan_forward_turns(pending, target):
+    for alias, upto in every.plan_migrate_calls(pending, target):
         done = await every.by_alias[alias].amigrate(upto, phase=phase, fake=fake, plan=plan)
         runs += _set_run_database(alias, done)
     _report_runs(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
@@ -173,7 +173,7 @@ def rollback(
     """
     every = _Runners(folder, database, say, limits, wait, interrupted)
 
-    def roll_back_turn(turn: _BackwardTurn, *, plan: bool) -> list[FileRun]:
+    def roll_back_turn(turn: _RollbackCall, *, plan: bool) -> list[FileRun]:
         done = every.by_alias[turn.database].rollback(
             turn.target,
             steps=turn.steps,
@@ -184,8 +184,8 @@ def rollback(
         )
         return _set_run_database(turn.database, done)
 
-    turns = every.plan_backward_turns(target, steps, list(fill), fake=fake)
-    at_once = _merge_turns_by_database(turns)
+    turns = every.plan_rollback_calls(target, steps, list(fill), fake=fake)
+    at_once = _merge_rollback_calls_by_database(turns)
     runs: list[FileRun] = []
     if len(at_once) > 1 or plan:  # what cannot be reversed is refused before the first turn
         runs = [run for turn in at_once for run in roll_back_turn(turn, plan=True)]
@@ -223,12 +223,14 @@ def sqlmigrate(
     texts: list[str] = []
     for alias in every:
         chosen = database_for(alias).dialect if dialect is None else named[dialect]()
-        target = Target(chosen)
+        target = DatabaseTarget(chosen)
         run = plan_single_file(
             restrict_to_database(history, alias), name, target, backwards=backwards
         )
         texts.append(
-            _add_database_heading(alias, render_script([run], target), several=len(every) > 1)
+            _add_database_heading(
+                alias, render_script([run], target), has_several_databases=len(every) > 1
+            )
         )
     return "\n".join(texts)
 
@@ -239,13 +241,13 @@ def render_planned_sql(runs: list[FileRun]) -> str:
     texts: list[str] = []
     for alias in every:
         own = [run for run in runs if run.database == alias]
-        text = render_script(own, Target(database_for(alias).dialect))
-        texts.append(_add_database_heading(alias, text, several=len(every) > 1))
+        text = render_script(own, DatabaseTarget(database_for(alias).dialect))
+        texts.append(_add_database_heading(alias, text, has_several_databases=len(every) > 1))
     return "\n".join(texts)
 
 
-def _add_database_heading(alias: str, text: str, *, several: bool) -> str:
-    return f"-- database {alias}\n{text}" if several else text
+def _add_database_heading(alias: str, text: str, *, has_several_databases: bool) -> str:
+    return f"-- database {alias}\n{text}" if has_several_databases else text
 
 
 def format_event(event: Event) -> str:
@@ -274,11 +276,11 @@ def _describe_blocking(unit: Unit, sizes: Mapping[str, int]) -> str:
     """What the server does with every row while others wait, and the size of the table."""
     if not (isinstance(unit, SqlUnit) and unit.step.blocks):
         return ""
-    size = _format_size(sizes.get(unit.step.table, 0))
+    size = _format_byte_size(sizes.get(unit.step.table, 0))
     return f" ({unit.step.blocks} of {unit.step.table}, {size}, while reads and writes wait)"
 
 
-def _format_size(count: int) -> str:
+def _format_byte_size(count: int) -> str:
     for unit, size in (("GB", 2**30), ("MB", 2**20)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -286,7 +288,7 @@ def _format_size(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _BackwardTurn:
+class _RollbackCall:
     """One call of `Runner.rollback`."""
 
     database: str
@@ -313,7 +315,7 @@ class _Runners:
         self.history = _load_history(folder)
         names = select_databases(self.history, database)
         self.several = len(names) > 1
-        self.say = Headed(say, several=self.several)
+        self.say = DatabaseHeadedOutput(say, several=self.several)
         if self.several:
             _require_distinct_addresses(names)
         self.by_alias = {
@@ -332,29 +334,29 @@ class _Runners:
         """Return the aliases without any file, where all runs of each are one turn."""
         return {alias: [] for alias in self.by_alias}
 
-    def plan_forward_turns(
+    def plan_migrate_calls(
         self, pending: Mapping[str, list[str]], target: str | None
     ) -> list[tuple[str, str | None]]:
         """Return the turns of `migrate`; a single database has one."""
         if not self.several:
             return [(alias, target) for alias in self.by_alias]
-        return plan_forward_turns(self.history, pending, target)
+        return plan_migrate_calls(self.history, pending, target)
 
-    def plan_backward_turns(
+    def plan_rollback_calls(
         self, target: str | None, steps: int, fills: Sequence[str], *, fake: bool
-    ) -> list[_BackwardTurn]:
+    ) -> list[_RollbackCall]:
         """Return the turns of `rollback`; a single database has one."""
-        whole = [_BackwardTurn(alias, target, steps, fills) for alias in self.by_alias]
+        whole = [_RollbackCall(alias, target, steps, fills) for alias in self.by_alias]
         # the runner itself refuses a wrong number
         if not self.several or fake or steps < 1:
             return whole[::-1]
         found = {
             a: collect_recorded_files(r.history, r.applied()) for a, r in self.by_alias.items()
         }
-        made: list[_BackwardTurn] = []
-        for alias, names in plan_backward_turns(self.history, found, steps=steps, to=target):
+        made: list[_RollbackCall] = []
+        for alias, names in plan_rollback_calls(self.history, found, steps=steps, to=target):
             own = select_fill_flags(self.by_alias[alias].history, names, fills)
-            made.append(_BackwardTurn(alias, None, len(names), own))
+            made.append(_RollbackCall(alias, None, len(names), own))
         if not made:
             # nothing to take back: the runner raises, or says so
             return whole[:1]
@@ -379,9 +381,9 @@ def _require_distinct_addresses(aliases: Iterable[str]) -> None:
             )
 
 
-def _merge_turns_by_database(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
+def _merge_rollback_calls_by_database(turns: Iterable[_RollbackCall]) -> list[_RollbackCall]:
     """The turns as one for each database, as far as nothing is changed between them."""
-    made: dict[str, _BackwardTurn] = {}
+    made: dict[str, _RollbackCall] = {}
     for turn in turns:
         known = made.get(turn.database)
         if known is not None:
@@ -433,7 +435,9 @@ def _load_history(folder: Folder) -> History:
     return load_folder(folder)
 
 
-def _report_runs(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, plan: bool) -> None:
+def _report_runs(
+    runs: list[FileRun], verb: str, say: DatabaseHeadedOutput, *, fake: bool, plan: bool
+) -> None:
     if plan:
         for run in runs:
             _report_plan(run, say.make_line_writer(run.database))

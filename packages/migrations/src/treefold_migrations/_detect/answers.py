@@ -69,7 +69,7 @@ class Answers:
         moved = {old: new.rpartition(".")[2] for old, new in renames.items()}
         return cls(moved, set(drop), fills, allow_destructive, ask)
 
-    def choose_flag(self, question: Question) -> str:
+    def ask_for_flag(self, question: Question) -> str:
         """Return the flag that answers a question, or raise `Ambiguous`."""
         if self.ask is None:
             raise Ambiguous(question.text, flags=question.flags)
@@ -88,11 +88,11 @@ class Answers:
                 f"An answer must be one of the flags of its question, got {flag!r}"
             )
 
-    def refuse_unused(self, known: Mapping[str, Iterable[str]]) -> None:
+    def refuse_unused(self, valid_names_by_flag: Mapping[str, Iterable[str]]) -> None:
         """Raise `MigrationError` for an answer to a question that there was not.
 
         Args:
-            known: The names that each flag could have had.
+            valid_names_by_flag: The names that each flag could have had.
         """
         given: Mapping[str, Iterable[str]] = {
             "--rename": self.renames,
@@ -104,14 +104,16 @@ class Answers:
                 if f"{flag} {name}" not in self.used:
                     raise MigrationError(
                         f"{flag} {name} does not fit: there is nothing of that name to decide"
-                        f"{_suggest_flags(flag, name, known)}"
+                        f"{_suggest_flags(flag, name, valid_names_by_flag)}"
                     )
 
 
-def _suggest_flags(flag: str, name: str, known: Mapping[str, Iterable[str]]) -> str:
+def _suggest_flags(flag: str, name: str, valid_names_by_flag: Mapping[str, Iterable[str]]) -> str:
     import difflib  # only an error needs it
 
-    close = difflib.get_close_matches(name, list(known.get(flag, ())), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(
+        name, list(valid_names_by_flag.get(flag, ())), n=3, cutoff=0.5
+    )
     return f"; did you mean {' or '.join(f'{flag} {found}' for found in close)}?" if close else ""
 
 

@@ -14,10 +14,14 @@ from typing import Any
 from treefold_migrations._base.errors import DataLossRefused, StateError
 from treefold_migrations._detect.answers import Answers
 from treefold_migrations._detect.fills import needs_fill, resolve_fill_value
-from treefold_migrations._detect.losses import is_stricter_field, loses_values
+from treefold_migrations._detect.losses import can_lose_values_silently, is_stricter_field
 from treefold_migrations._detect.models import find_referenced_tables, sort_by_references
-from treefold_migrations._detect.renames import is_link_table, rename_fields, rename_tables
-from treefold_migrations._detect.walk import Walk
+from treefold_migrations._detect.renames import (
+    detect_field_renames,
+    detect_table_renames,
+    is_link_table,
+)
+from treefold_migrations._detect.walk import OperationsBuilder
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField, DropField
 from treefold_migrations._operations.parts import AddConstraint, AddIndex, DropConstraint, DropIndex
@@ -70,25 +74,25 @@ def detect_operations(
     change that loses data without an agreement; `StateError` for a change that has no operation.
     """
     answers = answers or Answers()
-    walk = Walk(_reuse_equal_tables(old, new), new, answers)
+    walk = OperationsBuilder(_reuse_equal_tables(old, new), new, answers)
     # before the renames, which would ask for a table that is to be dropped
-    _resolve_many_to_many_drops(walk)
-    rename_tables(walk)
-    rename_fields(walk)
+    _translate_many_to_many_drops(walk)
+    detect_table_renames(walk)
+    detect_field_renames(walk)
     _refuse_unconfirmed_drops(walk)
     for name in walk.list_changed_tables():
         _refuse_database_change(walk.state.table(name), new.table(name))
         _refuse_primary_key_change(walk.state.table(name), new.table(name))
-        _drop_parts(walk, name)
-    created = _create_tables(walk)
+        _emit_constraint_and_index_drops(walk, name)
+    created = _emit_table_creations(walk)
     for name in walk.list_changed_tables():
-        _add_and_alter_fields(walk, name, filled=name not in created)
+        _emit_field_additions_and_changes(walk, name, has_existing_rows=name not in created)
     for name in walk.list_changed_tables():
-        _set_options(walk, name)
-        _add_parts(walk, name)
-    _drop_fields(walk)
-    _drop_tables(walk)
-    answers.refuse_unused(_collect_answerable_names(old, new))
+        _emit_option_changes(walk, name)
+        _emit_constraint_and_index_additions(walk, name)
+    _emit_field_drops(walk)
+    _emit_table_drops(walk)
+    answers.refuse_unused(_collect_valid_flag_targets(old, new))
     # a file that leads elsewhere would be found incomplete by the next run, again and again
     if not is_same_state(walk.state, new):
         raise StateError(
@@ -110,7 +114,7 @@ def _reuse_equal_tables(old: SchemaState, new: SchemaState) -> SchemaState:
     )
 
 
-def _resolve_many_to_many_drops(walk: Walk) -> None:
+def _translate_many_to_many_drops(walk: OperationsBuilder) -> None:
     """Take `--drop book.tags` for the table `book_tags` that the field of the model made."""
     for subject in list(walk.answers.drops):
         table, _, field = subject.partition(".")
@@ -127,7 +131,7 @@ def _find_link_table(state: SchemaState, table: str, field: str) -> str:
     return link if is_link_table(state.table(link), table) else ""
 
 
-def _find_link_field(state: SchemaState, name: str) -> str:
+def _link_table_to_field_path(state: SchemaState, name: str) -> str:
     """The field that made a table between models, as `table.field`; else the table's name."""
     for owner in state.tables:
         field = name.removeprefix(f"{owner}_")
@@ -136,8 +140,8 @@ def _find_link_field(state: SchemaState, name: str) -> str:
     return name
 
 
-def _collect_answerable_names(old: SchemaState, new: SchemaState) -> dict[str, list[str]]:
-    gone = [_find_link_field(old, name) for name in old.tables if name not in new]
+def _collect_valid_flag_targets(old: SchemaState, new: SchemaState) -> dict[str, list[str]]:
+    gone = [_link_table_to_field_path(old, name) for name in old.tables if name not in new]
     rows: list[str] = []
     for name, one in old.tables.items():
         if name in new:
@@ -174,7 +178,7 @@ def _refuse_primary_key_change(old: TableState, new: TableState) -> None:
 # -- constraints and indexes ----------------------------------------------------------------------
 
 
-def _collect_parts(table: TableState) -> dict[str, _Part]:
+def _collect_constraints_and_indexes(table: TableState) -> dict[str, _Part]:
     """The constraints and indexes of a table by their names in the database."""
     constraints = {
         table.constraint_name(declared): _Part(declared, AddConstraint, DropConstraint)
@@ -186,31 +190,38 @@ def _collect_parts(table: TableState) -> dict[str, _Part]:
     }
 
 
-def _find_changed_parts(one: dict[str, _Part], other: dict[str, _Part]) -> list[str]:
-    """The names of the parts of `one` that `other` does not have, or declares otherwise."""
+def _find_missing_or_changed_parts(
+    parts: dict[str, _Part], compared_parts: dict[str, _Part]
+) -> list[str]:
+    """The names of `parts` that `compared_parts` does not have, or declares otherwise."""
     return [
         name
-        for name, part in one.items()
-        if name not in other or not is_same_declaration(part.declared, other[name].declared)
+        for name, part in parts.items()
+        if name not in compared_parts
+        or not is_same_declaration(part.declared, compared_parts[name].declared)
     ]
 
 
-def _drop_parts(walk: Walk, table: str) -> None:
-    known = _collect_parts(walk.state.table(table))
-    for name in _find_changed_parts(known, _collect_parts(walk.wanted.table(table))):
-        walk.apply_operation(known[name].drop(table, name))
+def _emit_constraint_and_index_drops(walk: OperationsBuilder, table: str) -> None:
+    known = _collect_constraints_and_indexes(walk.state.table(table))
+    for name in _find_missing_or_changed_parts(
+        known, _collect_constraints_and_indexes(walk.wanted.table(table))
+    ):
+        walk.append_and_apply_operation(known[name].drop(table, name))
 
 
-def _add_parts(walk: Walk, table: str) -> None:
-    wanted = _collect_parts(walk.wanted.table(table))
-    for name in _find_changed_parts(wanted, _collect_parts(walk.state.table(table))):
-        walk.apply_operation(wanted[name].add(table, wanted[name].declared))
+def _emit_constraint_and_index_additions(walk: OperationsBuilder, table: str) -> None:
+    wanted = _collect_constraints_and_indexes(walk.wanted.table(table))
+    for name in _find_missing_or_changed_parts(
+        wanted, _collect_constraints_and_indexes(walk.state.table(table))
+    ):
+        walk.append_and_apply_operation(wanted[name].add(table, wanted[name].declared))
 
 
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _create_tables(walk: Walk) -> set[str]:
+def _emit_table_creations(walk: OperationsBuilder) -> set[str]:
     """Create new tables; a foreign key in a circle of new tables is added afterwards."""
     new = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
     order = sort_by_references(new)
@@ -219,18 +230,18 @@ def _create_tables(walk: Walk) -> set[str]:
         table = walk.wanted.table(name)
         missing = find_referenced_tables(table) & set(order[place + 1 :])
         cut = [n for n, f in table.fields.items() if is_foreign_key(f) and f.to in missing]
-        walk.apply_operation(CreateTable.of(_without_fields(table, cut)))
+        walk.append_and_apply_operation(CreateTable.of(_without_fields(table, cut)))
         later += [(name, field) for field in cut]
     for name, field in later:
-        walk.apply_operation(AddField(name, field, walk.wanted.table(name).field(field)))
+        walk.append_and_apply_operation(AddField(name, field, walk.wanted.table(name).field(field)))
     return set(order)
 
 
-def _without_fields(table: TableState, cut: list[str]) -> TableState:
-    if not cut:
+def _without_fields(table: TableState, removed_fields: list[str]) -> TableState:
+    if not removed_fields:
         return table
-    used = {part for name in cut for part in find_parts_using_field(table, name)}
-    kept = table.with_fields({n: f for n, f in table.fields.items() if n not in cut})
+    used = {part for name in removed_fields for part in find_parts_using_field(table, name)}
+    kept = table.with_fields({n: f for n, f in table.fields.items() if n not in removed_fields})
     options = table.options
     return kept.with_options(
         constraints=tuple(c for c in options.constraints if table.constraint_name(c) not in used),
@@ -238,39 +249,41 @@ def _without_fields(table: TableState, cut: list[str]) -> TableState:
     )
 
 
-def _set_options(walk: Walk, name: str) -> None:
+def _emit_option_changes(walk: OperationsBuilder, name: str) -> None:
     old, new = walk.state.table(name), walk.wanted.table(name)
     key = new.options.primary_key if old.options.primary_key != new.options.primary_key else None
     managed = new.options.managed if old.options.managed != new.options.managed else None
     model = new.model if old.model != new.model else None
     if (key, managed, model) != (None, None, None):
-        walk.apply_operation(SetOptions(name, model, key, managed))
+        walk.append_and_apply_operation(SetOptions(name, model, key, managed))
 
 
-def _drop_tables(walk: Walk) -> None:
+def _emit_table_drops(walk: OperationsBuilder) -> None:
     gone = [table for name, table in walk.state.tables.items() if name not in walk.wanted]
     for name in reversed(sort_by_references(gone)):
         for table, field in list(walk.state.references_to(name)):
             if table.name != name:  # a circle of tables that all go
-                _drop_field_and_parts(walk, table.name, field)
+                _emit_field_and_dependent_drops(walk, table.name, field)
         walk.answers.used.add(f"--drop {name}")
-        walk.apply_operation(DropTable(name))
+        walk.append_and_apply_operation(DropTable(name))
 
 
-def _drop_field_and_parts(walk: Walk, table: str, field: str) -> None:
+def _emit_field_and_dependent_drops(walk: OperationsBuilder, table: str, field: str) -> None:
     """Drop a field of a table that goes, with the constraints and indexes that name it."""
     current = walk.state.table(table)
-    parts = _collect_parts(current)
+    parts = _collect_constraints_and_indexes(current)
     for name in find_parts_using_field(current, field):
-        walk.apply_operation(parts[name].drop(table, name))
-    walk.apply_operation(DropField(table, field))
+        walk.append_and_apply_operation(parts[name].drop(table, name))
+    walk.append_and_apply_operation(DropField(table, field))
 
 
 # -- fields ---------------------------------------------------------------------------------------
 
 
-def _add_and_alter_fields(walk: Walk, name: str, *, filled: bool) -> None:
-    _drop_fields_of_reused_columns(walk, name)
+def _emit_field_additions_and_changes(
+    walk: OperationsBuilder, name: str, *, has_existing_rows: bool
+) -> None:
+    _emit_reused_column_drops(walk, name)
     old, new = walk.state.table(name).fields, walk.wanted.table(name)
     waiting = {
         n: f for n, f in new.fields.items() if n not in old or not is_same_declaration(old[n], f)
@@ -279,12 +292,12 @@ def _add_and_alter_fields(walk: Walk, name: str, *, filled: bool) -> None:
         field_name = _find_field_with_free_column(walk.state.table(name), waiting)
         field = waiting.pop(field_name)
         if field_name in old:
-            _alter_field(walk, name, field_name)
+            _emit_field_alteration(walk, name, field_name)
             continue
         fill = MISSING
-        if filled and new.options.managed and needs_fill(field):
+        if has_existing_rows and new.options.managed and needs_fill(field):
             fill = resolve_fill_value(walk.wanted, name, field_name, walk.answers)
-        walk.apply_operation(AddField(name, field_name, field, fill))
+        walk.append_and_apply_operation(AddField(name, field_name, field, fill))
 
 
 def _find_field_with_free_column(table: TableState, waiting: Mapping[str, AnyField]) -> str:
@@ -295,17 +308,17 @@ def _find_field_with_free_column(table: TableState, waiting: Mapping[str, AnyFie
     return next(free, next(iter(waiting)))
 
 
-def _drop_fields_of_reused_columns(walk: Walk, name: str) -> None:
+def _emit_reused_column_drops(walk: OperationsBuilder, name: str) -> None:
     """Drop the fields whose columns others take over; the rest is dropped at the end."""
     old, new = walk.state.table(name), walk.wanted.table(name)
     wanted = {derive_column_name(n, f) for n, f in new.fields.items()}
     for field_name, field in old.fields.items():
         if field_name not in new.fields and derive_column_name(field_name, field) in wanted:
             walk.answers.used.add(f"--drop {name}.{field_name}")
-            walk.apply_operation(DropField(name, field_name))
+            walk.append_and_apply_operation(DropField(name, field_name))
 
 
-def _alter_field(walk: Walk, table: str, name: str) -> None:
+def _emit_field_alteration(walk: OperationsBuilder, table: str, name: str) -> None:
     before, after = walk.state.table(table).field(name), walk.wanted.table(table).field(name)
     fill = MISSING
     if before.null and not after.null and walk.wanted.table(table).options.managed:
@@ -316,23 +329,25 @@ def _alter_field(walk: Walk, table: str, name: str) -> None:
     # the running release goes on to use the column by its name
     is_moved = derive_column_name(name, before) != derive_column_name(name, after)
     phase = "contract" if is_moved or is_stricter_field(before, after) else "expand"
-    walk.apply_operation(AlterField(table, name, after, fill, phase))
-    if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
+    walk.append_and_apply_operation(AlterField(table, name, after, fill, phase))
+    if walk.wanted.table(table).options.managed and can_lose_values_silently(
+        state, walk.state, table, name
+    ):
         # the field keeps its name: no rename would save its values
         _refuse_data_loss(walk, [f"{table}.{name}"], _Additions())
 
 
-def _drop_fields(walk: Walk) -> None:
+def _emit_field_drops(walk: OperationsBuilder) -> None:
     for name in walk.list_changed_tables():
         for field in list(walk.state.table(name).fields):
             if field in walk.wanted.table(name).fields:
                 continue
             subject = f"{name}.{field}"
             walk.answers.used.add(f"--drop {subject}")
-            walk.apply_operation(DropField(name, field))
+            walk.append_and_apply_operation(DropField(name, field))
 
 
-def _refuse_unconfirmed_drops(walk: Walk) -> None:
+def _refuse_unconfirmed_drops(walk: OperationsBuilder) -> None:
     """Refuse to lose data of removed fields, before any question about new ones."""
     old, new = walk.state.tables, walk.wanted.tables
     lost = [n for n, t in old.items() if n not in new and t.options.managed]
@@ -350,10 +365,10 @@ def _refuse_unconfirmed_drops(walk: Walk) -> None:
     _refuse_data_loss(walk, unconfirmed, additions)
 
 
-def _refuse_data_loss(walk: Walk, lost: list[str], additions: _Additions) -> None:
+def _refuse_data_loss(walk: OperationsBuilder, lost: list[str], additions: _Additions) -> None:
     if not lost or walk.answers.allow_destructive:
         return
-    shown = [_find_link_field(walk.state, subject) for subject in lost]
+    shown = [_link_table_to_field_path(walk.state, subject) for subject in lost]
     # a field that only changes its type cannot be answered by a `--drop`: it stays in the models
     ways = [f"--drop {name}" for name in shown if not _has_field(walk.wanted, name)]
     renamed = [f"--rename {subject}:NEW" for subject in lost if additions.has_name_for(subject)]
@@ -364,6 +379,6 @@ def _refuse_data_loss(walk: Walk, lost: list[str], additions: _Additions) -> Non
     )
 
 
-def _has_field(state: SchemaState, subject: str) -> bool:
-    table, _, field = subject.rpartition(".")
+def _has_field(state: SchemaState, field_path: str) -> bool:
+    table, _, field = field_path.rpartition(".")
     return bool(table) and table in state and field in state.table(table).fields

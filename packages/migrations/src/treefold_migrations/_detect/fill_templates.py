@@ -20,7 +20,7 @@ BY_ROW = ". It is unique: a name in braces, such as {id}, gives each row its own
 _NAME = re.compile(r"\{([^\W\d]\w*)\}")
 
 
-def parse_template(meta: Meta, name: str, text: str) -> Expression | None:
+def parse_fill_template(meta: Meta, name: str, text: str) -> Expression | None:
     """Return the expression that a text with names in braces stands for, None for another text.
 
     Args:
@@ -45,7 +45,7 @@ def parse_template(meta: Meta, name: str, text: str) -> Expression | None:
     if meta.fields[name].internal == "text":
         parts = [
             _cast_to_text(meta, piece) if odd else Value(piece)
-            for odd, piece in _classify_pieces(pieces)
+            for odd, piece in _tag_template_field_names(pieces)
         ]
         return parts[0] if len(parts) == 1 else Concat(*parts)
     if len(pieces) > 3 or pieces[0] or pieces[2]:
@@ -53,7 +53,7 @@ def parse_template(meta: Meta, name: str, text: str) -> Expression | None:
     return F(pieces[1])
 
 
-def _classify_pieces(pieces: list[str]) -> list[tuple[bool, str]]:
+def _tag_template_field_names(pieces: list[str]) -> list[tuple[bool, str]]:
     return [(place % 2 == 1, piece) for place, piece in enumerate(pieces) if place % 2 or piece]
 
 

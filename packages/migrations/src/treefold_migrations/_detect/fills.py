@@ -9,7 +9,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._detect.answers import Answers, Question
-from treefold_migrations._detect.fill_templates import BY_ROW, parse_template
+from treefold_migrations._detect.fill_templates import BY_ROW, parse_fill_template
 from treefold_migrations._state.rendering import build_table_meta
 from treefold_migrations._state.schema_state import AnyField, SchemaState
 from treefold_orm import Now, ORMError
@@ -36,7 +36,7 @@ def resolve_fill_value(state: SchemaState, table: str, name: str, answers: Answe
     field = state.table(table).field(name)
     if subject in answers.fills:
         answers.used.add(f"--fill {subject}")
-        return parse_fill(state, table, name, answers.fills[subject])
+        return parse_fill_value(state, table, name, answers.fills[subject])
     known = find_constant_default(field)
     if known is not MISSING:
         return known
@@ -52,7 +52,7 @@ def resolve_fill_value(state: SchemaState, table: str, name: str, answers: Answe
     )
     if answers.ask is None:
         raise Ambiguous(question.text, flags=question.flags)
-    return parse_fill(state, table, name, answers.ask(question))
+    return parse_fill_value(state, table, name, answers.ask(question))
 
 
 def find_constant_default(field: AnyField) -> Any:
@@ -79,7 +79,7 @@ def render_value_source(value: Any) -> str:
     return SourceWriter().value(value)
 
 
-def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
+def parse_fill_value(state: SchemaState, table: str, field_name: str, text: str) -> Any:
     """Return the value that a text stands for.
 
     Text is read as the field reads it; `now` is the time of the migration for dates and times,
@@ -88,11 +88,11 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
     Raises `MigrationError` for text that the field does not take.
     """
     meta = build_table_meta(state, table)
-    field: AnyField = meta.fields[name]
+    field: AnyField = meta.fields[field_name]
     is_quoted = len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
     # braces of JSON are no names of fields
     if not is_quoted and field.internal != "json":
-        template = parse_template(meta, name, text)
+        template = parse_fill_template(meta, field_name, text)
         if template is not None:
             return template
     if text == "now" and field.internal == "datetime" and not field.storage:
@@ -104,7 +104,9 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
         try:
             text = str(ast.literal_eval(text))
         except (SyntaxError, ValueError):
-            raise MigrationError(f"--fill {table}.{name}:{text} must close its quotes") from None
+            raise MigrationError(
+                f"--fill {table}.{field_name}:{text} must close its quotes"
+            ) from None
     try:
         if field.internal == "json":
             return field.clean(json.loads(text))
@@ -113,6 +115,6 @@ def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
     except (ORMError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise MigrationError(
-            f"--fill {table}.{name}:{text} does not fit the field: {reason}"
+            f"--fill {table}.{field_name}:{text} does not fit the field: {reason}"
         ) from (error)
     return value

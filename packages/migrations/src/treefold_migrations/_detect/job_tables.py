@@ -22,7 +22,7 @@ JOB_TABLES = frozenset(
 _MARK = re.compile(r"-- Tables of jobs, PgQueuer, ([0-9a-f]{12})\n")
 
 
-def detect_job_operations(root: Path, history: History | None) -> list[Operation]:
+def detect_job_table_operations(root: Path, history: History | None) -> list[Operation]:
     """Return the operations that bring the tables of jobs to the files of a project.
 
     Args:
@@ -37,10 +37,10 @@ def detect_job_operations(root: Path, history: History | None) -> list[Operation
     try:
         tables = JobTables.installed()
     except ConfigurationError:
-        if _is_sqlite():
+        if _is_default_database_sqlite():
             return []
         raise
-    known = _find_recorded_digest(history)
+    known = _find_job_tables_digest(history)
     if known == tables.digest:
         return []
     mark = f"-- Tables of jobs, PgQueuer, {tables.digest}\n"
@@ -53,7 +53,7 @@ def detect_job_operations(root: Path, history: History | None) -> list[Operation
     return [RunSQL({"postgres": mark + tables.make}, reverse, tables=sorted(JOB_TABLES))]
 
 
-def _find_recorded_digest(history: History | None) -> str:
+def _find_job_tables_digest(history: History | None) -> str:
     """Return the digest of the last tables that the files make; empty where they make none."""
     found = ""
     for item in history.order() if history is not None else ():
@@ -64,7 +64,7 @@ def _find_recorded_digest(history: History | None) -> str:
     return found
 
 
-def _is_sqlite() -> bool:
+def _is_default_database_sqlite() -> bool:
     try:
         return database_for("default").name == "sqlite"
     except ConfigurationError:

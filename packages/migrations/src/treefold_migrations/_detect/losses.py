@@ -29,7 +29,9 @@ _KEPT: dict[str, frozenset[str]] = {
 }
 
 
-def loses_values(before: SchemaState, after: SchemaState, table: str, name: str) -> bool:
+def can_lose_values_silently(
+    before: SchemaState, after: SchemaState, table: str, name: str
+) -> bool:
     """True for a change of a field's type that can lose a part of its values without an error.
 
     A conversion that a value does not survive as an error (text that is too long) loses nothing.

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._operations.base import check_names
+from treefold_migrations._operations.base import require_plain_names
 from treefold_migrations._state import schema_state
 from treefold_orm import ORMError
 from treefold_orm.schema import (
@@ -24,7 +24,7 @@ def build_models_state(metas: Iterable[Meta] | None = None) -> schema_state.Sche
     Raises `StateError` for a model that no migration can hold.
     """
     found: dict[str, schema_state.TableState] = {}
-    given = registry.list_space_models() if metas is None else list(metas)
+    given = registry.list_application_models() if metas is None else list(metas)
     try:
         check_relations(given)
     except ORMError as error:
@@ -46,11 +46,11 @@ def build_models_state(metas: Iterable[Meta] | None = None) -> schema_state.Sche
 
 def build_table_state(meta: Meta) -> schema_state.TableState:
     """Return the table of one model."""
-    check_names(meta.table_name, meta.name, meta.fields)
+    require_plain_names(meta.table_name, meta.name, meta.fields)
     return schema_state.TableState(
         meta.table_name,
         meta.name,
-        {name: _unbind_field(meta, field) for name, field in meta.fields.items()},
+        {name: _copy_unbound_field(meta, field) for name, field in meta.fields.items()},
         schema_state.TableOptions(
             tuple(key.name for key in meta.keys) if len(meta.keys) > 1 else (),
             tuple(meta.constraints),
@@ -61,7 +61,7 @@ def build_table_state(meta: Meta) -> schema_state.TableState:
     )
 
 
-def _unbind_field(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyField:
+def _copy_unbound_field(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyField:
     try:
         made = unbound_copy(field)
     except ORMError as error:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from treefold_migrations._base.errors import MigrationError
 from treefold_migrations._detect.answers import Answers, Question
-from treefold_migrations._detect.walk import Walk
+from treefold_migrations._detect.walk import OperationsBuilder
 from treefold_migrations._operations.columns import AlterField, RenameField
 from treefold_migrations._operations.tables import RenameTable
 from treefold_migrations._state.schema_state import (
@@ -45,31 +45,31 @@ FIELDS_SHARE = 0.75
 """The part of the score of two tables that their fields decide, and not their names."""
 
 
-def rename_tables(walk: Walk) -> None:
+def detect_table_renames(walk: OperationsBuilder) -> None:
     """Add the renames of tables, and of the tables between models that follow them."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
     # tables of a many-to-many follow the model, and are no question of their own
     owned = [n for n in gone if any(is_link_table(old[n], owner) for owner in gone)]
-    _rename_gone_tables(walk, [n for n in gone if n not in owned])
+    _emit_table_renames(walk, [n for n in gone if n not in owned])
     # a table that has not followed its model is asked for like any other
-    _rename_gone_tables(walk, [n for n in owned if n in walk.state])
+    _emit_table_renames(walk, [n for n in owned if n in walk.state])
 
 
-def _rename_gone_tables(walk: Walk, gone: Sequence[str]) -> None:
+def _emit_table_renames(walk: OperationsBuilder, removed_tables: Sequence[str]) -> None:
     old, new = walk.state.tables, walk.wanted.tables
     added = [n for n, t in new.items() if n not in old and t.options.managed]
 
     def score_tables(before: str, after: str) -> float:
         return score_table_rename(old[before], new[after])
 
-    for before, after in _choose_renames(
-        "table", "", gone, added, walk.answers, score_tables
+    for before, after in _resolve_renames_by_answers(
+        "table", "", removed_tables, added, walk.answers, score_tables
     ).items():
-        links = _find_link_renames(walk, before, after)
-        walk.apply_operation(RenameTable(before, after))
+        links = _find_link_table_renames(walk, before, after)
+        walk.append_and_apply_operation(RenameTable(before, after))
         for link, renamed in links.items():
-            walk.apply_operation(RenameTable(link, renamed))
+            walk.append_and_apply_operation(RenameTable(link, renamed))
 
 
 def is_link_table(table: TableState, owner: str) -> bool:
@@ -78,7 +78,7 @@ def is_link_table(table: TableState, owner: str) -> bool:
     return own and table.name.startswith(f"{owner}_")
 
 
-def _find_link_renames(walk: Walk, before: str, after: str) -> dict[str, str]:
+def _find_link_table_renames(walk: OperationsBuilder, before: str, after: str) -> dict[str, str]:
     """The tables between models that are called after a renamed one, with their new names."""
     moved = {
         name: f"{after}{name[len(before) :]}"
@@ -88,15 +88,17 @@ def _find_link_renames(walk: Walk, before: str, after: str) -> dict[str, str]:
     return {name: new for name, new in moved.items() if new in walk.wanted and new != name}
 
 
-def rename_fields(walk: Walk) -> None:
+def detect_field_renames(walk: OperationsBuilder) -> None:
     """Add the renames of fields in the tables that are in both states."""
     for name in walk.list_changed_tables():
-        _rename_table_fields(walk, name)
+        _emit_field_renames(walk, name)
 
 
-def _rename_table_fields(walk: Walk, name: str) -> None:
-    for old, new in _find_certain_renames(walk.state.table(name), walk.wanted.table(name)).items():
-        _rename_with_pinned_column(walk, name, old, new)
+def _emit_field_renames(walk: OperationsBuilder, name: str) -> None:
+    for old, new in _find_certain_field_renames(
+        walk.state.table(name), walk.wanted.table(name)
+    ).items():
+        _emit_rename_keeping_column(walk, name, old, new)
     before, after = walk.state.table(name), walk.wanted.table(name)
     gone = [n for n in before.fields if n not in after.fields]
     added = [n for n in after.fields if n not in before.fields]
@@ -104,13 +106,13 @@ def _rename_table_fields(walk: Walk, name: str) -> None:
     def score_fields(old: str, new: str) -> float:
         return score_field_rename(old, before.fields[old], new, after.fields[new])
 
-    for old, new in _choose_renames(
+    for old, new in _resolve_renames_by_answers(
         "field", f"{name}.", gone, added, walk.answers, score_fields
     ).items():
-        walk.apply_operation(RenameField(name, old, new))
+        walk.append_and_apply_operation(RenameField(name, old, new))
 
 
-def _find_certain_renames(before: TableState, after: TableState) -> dict[str, str]:
+def _find_certain_field_renames(before: TableState, after: TableState) -> dict[str, str]:
     """Fields that keep their column, and ends of a table between models whose target was
     renamed.
     """
@@ -129,17 +131,19 @@ def _find_certain_renames(before: TableState, after: TableState) -> dict[str, st
 
 
 def _is_link_foreign_key(
-    name: str, field: AnyField, table: TableState, other: AnyField | None = None
+    name: str, field: AnyField, table: TableState, same_target_as: AnyField | None = None
 ) -> bool:
     """True for the foreign key of an automatic table, whose name is that of its target's model."""
     if not is_foreign_key(field) or len(table.fields) != 3 or "_" not in table.name:
         return False
-    same_target = other is None or (is_foreign_key(other) and other.to == field.to)
+    same_target = same_target_as is None or (
+        is_foreign_key(same_target_as) and same_target_as.to == field.to
+    )
     automatic = "_" in table.model and name == name.lower()
     return same_target and automatic
 
 
-def _rename_with_pinned_column(walk: Walk, table: str, old: str, new: str) -> None:
+def _emit_rename_keeping_column(walk: OperationsBuilder, table: str, old: str, new: str) -> None:
     """Rename a field whose column stays, or whose column follows by a rename of its own."""
     before = walk.state.table(table).field(old)
     wanted = walk.wanted.table(table).field(new)
@@ -147,8 +151,8 @@ def _rename_with_pinned_column(walk: Walk, table: str, old: str, new: str) -> No
     if derive_column_name(new, wanted) == column:
         pinned = _with_db_column(before, column)
         if not is_same_declaration(pinned, before):
-            walk.apply_operation(AlterField(table, old, pinned))
-    walk.apply_operation(RenameField(table, old, new))
+            walk.append_and_apply_operation(AlterField(table, old, pinned))
+    walk.append_and_apply_operation(RenameField(table, old, new))
 
 
 def _with_db_column(field: AnyField, column: str) -> AnyField:
@@ -158,21 +162,21 @@ def _with_db_column(field: AnyField, column: str) -> AnyField:
     return kept
 
 
-def _choose_renames(
+def _resolve_renames_by_answers(
     kind: Literal["table", "field"],
     prefix: str,
-    gone: Sequence[str],
+    removed_names: Sequence[str],
     added: Sequence[str],
     answers: Answers,
     score: Score,
 ) -> dict[str, str]:
     chosen: dict[str, str] = {}
     free = list(added)
-    for old in gone:
+    for old in removed_names:
         if f"{prefix}{old}" in answers.renames:
             chosen[old] = _read_rename_answer(prefix, old, free, answers)
             free.remove(chosen[old])
-    for old in gone:
+    for old in removed_names:
         subject = f"{prefix}{old}"
         if old in chosen:
             continue
@@ -184,7 +188,7 @@ def _choose_renames(
         if not likely:
             continue
         answers.record_flag(
-            answers.choose_flag(_build_question(kind, prefix, old, {n: scores[n] for n in likely}))
+            answers.ask_for_flag(_build_question(kind, prefix, old, {n: scores[n] for n in likely}))
         )
         if subject in answers.renames:
             chosen[old] = _read_rename_answer(prefix, old, free, answers)

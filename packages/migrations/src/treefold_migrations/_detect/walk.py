@@ -10,7 +10,7 @@ from treefold_migrations._state.schema_state import SchemaState
 
 
 @dataclass(slots=True)
-class Walk:
+class OperationsBuilder:
     """From the old state towards `wanted`, one operation after the other."""
 
     state: SchemaState
@@ -18,7 +18,7 @@ class Walk:
     answers: Answers
     operations: list[Operation] = dataclass_field(default_factory=list[Operation])
 
-    def apply_operation(self, operation: Operation) -> None:
+    def append_and_apply_operation(self, operation: Operation) -> None:
         """Add an operation."""
         self.state = operation.apply(self.state)
         self.operations.append(operation)

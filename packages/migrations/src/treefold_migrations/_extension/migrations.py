@@ -75,12 +75,12 @@ class Migrations:
         history = self._load_history()
         found: list[Pending] = [] if history is None else list(_find_pending_databases(history))
         written = SchemaState() if history is None else history.compute_state_after()
-        if models := list(_find_unwritten_models(written, self._load_models_state())):
+        if models := list(_find_models_without_migration(written, self._load_models_state())):
             text = f"no migration yet: {', '.join(models)}"
             found.append(Pending(text, "treefold makemigrations"))
-        from treefold_migrations._detect.job_tables import detect_job_operations
+        from treefold_migrations._detect.job_tables import detect_job_table_operations
 
-        if detect_job_operations(self._root, history):
+        if detect_job_table_operations(self._root, history):
             found.append(Pending("no migration yet: tables of jobs", "treefold makemigrations"))
         return found
 
@@ -90,7 +90,7 @@ class Migrations:
         Returns:
             A line for each file; None in a project without migrations.
         """
-        if not self._has_files():
+        if not self._has_migration_files():
             return None
         from treefold_migrations._commands.running import migrate
 
@@ -101,7 +101,7 @@ class Migrations:
 
     def explain(self, error: BaseException) -> str:
         """Name the migration that brings the table or column which an error misses."""
-        missing = _find_missing_part(error)
+        missing = _parse_missing_table_or_column(error)
         if missing is None:
             return ""
         from treefold_migrations._state.schema_state import SchemaState
@@ -110,25 +110,27 @@ class Migrations:
         if history is None:
             return (
                 _UNWRITTEN
-                if _is_part_added(SchemaState(), self._load_models_state(), missing)
+                if _is_table_or_column_added(SchemaState(), self._load_models_state(), missing)
                 else ""
             )
-        for name in _list_unapplied_anywhere(history):
-            if _is_part_added(
+        for name in _list_unapplied_on_any_database(history):
+            if _is_table_or_column_added(
                 history.compute_state_before(name), history.compute_state_after(name), missing
             ):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
         return (
             _UNWRITTEN
-            if _is_part_added(history.compute_state_after(), self._load_models_state(), missing)
+            if _is_table_or_column_added(
+                history.compute_state_after(), self._load_models_state(), missing
+            )
             else ""
         )
 
-    def _has_files(self) -> bool:
+    def _has_migration_files(self) -> bool:
         return bool(aliases()) and any((self._root / FOLDER).glob("[0-9]*.py"))
 
     def _load_history(self) -> History | None:
-        if not self._has_files():
+        if not self._has_migration_files():
             return None
         from treefold_migrations._files.loading import load_folder
 
@@ -138,7 +140,7 @@ class Migrations:
         from treefold_migrations._detect.models import build_models_state
         from treefold_orm.schema import registry
 
-        registry.enter_space(self._root)
+        registry.enter_application_folder(self._root)
         return build_models_state()
 
 
@@ -150,12 +152,12 @@ def _find_pending_databases(history: History) -> Iterator[Pending]:
         if alias not in aliases():
             advice = f"add {alias!r} to the setting databases"
             yield Pending(f"the database {alias!r} is not configured", advice)
-        elif names := _list_unapplied(history, alias, expanded=False):
+        elif names := _list_unapplied(history, alias, include_expanded=False):
             place = "" if alias == DEFAULT else f" to {alias}"
             yield Pending(f"not applied{place}: {', '.join(names)}", "treefold migrate")
 
 
-def _list_unapplied_anywhere(history: History) -> list[str]:
+def _list_unapplied_on_any_database(history: History) -> list[str]:
     from treefold_migrations._files.databases import list_databases
 
     known = [alias for alias in list_databases(history) if alias in aliases()]
@@ -163,9 +165,9 @@ def _list_unapplied_anywhere(history: History) -> list[str]:
     return [item.name for item in history.order() if item.name in lacking]
 
 
-def _list_unapplied(history: History, alias: str, *, expanded: bool = True) -> list[str]:
-    """The files that are not applied to a database, in their order, those that are `expanded` among
-    them or not; a database is never made by the question.
+def _list_unapplied(history: History, alias: str, *, include_expanded: bool = True) -> list[str]:
+    """The files that are not applied to a database, in their order, those that are
+    `include_expanded` among them or not; a database is never made by the question.
     """
     from treefold_migrations._run.runner import Runner
     from treefold_orm.schema import database_for
@@ -175,10 +177,10 @@ def _list_unapplied(history: History, alias: str, *, expanded: bool = True) -> l
     if file and file != ":memory:" and not Path(file).exists():
         return [item.name for item in history.order()]
     runner = Runner(alias, history)
-    return runner.pending() if expanded else runner.missing()
+    return runner.pending() if include_expanded else runner.missing()
 
 
-def _find_unwritten_models(old: SchemaState, new: SchemaState) -> Iterator[str]:
+def _find_models_without_migration(old: SchemaState, new: SchemaState) -> Iterator[str]:
     """The models whose tables the files do not make as they are now, of no files those whose tables
     no tool of others makes.
     """
@@ -194,7 +196,7 @@ def _find_unwritten_models(old: SchemaState, new: SchemaState) -> Iterator[str]:
             yield f"{table.model} (gone)"
 
 
-def _find_missing_part(error: BaseException) -> tuple[str, str] | None:
+def _parse_missing_table_or_column(error: BaseException) -> tuple[str, str] | None:
     """The part that an error of the database misses: a kind and a name."""
     if not isinstance(error, DatabaseError):
         return None
@@ -204,7 +206,9 @@ def _find_missing_part(error: BaseException) -> tuple[str, str] | None:
     return None
 
 
-def _is_part_added(before: SchemaState, after: SchemaState, missing: tuple[str, str]) -> bool:
+def _is_table_or_column_added(
+    before: SchemaState, after: SchemaState, missing: tuple[str, str]
+) -> bool:
     """True if a table or a column of that name is there only afterwards."""
     kind, name = missing
     added = _list_tables_and_columns(after) - _list_tables_and_columns(before)

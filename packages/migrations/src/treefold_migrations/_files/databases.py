@@ -63,7 +63,7 @@ def restrict_to_database(history: History, alias: str) -> History:
             f"{', '.join(found)}"
         )
     parts = {
-        item.name: replace(item, part=_filter_operations(home, item.operations, before))
+        item.name: replace(item, part=_filter_operations_by_database(home, item.operations, before))
         for item, before, _ in history.walk_states()
     }
     # replaced files as they are: only their names and hashes count
@@ -71,26 +71,32 @@ def restrict_to_database(history: History, alias: str) -> History:
     return History(history.folder, items, database=alias)
 
 
-def _filter_operations(
-    home: str, operations: Sequence[Operation], before: SchemaState
+def _filter_operations_by_database(
+    database: str, operations: Sequence[Operation], before: SchemaState
 ) -> tuple[Operation, ...]:
     states = compute_states(operations, before)
-    found = (_filter_operation(home, *pair) for pair in zip(operations, states, strict=False))
+    found = (
+        _restrict_operation_to_database(database, *pair)
+        for pair in zip(operations, states, strict=False)
+    )
     return tuple(part for part in found if part is not None)
 
 
-def _filter_operation(home: str, operation: Operation, before: SchemaState) -> Operation | None:
+def _restrict_operation_to_database(
+    database: str, operation: Operation, before: SchemaState
+) -> Operation | None:
     if isinstance(operation, SeparateStateAndDatabase):
         halves = [
-            _filter_operations(home, h, before) for h in (operation.database, operation.state)
+            _filter_operations_by_database(database, h, before)
+            for h in (operation.database, operation.state)
         ]
         return SeparateStateAndDatabase(*halves) if any(halves) else None
-    if _find_operation_database(operation, before) != home:
+    if _find_operation_database(operation, before) != database:
         return None
     if isinstance(operation, RunPython):
         # a restricted history replays the tables of its own database alone: the others are kept
         # here
-        others = [t for t in before.tables.values() if t.options.database != home]
+        others = [t for t in before.tables.values() if t.options.database != database]
         return replace(operation, elsewhere=others)
     return operation
 

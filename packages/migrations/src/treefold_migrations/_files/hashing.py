@@ -21,7 +21,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from treefold_migrations._files.migration import Migration
-from treefold_migrations._files.normalizing import normalize_source, parse_without_elidable
+from treefold_migrations._files.normalizing import (
+    parse_normalized_source,
+    parse_without_elidable_keyword,
+)
 from treefold_orm.schema import Imports
 
 # ctx follows from the place of a node; kind is the u of u"text"
@@ -38,37 +41,40 @@ def is_legacy_hash(hash_: str) -> bool:
     return ":" not in hash_
 
 
-def compute_file_digest(parents: Sequence[str], migration: Migration, text: str) -> str:
+def compute_file_digest(parent_digests: Sequence[str], migration: Migration, text: str) -> str:
     """Return the hash of a file.
 
     Args:
-        parents: The hashes of the files that come before it, in the order of `after`.
+        parent_digests: The hashes of the files that come before it, in the order of `after`.
         migration: The declaration of the file.
         text: The text of the file; without any, the source of the operations counts.
     """
     return _VERSION + _hash_lines(
-        parents, _dump_without_unused_imports(text) if text else _render_operations(migration)
+        parent_digests,
+        _dump_without_unused_imports(text) if text else _render_operations(migration),
     )
 
 
-def compute_legacy_digests(parents: Sequence[str], migration: Migration, text: str) -> set[str]:
+def compute_legacy_digests(
+    parent_digests: Sequence[str], migration: Migration, text: str
+) -> set[str]:
     """Return the hashes of version 1 that a file may have been recorded with: as it is, and as it
     was before its operations got `elidable`; arguments as of `compute_file_digest`.
     """
     if not text:
-        return {_hash_lines(parents, _render_operations(migration))}
+        return {_hash_lines(parent_digests, _render_operations(migration))}
     return {
-        _hash_lines(parents, _dump_lines(tree))
-        for tree in (ast.parse(text), parse_without_elidable(text))
+        _hash_lines(parent_digests, _dump_module_statements(tree))
+        for tree in (ast.parse(text), parse_without_elidable_keyword(text))
     }
 
 
-def extract_function_code(text: str, name: str) -> str:
+def extract_function_and_dependencies(text: str, name: str) -> str:
     """Return the normalized code of one function of a file, with the parts of the file that it
     refers to; empty where the file does not define it.
     """
     parts: dict[str, ast.stmt] = {}
-    for statement in normalize_source(text).body if text else ():
+    for statement in parse_normalized_source(text).body if text else ():
         # a function inside of `if` or `try` is found by the statement around it
         for node in [statement, *ast.walk(statement)]:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -92,9 +98,9 @@ def _render_operations(migration: Migration) -> Iterator[str]:
     return (operation.source(imports) for operation in migration.operations)
 
 
-def _hash_lines(parents: Sequence[str], lines: Iterable[str]) -> str:
+def _hash_lines(parent_digests: Sequence[str], lines: Iterable[str]) -> str:
     hashed = hashlib.sha256()
-    for parent in parents:
+    for parent in parent_digests:
         hashed.update(f"after {parent}\n".encode())
     for line in lines:
         hashed.update(f"{line}\n".encode())
@@ -103,7 +109,7 @@ def _hash_lines(parents: Sequence[str], lines: Iterable[str]) -> str:
 
 def _dump_without_unused_imports(text: str) -> Iterator[str]:
     """The lines without the imports that nothing uses, such as those of annotations."""
-    lines = list(_dump_lines(normalize_source(text)))
+    lines = list(_dump_module_statements(parse_normalized_source(text)))
     imports = sum(line.startswith(_IMPORT) for line in lines)
     # a search in the text of the tree: a wrong hit only keeps an import in the hash
     code = "".join(lines[imports:])
@@ -116,7 +122,7 @@ def _dump_without_unused_imports(text: str) -> Iterator[str]:
     yield from lines[imports:]
 
 
-def _dump_lines(tree: ast.Module) -> Iterator[str]:
+def _dump_module_statements(tree: ast.Module) -> Iterator[str]:
     imported: list[str] = []
     rest: list[ast.stmt] = []
     for statement in tree.body:

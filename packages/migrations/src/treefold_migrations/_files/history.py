@@ -12,7 +12,7 @@ from treefold_migrations._base.errors import HistoryError, StateError
 from treefold_migrations._files.hashing import (
     compute_file_digest,
     compute_legacy_digests,
-    extract_function_code,
+    extract_function_and_dependencies,
 )
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._operations.base import Operation
@@ -20,7 +20,7 @@ from treefold_migrations._state.schema_state import SchemaState
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedMigration:
     """A migration with its name and file; `part` are the operations that one database has of it,
     None for all of them. The hash is always that of the whole file.
     """
@@ -53,7 +53,9 @@ class History:
     Raises `HistoryError` for a parent that does not exist and for a circle.
     """
 
-    def __init__(self, folder: Path, loaded: Iterable[Loaded], *, database: str = "") -> None:
+    def __init__(
+        self, folder: Path, loaded: Iterable[LoadedMigration], *, database: str = ""
+    ) -> None:
         self.folder = folder
         self.database = database
         self._files = {item.name: item for item in loaded}
@@ -72,7 +74,7 @@ class History:
     def __contains__(self, name: object) -> bool:
         return name in self._kept
 
-    def __getitem__(self, name: str) -> Loaded:
+    def __getitem__(self, name: str) -> LoadedMigration:
         """Return a migration by its name, or by the one of a file that it replaces."""
         found = self._kept.get(self._stands_for.get(name, name))
         if found is None:
@@ -80,11 +82,11 @@ class History:
         return found
 
     @property
-    def files(self) -> dict[str, Loaded]:
+    def files(self) -> dict[str, LoadedMigration]:
         """All files, those included that a squashed one replaces."""
         return dict(self._files)
 
-    def find(self, text: str) -> Loaded:
+    def find(self, text: str) -> LoadedMigration:
         """Return the one migration whose name begins with `text`; raises `HistoryError` else."""
         if text in self._kept or text in self._stands_for:
             return self[text]
@@ -95,7 +97,7 @@ class History:
             raise HistoryError(f"Migration {text!r} must exist; {self._suggest_names(text)}")
         return self._kept[found[0]]
 
-    def order(self) -> list[Loaded]:
+    def order(self) -> list[LoadedMigration]:
         """Return all migrations, each after its parents; the lower number first where either
         may come.
         """
@@ -105,12 +107,12 @@ class History:
         """Return the names of the migrations that come directly before one."""
         return self._parents[self[name].name]
 
-    def heads(self) -> list[Loaded]:
+    def heads(self) -> list[LoadedMigration]:
         """Return the migrations that none comes after; more than one is a fork."""
         before = {parent for parents in self._parents.values() for parent in parents}
         return [item for item in self.order() if item.name not in before]
 
-    def head(self) -> Loaded | None:
+    def head(self) -> LoadedMigration | None:
         """Return the last migration, or None without any.
 
         Raises `HistoryError` for a fork.
@@ -160,7 +162,7 @@ class History:
         if key not in self._states:
             state = SchemaState()
             for name in names:
-                state = apply_migration(self._kept[name], state)
+                state = apply_migration_to_state(self._kept[name], state)
             self._states[key] = state
         return self._states[key]
 
@@ -168,13 +170,13 @@ class History:
         """Return the hash of a migration, which covers its parents."""
         return self._compute_digest(self[name].name)
 
-    def compute_accepted_digests(self, name: str, parents: Sequence[str]) -> set[str]:
+    def compute_accepted_digests(self, name: str, parent_digests: Sequence[str]) -> set[str]:
         """Return the hashes, of all versions, that a migration may be recorded with after parents
         that are recorded with these.
         """
         item = self[name]
         text = _read_source(item)
-        given = parents, item.migration, text
+        given = parent_digests, item.migration, text
         return {compute_file_digest(*given)} | compute_legacy_digests(*given)
 
     def compute_digest_for_children(self, name: str) -> str:
@@ -198,11 +200,11 @@ class History:
                 )
         return self._digests[name]
 
-    def walk_states(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
+    def walk_states(self) -> Iterator[tuple[LoadedMigration, SchemaState, SchemaState]]:
         """Yield each migration in order, with the states before and after it."""
         state = SchemaState()
         for item in self.order():
-            after = apply_migration(item, state)
+            after = apply_migration_to_state(item, state)
             yield item, state, after
             state = after
 
@@ -230,7 +232,7 @@ class History:
             walked.add(name)
         return name
 
-    def _resolve_parents(self, item: Loaded) -> tuple[str, ...]:
+    def _resolve_parents(self, item: LoadedMigration) -> tuple[str, ...]:
         parents: dict[str, None] = {}
         for name in item.migration.after:
             parent = self._stands_for.get(name, name)
@@ -278,18 +280,18 @@ class History:
         return f"{'the last ones are' if len(self) > 3 else 'there are'} {last}"
 
 
-def make_code_extractor(item: Loaded) -> Callable[[str], str]:
+def make_code_extractor(item: LoadedMigration) -> Callable[[str], str]:
     """Return a function that returns the code of a function of a file, by its name, with what that
     refers to in the file.
     """
-    return functools.partial(extract_function_code, _read_source(item))
+    return functools.partial(extract_function_and_dependencies, _read_source(item))
 
 
-def _read_source(item: Loaded) -> str:
+def _read_source(item: LoadedMigration) -> str:
     return item.path.read_text(encoding="utf-8") if item.path.exists() else ""
 
 
-def apply_migration(item: Loaded, state: SchemaState) -> SchemaState:
+def apply_migration_to_state(item: LoadedMigration, state: SchemaState) -> SchemaState:
     """Return the state after all operations of a migration.
 
     Raises `StateError` with the file and the number of the operation that does not fit.

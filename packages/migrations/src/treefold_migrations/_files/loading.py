@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from treefold_migrations._base.errors import FileError, MigrationError
-from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._files.names import is_migration_name
 from treefold_migrations._operations.base import MIGRATION_MODULE
@@ -49,7 +49,7 @@ def _find_migration_files(folder: Path) -> list[Path]:
     return found
 
 
-def load_file(path: Path) -> Loaded:
+def load_file(path: Path) -> LoadedMigration:
     """Execute one migration file.
 
     Raises `FileError` with the file's name for any error in it.
@@ -70,7 +70,7 @@ def load_file(path: Path) -> Loaded:
     declared = module.__dict__.get("migration")
     if not isinstance(declared, Migration):
         raise FileError(f"{path.name} must set migration = Migration(...), got {declared!r}")
-    return Loaded(name, declared, path)
+    return LoadedMigration(name, declared, path)
 
 
 _CHECKED_HASH = (3).to_bytes(4, "little")  # the flags of a cache that is valid by hash (PEP 552)

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.history import History, Loaded, apply_migration
+from treefold_migrations._files.history import History, LoadedMigration, apply_migration_to_state
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._state.schema_state import SchemaState, is_same_state
 
 
-def require_mergeable_heads(history: History) -> list[Loaded]:
+def require_mergeable_heads(history: History) -> list[LoadedMigration]:
     """Return the heads of a fork that can be merged.
 
     Raises `HistoryError` without a fork, and for branches that clash, with the operations.
@@ -30,15 +30,17 @@ def require_mergeable_heads(history: History) -> list[Loaded]:
     for one, other in itertools.combinations(branches, 2):
         own = [name for name in one if name not in other]
         theirs = [name for name in other if name not in one]
-        _refuse_clashes(history, own, theirs)
+        _refuse_clashing_branches(history, own, theirs)
     start = history.replay_migrations([name for name in names if name in shared])
     _refuse_order_dependence(history, branches, start)
     return heads
 
 
-def _refuse_clashes(history: History, one: Sequence[str], other: Sequence[str]) -> None:
+def _refuse_clashing_branches(
+    history: History, branch: Sequence[str], other_branch: Sequence[str]
+) -> None:
     for mine, theirs in itertools.product(
-        _list_operations(history, one), _list_operations(history, other)
+        _list_operations(history, branch), _list_operations(history, other_branch)
     ):
         clash = _describe_clash(mine[1], theirs[1])
         if clash:
@@ -85,7 +87,7 @@ def _refuse_order_dependence(
         try:
             for name in itertools.chain.from_iterable(order):
                 if name not in done:
-                    state = apply_migration(history[name], state)
+                    state = apply_migration_to_state(history[name], state)
                     done.add(name)
         except StateError as error:
             raise HistoryError(f"The branches cannot follow each other: {error}") from error

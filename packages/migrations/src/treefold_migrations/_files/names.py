@@ -26,7 +26,7 @@ def is_migration_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def check_name(name: str) -> str:
+def require_migration_name(name: str) -> str:
     """Return the name of a migration; raises `FileError` for another text."""
     if not is_migration_name(name):
         raise FileError(
@@ -36,21 +36,21 @@ def check_name(name: str) -> str:
     return name
 
 
-def parse_number(name: str) -> int:
+def parse_migration_number(name: str) -> int:
     """Return the number that a name begins with."""
     return int(name.partition("_")[0])
 
 
-def build_next_name(known: Iterable[str], words: str) -> str:
+def build_next_migration_name(existing_names: Iterable[str], words: str) -> str:
     """Return the name of the next file; words are made plain."""
-    number = max(map(parse_number, known), default=0) + 1
+    number = max(map(parse_migration_number, existing_names), default=0) + 1
     plain = _NOT_PLAIN.sub("_", words.lower()).strip("_")[:_MAX_WORDS].strip("_")
-    return check_name(f"{number:04d}_{plain or 'changes'}")
+    return require_migration_name(f"{number:04d}_{plain or 'changes'}")
 
 
-def suggest_name_words(operations: Sequence[Operation], *, first: bool) -> str:
+def suggest_name_words(operations: Sequence[Operation], *, is_first_migration: bool) -> str:
     """Return words for a file that holds these operations."""
-    if first:
+    if is_first_migration:
         return "initial"
     if not operations:
         return "empty"

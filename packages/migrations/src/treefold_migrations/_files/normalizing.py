@@ -28,25 +28,27 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def normalize_source(text: str) -> ast.Module:
+def parse_normalized_source(text: str) -> ast.Module:
     """Return the syntax tree of a file without the parts that change no run."""
     tree = ast.parse(text)
     # an annotated assignment has no word to search for
     if _PARTS.search(text) or any(isinstance(s, ast.AnnAssign) for s in tree.body):
-        tree = _Strip().visit(tree)
+        tree = _InsignificantCodeRemover().visit(tree)
         tree.body = [s for s in tree.body if not _is_type_checking_block(s)]
         keywords = {k.arg for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg}
-        # behind _Strip: a declaration such as `x: int` would take up a number
-        _Rename(keywords).visit(tree)
+        # behind _InsignificantCodeRemover: a declaration such as `x: int` would take up a number
+        _LocalNameNumberer(keywords).visit(tree)
     return tree
 
 
-def parse_without_elidable(text: str) -> ast.Module:
+def parse_without_elidable_keyword(text: str) -> ast.Module:
     """Return the syntax tree of a file whose operations have no `elidable`, else as it is."""
-    return _Strip(frozenset({"elidable"}), annotations=False).visit(ast.parse(text))
+    return _InsignificantCodeRemover(frozenset({"elidable"}), annotations=False).visit(
+        ast.parse(text)
+    )
 
 
-class _Strip(ast.NodeTransformer):
+class _InsignificantCodeRemover(ast.NodeTransformer):
     """Takes out keywords of operations, annotations, docstrings and `pass`."""
 
     def __init__(
@@ -70,12 +72,12 @@ class _Strip(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._strip_function(node)
+        return self._strip_function_annotations(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._strip_function(node)
+        return self._strip_function_annotations(node)
 
-    def _strip_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    def _strip_function_annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         before, self._in_class = self._in_class, False
         self.generic_visit(node)
         self._in_class = before
@@ -102,7 +104,7 @@ class _Strip(ast.NodeTransformer):
         return None if self._annotations else node
 
 
-class _Rename(ast.NodeTransformer):
+class _LocalNameNumberer(ast.NodeTransformer):
     """Replaces local names of functions and comprehensions by numbers in the order of their use."""
 
     def __init__(self, keywords: set[str]) -> None:
@@ -120,22 +122,22 @@ class _Rename(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._rename_definition(node)
+        return self._rename_function_and_locals(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._rename_definition(node)
+        return self._rename_function_and_locals(node)
 
-    def _rename_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    def _rename_function_and_locals(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.decorator_list = self._visit_all(node.decorator_list)
         node.name = self._find_new_name(node.name)
-        self._rename_locals(node)
+        self._rename_parameters_and_locals(node)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        self._rename_locals(node)
+        self._rename_parameters_and_locals(node)
         return node
 
-    def _rename_locals(self, node: _Function) -> None:
+    def _rename_parameters_and_locals(self, node: _Function) -> None:
         given = node.args
         # defaults are evaluated outside, where the parameters do not exist
         given.defaults = self._visit_all(given.defaults)

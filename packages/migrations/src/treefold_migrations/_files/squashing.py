@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.databases import runs_python
-from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._state.schema_state import SchemaState, is_same_state
@@ -27,13 +27,13 @@ class Squash:
     replaces: dict[str, str]
 
 
-def squash_until(history: History, name: str, between: Between) -> Squash:
+def squash_until(history: History, name: str, find_operations: Between) -> Squash:
     """Return the squash of all migrations up to one.
 
     Args:
         history: The files.
         name: The last file to be replaced.
-        between: Finds the operations that create a state.
+        find_operations: Finds the operations that create a state.
 
     Operations are made new up to the first one with SQL that stays; what follows that is taken
     over as it is. Raises `HistoryError` for Python that is not elidable, and for a history that
@@ -43,29 +43,31 @@ def squash_until(history: History, name: str, between: Between) -> Squash:
     before = history.ancestors(last.name)
     replaced = [item for item in history.order() if item.name in before]
     _refuse_inner_forks(history, before, last.name)
-    kept = [operation for item in replaced for operation in _list_non_elidable_operations(item)]
+    kept = [operation for item in replaced for operation in _require_squashable_operations(item)]
     # SQL may use the tables as they are at its place, so that nothing behind it can be made new
-    first = next((n for n, operation in enumerate(kept) if _is_custom(operation)), len(kept))
+    first = next(
+        (n for n, operation in enumerate(kept) if _runs_sql_or_separate_state(operation)), len(kept)
+    )
     state = SchemaState()
     for operation in kept[:first]:
         state = operation.apply(state)
-    operations = between(SchemaState(), state) + kept[first:]
+    operations = find_operations(SchemaState(), state) + kept[first:]
     _check_final_state(operations, history.compute_state_after(last.name))
     return Squash(operations, {item.name: history.compute_digest(item.name) for item in replaced})
 
 
-def _refuse_inner_forks(history: History, before: set[str], last: str) -> None:
+def _refuse_inner_forks(history: History, squashed_names: set[str], last: str) -> None:
     for item in history.order():
-        if item.name not in before:
+        if item.name not in squashed_names:
             for parent in history.parents(item.name):
-                if parent in before and parent != last:
+                if parent in squashed_names and parent != last:
                     raise HistoryError(
                         f"{item.name} comes after {parent}, in the middle of what would be "
                         "squashed; squash up to there, or merge first"
                     )
 
 
-def _list_non_elidable_operations(item: Loaded) -> list[Operation]:
+def _require_squashable_operations(item: LoadedMigration) -> list[Operation]:
     found: list[Operation] = []
     for number, operation in enumerate(item.operations, 1):
         if isinstance(operation, (RunPython, RunSQL)) and operation.elidable:
@@ -79,7 +81,7 @@ def _list_non_elidable_operations(item: Loaded) -> list[Operation]:
     return found
 
 
-def _is_custom(operation: Operation) -> bool:
+def _runs_sql_or_separate_state(operation: Operation) -> bool:
     return isinstance(operation, (RunSQL, SeparateStateAndDatabase))
 
 

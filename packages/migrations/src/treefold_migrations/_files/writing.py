@@ -22,7 +22,7 @@ from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._files.layout import WIDTH, format_expression
-from treefold_migrations._files.names import check_name
+from treefold_migrations._files.names import require_migration_name
 from treefold_migrations._operations.base import Operation
 from treefold_orm.schema import Import, Imports, quoted
 
@@ -51,12 +51,13 @@ def render_migration_source(
         given["replaces"] = f"{{{', '.join(pairs)}}}"
     lines = ["migration = Migration("]
     for name, text in given.items():
-        lines.append(
-            f"    {name}={format_expression(text, indent=4, before=len(name) + 1, behind=1)},"
-        )
+        shown = format_expression(text, indent=4, prefix_width=len(name) + 1, suffix_width=1)
+        lines.append(f"    {name}={shown},")
     if written:
         lines.append("    operations=[")
-        lines += [f"        {format_expression(text, indent=8, behind=1)}," for text in written]
+        lines += [
+            f"        {format_expression(text, indent=8, suffix_width=1)}," for text in written
+        ]
         lines.append("    ],")
     else:
         lines.append("    operations=[],")
@@ -72,13 +73,13 @@ def _render_docstring(operations: Sequence[Operation], title: str) -> str:
     described = [title] if title else []
     described += [operation.describe() for operation in operations]
     described = described or ["change nothing yet"]
-    lines = [_sanitize_line(line[0].upper() + line[1:]) for line in described]
+    lines = [_sanitize_docstring_line(line[0].upper() + line[1:]) for line in described]
     if len(lines) == 1:
         return f'"""{lines[0]}."""'
     return '"""' + ".\n".join(lines) + '.\n"""'
 
 
-def _sanitize_line(line: str) -> str:
+def _sanitize_docstring_line(line: str) -> str:
     # names come from models: a quote or backslash would end the docstring, or escape its end
     kept = "".join(c for c in line if c.isprintable()).replace("\\", "/").replace('"', "'")
     return kept[:_DOCSTRING_WIDTH].rstrip()
@@ -123,7 +124,7 @@ def write_migration(
 
     Raises `FileError` for a name that is none, or that a file has already.
     """
-    path = Path(folder) / f"{check_name(name)}.py"
+    path = Path(folder) / f"{require_migration_name(name)}.py"
     write_new_file(path, render_migration_source(after, operations, replaces=replaces, title=title))
     return path
 

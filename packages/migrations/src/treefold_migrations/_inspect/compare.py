@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treefold_migrations._detect.job_tables import JOB_TABLES
-from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, Found
+from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, InspectedTable
 from treefold_orm import schema
 from treefold_orm.schema import quote
 
@@ -67,7 +67,7 @@ class Comparison:
     engine: str
 
     def compare_tables(
-        self, wanted: Mapping[str, Found], live: Catalog, *, ignored: frozenset[str]
+        self, wanted: Mapping[str, InspectedTable], live: Catalog, *, ignored: frozenset[str]
     ) -> Iterator[Difference]:
         """Yield every difference between the wanted tables and a catalog."""
         other = {o.name: o for o in live.others if "table" in o.kind or "view" in o.kind}
@@ -90,10 +90,10 @@ class Comparison:
                 advice = "drop it, or add a model with Meta.managed = False"
                 yield Difference(name, "table", name, problem, advice, "table")
 
-    def compare_table(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def compare_table(self, wanted: InspectedTable, live: InspectedTable) -> Iterator[Difference]:
         """Yield every difference between two descriptions of a table."""
         one, other = wanted.table, live.table
-        yield from self._compare_notes(wanted, live, "table", one.name, one.name)
+        yield from self._compare_extra_properties(wanted, live, "table", one.name, one.name)
         yield from self._compare_columns(wanted, live)
         if tuple(map(self._normalize_name, one.primary_key)) != tuple(
             map(self._normalize_name, other.primary_key)
@@ -109,13 +109,15 @@ class Comparison:
             )
         yield from self._compare_foreign_keys(wanted, live)
         for kind in ("unique", "check", "index", "exclusion", "search index"):
-            yield from self._compare_parts(wanted, live, kind)
+            yield from self._compare_constraints_or_indexes(wanted, live, kind)
 
     def _normalize_name(self, name: str) -> str:
         # names of SQLite do not differ by case; on PostgreSQL "Title" and "title" are two columns
         return name.lower() if self.engine == "sqlite" else name
 
-    def _compare_columns(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def _compare_columns(
+        self, wanted: InspectedTable, live: InspectedTable
+    ) -> Iterator[Difference]:
         table = wanted.table.name
         there = {self._normalize_name(c.name): c for c in live.table.columns}
         for column in wanted.table.columns:
@@ -132,8 +134,8 @@ class Comparison:
                 )
                 continue
             yield from self._compare_column(table, column, found)
-            yield from self._compare_notes(
-                wanted, live, "column", column.name, where, named=found.name
+            yield from self._compare_extra_properties(
+                wanted, live, "column", column.name, where, live_name=found.name
             )
         for found in there.values():
             yield Difference(
@@ -147,63 +149,67 @@ class Comparison:
             )
 
     def _compare_column(
-        self, table: str, one: schema.ColumnDef, other: schema.ColumnDef
+        self, table: str, wanted: schema.ColumnDef, live: schema.ColumnDef
     ) -> Iterator[Difference]:
-        where = f"{table}.{one.name}"
+        where = f"{table}.{wanted.name}"
 
-        def make_difference(what: str, has: str, made: str, advice: str) -> Difference:
-            problem = f"{where} has {what} {has}, and the migrations made {made}"
-            return Difference(table, what, one.name, problem, advice, has)
+        def make_difference(
+            what: str, live_value: str, wanted_value: str, advice: str
+        ) -> Difference:
+            problem = f"{where} has {what} {live_value}, and the migrations made {wanted_value}"
+            return Difference(table, what, wanted.name, problem, advice, live_value)
 
-        if one.type.upper() != other.type.upper():
-            advice = f"change it back to {one.type}"
-            yield make_difference("type", other.type or "(none)", one.type, advice)
-        if one.null != other.null:
-            verb = "DROP" if one.null else "SET"
-            has, made = ("NULL", "NOT NULL") if other.null else ("NOT NULL", "NULL")
-            advice = f"ALTER TABLE {quote(table)} ALTER COLUMN {quote(one.name)} {verb} NOT NULL"
+        if wanted.type.upper() != live.type.upper():
+            advice = f"change it back to {wanted.type}"
+            yield make_difference("type", live.type or "(none)", wanted.type, advice)
+        if wanted.null != live.null:
+            verb = "DROP" if wanted.null else "SET"
+            has, made = ("NULL", "NOT NULL") if live.null else ("NOT NULL", "NULL")
+            advice = f"ALTER TABLE {quote(table)} ALTER COLUMN {quote(wanted.name)} {verb} NOT NULL"
             if self.engine == "sqlite":
                 advice = "rebuild the table with a migration"
             yield make_difference("nullability", has, made, advice)
-        if one.identity != other.identity:
-            has, made = ("no", "a") if one.identity else ("a", "no")
+        if wanted.identity != live.identity:
+            has, made = ("no", "a") if wanted.identity else ("a", "no")
             problem = f"{where} has {has} generated key, and the migrations made {made} such key"
             advice = "write a migration with RunSQL that puts it right"
-            found = "not generated" if one.identity else "generated"
-            yield Difference(table, "identity", one.name, problem, advice, found)
-        if self.text(one.default) != self.text(other.default):
-            advice = f"set it back to {one.default}" if one.default else "drop the default"
+            found = "not generated" if wanted.identity else "generated"
+            yield Difference(table, "identity", wanted.name, problem, advice, found)
+        if self.text(wanted.default) != self.text(live.default):
+            advice = f"set it back to {wanted.default}" if wanted.default else "drop the default"
             yield make_difference(
-                "default", other.default or "(none)", one.default or "(none)", advice
+                "default", live.default or "(none)", wanted.default or "(none)", advice
             )
 
-    def _compare_notes(
+    def _compare_extra_properties(
         self,
-        wanted: Found,
-        live: Found,
+        wanted: InspectedTable,
+        live: InspectedTable,
         kind: str,
         name: str,
-        where: str,
+        label: str,
         *,
-        named: str = "",
+        live_name: str = "",
         constraint: str = "",
     ) -> Iterator[Difference]:
         table = wanted.table.name
         # a serial column, as other tools make it, numbers its rows as an identity does
         mine = set(wanted.notes.get((kind, name), ())) - {SERIAL}
-        theirs = set(live.notes.get((kind, named or name), ())) - {SERIAL}
+        theirs = set(live.notes.get((kind, live_name or name), ())) - {SERIAL}
         for note in sorted(theirs - mine):
-            problem = f"{where} is {note}, which no migration made"
+            problem = f"{label} is {note}, which no migration made"
             if note == NOT_VALID:
-                problem = f"The {kind} {where} is NOT VALID: rows may break it"
+                problem = f"The {kind} {label} is NOT VALID: rows may break it"
             repair = _advise_repair(table, constraint or name, note)
             yield Difference(table, kind, name, problem, repair, note)
         for note in sorted(mine - theirs):
-            problem = f"{where} is not {note}, as the migrations made it"
+            problem = f"{label} is not {note}, as the migrations made it"
             advice = "rebuild the table with a migration"
             yield Difference(table, kind, name, problem, advice, f"not {note}")
 
-    def _compare_foreign_keys(self, wanted: Found, live: Found) -> Iterator[Difference]:
+    def _compare_foreign_keys(
+        self, wanted: InspectedTable, live: InspectedTable
+    ) -> Iterator[Difference]:
         table = wanted.table.name
         there: dict[str, list[schema.ForeignKeyDef]] = {}
         for key in live.table.foreign_keys:
@@ -223,7 +229,7 @@ class Comparison:
             found = (same or waiting)[0]
             waiting.remove(found)
             yield from self._compare_foreign_key(table, key, found)
-            yield from self._compare_notes(
+            yield from self._compare_extra_properties(
                 wanted, live, "foreign key", key.column, where, constraint=found.name
             )
         for found in (key for keys in there.values() for key in keys):
@@ -277,12 +283,16 @@ class Comparison:
         same_target = self._normalize_target(one) == self._normalize_target(other)
         return actions[0] == actions[1] and same_target
 
-    def _compare_parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
+    def _compare_constraints_or_indexes(
+        self, wanted: InspectedTable, live: InspectedTable, kind: str
+    ) -> Iterator[Difference]:
         table = wanted.table.name
-        there = {self._build_part_key(part): part for part in list_parts_of_kind(live.table, kind)}
+        there = {
+            self._build_part_match_key(part): part for part in list_parts_of_kind(live.table, kind)
+        }
         missing: list[Any] = []
         for part in list_parts_of_kind(wanted.table, kind):
-            found = there.pop(self._build_part_key(part), None)
+            found = there.pop(self._build_part_match_key(part), None)
             if found is None:
                 missing.append(part)
                 continue
@@ -294,7 +304,7 @@ class Comparison:
                 advice = "drop it and create it again"
                 yield Difference(table, kind, part.name, problem, advice, describe_part(found))
             label = "index" if isinstance(part, schema.UniqueDef) and part.is_index else kind
-            yield from self._compare_notes(wanted, live, label, part.name, part.name)
+            yield from self._compare_extra_properties(wanted, live, label, part.name, part.name)
         for part in missing:
             twin = next(
                 (p for p in there.values() if self.normalize_part(p) == self.normalize_part(part)),
@@ -304,16 +314,18 @@ class Comparison:
                 problem = f"The {kind} {part.name!r} of {table} is missing: {describe_part(part)}"
                 yield Difference(table, kind, part.name, problem, "create it again")
                 continue
-            del there[self._build_part_key(twin)]
+            del there[self._build_part_match_key(twin)]
             if twin.name or self.engine == "postgres":
                 problem = f"The {kind} {part.name!r} of {table} is called {twin.name!r}"
                 yield Difference(
                     table, "name", part.name, problem, "give it back its name", twin.name
                 )
         for part in there.values():
-            yield self._build_extra_difference(live, kind, part)
+            yield self._build_unexpected_part_difference(live, kind, part)
 
-    def _build_extra_difference(self, live: Found, kind: str, part: Any) -> Difference:
+    def _build_unexpected_part_difference(
+        self, live: InspectedTable, kind: str, part: Any
+    ) -> Difference:
         table, shown = live.table.name, describe_part(part)
         problem = (
             f"The {kind} {part.name!r} of {table} is in the database, and no migration made it:"
@@ -333,7 +345,7 @@ class Comparison:
             )
         return Difference(table, kind, part.name, problem, advice, describe_part(part))
 
-    def _build_part_key(self, part: Any) -> str:
+    def _build_part_match_key(self, part: Any) -> str:
         # constraints of SQLite may have no name: what they say tells them apart
         return self._normalize_name(part.name) or repr(self.normalize_part(part))
 

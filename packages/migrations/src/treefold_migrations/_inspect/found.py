@@ -24,7 +24,7 @@ class InspectError(MigrationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InspectedTable:
     """One table of a database."""
 
     table: TableDef
@@ -34,7 +34,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class UnmanagedObject:
     """Something of a database that migrations leave alone: a view, a partition, a trigger."""
 
     kind: str
@@ -48,5 +48,5 @@ class Other:
 class Catalog:
     """All tables of a database that migrations can manage, and everything else by name."""
 
-    tables: Mapping[str, Found]
-    others: tuple[Other, ...] = ()
+    tables: Mapping[str, InspectedTable]
+    others: tuple[UnmanagedObject, ...] = ()

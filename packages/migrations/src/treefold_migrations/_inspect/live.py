@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from treefold_migrations._inspect.compare import Comparison, Difference
-from treefold_migrations._inspect.found import Catalog, Found, InspectError
+from treefold_migrations._inspect.found import Catalog, InspectedTable, InspectError
 from treefold_migrations._inspect.postgres import (
-    read_current_schema,
-    read_expected_tables,
-    read_postgres,
+    create_and_read_temporary_tables,
+    read_current_schema_oid,
+    read_postgres_catalog,
 )
 from treefold_migrations._inspect.spelling import restore_wanted_spelling
 from treefold_migrations._inspect.sql_text import canonicalize_sql
@@ -39,7 +39,7 @@ def make_comparison(engine: str) -> Comparison:
 
 def read_catalog_and_expected(
     engine: str, wanted: Wanted
-) -> Operation[tuple[Catalog, dict[str, Found]]]:
+) -> Operation[tuple[Catalog, dict[str, InspectedTable]]]:
     """Read a catalog, and the wanted tables as the same database would print them.
 
     The connection must be held, and outside of a transaction; none is left open, whatever happens:
@@ -53,7 +53,7 @@ def read_catalog_and_expected(
     # one snapshot for all queries: a table that is altered between two of them would not fit itself
     yield Statement("script", "BEGIN ISOLATION LEVEL REPEATABLE READ")
     try:
-        found = yield from _read_postgres(wanted)
+        found = yield from _read_postgres_catalog_and_expected(wanted)
     except Exception:
         with suppress(DatabaseError):  # a lost connection has ended its transaction
             yield Statement("script", "ROLLBACK")
@@ -62,21 +62,25 @@ def read_catalog_and_expected(
     return found
 
 
-def _read_postgres(wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
-    schema = yield from read_current_schema()
+def _read_postgres_catalog_and_expected(
+    wanted: Wanted,
+) -> Operation[tuple[Catalog, dict[str, InspectedTable]]]:
+    schema = yield from read_current_schema_oid()
     if schema is None:
         raise InspectError(
             "The search_path must begin with a schema that exists; create it, or correct "
             "search_path"
         )
     try:
-        printed = yield from read_expected_tables(wanted.values())
+        printed = yield from create_and_read_temporary_tables(wanted.values())
     except DatabaseError as error:
         raise InspectError(
             "The tables of the history cannot be created as temporary tables, which the "
             f"comparison needs (it always rolls them back): {error}"
         ) from error
-    catalog = yield from read_postgres(schema)  # with the same search_path: names print alike
+    catalog = yield from read_postgres_catalog(
+        schema
+    )  # with the same search_path: names print alike
     with_keys = {
         # temporary tables have none: a reference of theirs cannot point to a permanent table
         name: replace(found, table=replace(found.table, foreign_keys=wanted[name].foreign_keys))
@@ -96,13 +100,13 @@ def read_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[st
     Raises `InspectError` for a catalog that cannot be read.
     """
     with HeldConnection(alias) as held:
-        return held.run(_read_tables(held.dialect.name, wanted or {}))
+        return held.run(_read_tables_in_wanted_spelling(held.dialect.name, wanted or {}))
 
 
 async def aread_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[str, TableDef]:
     """`read_schema` for async code."""
     async with HeldConnection(alias) as held:
-        return await held.arun(_read_tables(held.dialect.name, wanted or {}))
+        return await held.arun(_read_tables_in_wanted_spelling(held.dialect.name, wanted or {}))
 
 
 def compare_database(
@@ -136,7 +140,7 @@ def _compare_catalog(
     return list(make_comparison(engine).compare_tables(printed, catalog, ignored=ignored))
 
 
-def _read_tables(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
+def _read_tables_in_wanted_spelling(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
     catalog, printed = yield from read_catalog_and_expected(engine, wanted)
     how = make_comparison(engine)
     return {

@@ -1,8 +1,8 @@
 """The catalog of PostgreSQL: one query for each kind of part, for one schema.
 
 Everything that has a text (defaults, checks, terms of indexes) is printed by the server. What the
-ORM would create is printed by the server too: `read_expected_tables` makes the tables in the
-session's temporary schema, inside of a transaction that its caller rolls back.
+ORM would create is printed by the server too: `create_and_read_temporary_tables` makes the tables
+in the session's temporary schema, inside of a transaction that its caller rolls back.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from treefold_migrations._inspect.found import (
     NOT_VALID,
     SERIAL,
     Catalog,
-    Found,
-    Other,
+    InspectedTable,
     Place,
+    UnmanagedObject,
 )
 from treefold_orm import schema
 
@@ -172,7 +172,7 @@ def fetch_rows(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
     return [tuple(row) for row in rows]
 
 
-def read_current_schema() -> schema.Operation[int | None]:
+def read_current_schema_oid() -> schema.Operation[int | None]:
     """Return the schema in which unqualified names are created; None where there is none."""
     rows = yield from fetch_rows(
         "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
@@ -180,30 +180,30 @@ def read_current_schema() -> schema.Operation[int | None]:
     return rows[0][0] if rows else None
 
 
-def read_postgres(namespace: int) -> schema.Operation[Catalog]:
+def read_postgres_catalog(schema_oid: int) -> schema.Operation[Catalog]:
     """Read the catalog of one schema."""
-    tables: dict[int, Found] = {}
-    others: list[Other] = []
-    relations = yield from fetch_rows(_RELATIONS, namespace)
+    tables: dict[int, InspectedTable] = {}
+    others: list[UnmanagedObject] = []
+    relations = yield from fetch_rows(_RELATIONS, schema_oid)
     for oid, name, kind, partition, inherits, extension, unlogged, secured in relations:
         odd = RELATION_KINDS.get(kind, "")
         odd = odd or ("partition" if partition else "inherited table" if inherits else "")
         if extension:
             odd = "part of an extension:"
         if odd:
-            others.append(Other(odd, name))
+            others.append(UnmanagedObject(odd, name))
             continue
         notes: dict[Place, tuple[str, ...]] = {("table", name): ("UNLOGGED",)} if unlogged else {}
         if secured:
-            others.append(Other("row security of", name))
-        tables[oid] = Found(schema.TableDef(name, (), ()), notes)
-    columns = yield from fetch_rows(_COLUMNS, namespace)
+            others.append(UnmanagedObject("row security of", name))
+        tables[oid] = InspectedTable(schema.TableDef(name, (), ()), notes)
+    columns = yield from fetch_rows(_COLUMNS, schema_oid)
     for column in map(_ColumnRow._make, columns):
         if column.table_oid in tables:
             tables[column.table_oid] = _with_column(tables[column.table_oid], column)
-    rows = yield from fetch_rows(_INDEXES, namespace)
+    rows = yield from fetch_rows(_INDEXES, schema_oid)
     indexes = {index.oid: index for index in map(_IndexRow._make, rows)}
-    constraints = yield from fetch_rows(_CONSTRAINTS, namespace)
+    constraints = yield from fetch_rows(_CONSTRAINTS, schema_oid)
     for constraint in map(_ConstraintRow._make, constraints):
         oid, index = constraint.table_oid, indexes.get(constraint.index_oid)
         if oid in tables:
@@ -215,10 +215,10 @@ def read_postgres(namespace: int) -> schema.Operation[Catalog]:
     for index in indexes.values():
         if index.table_oid in tables:
             tables[index.table_oid] = _with_index(tables[index.table_oid], index)
-    for name, table in (yield from fetch_rows(_TRIGGERS, namespace)):
-        others.append(Other("trigger", f"{name} on {table}"))
-    for (name,) in (yield from fetch_rows(_SCHEMAS, namespace)):
-        others.append(Other("schema", name))
+    for name, table in (yield from fetch_rows(_TRIGGERS, schema_oid)):
+        others.append(UnmanagedObject("trigger", f"{name} on {table}"))
+    for (name,) in (yield from fetch_rows(_SCHEMAS, schema_oid)):
+        others.append(UnmanagedObject("schema", name))
     return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
 
 
@@ -236,7 +236,9 @@ def create_temporary_tables(tables: Iterable[schema.TableDef]) -> schema.Operati
             yield schema.Statement("script", sql)
 
 
-def read_expected_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[dict[str, Found]]:
+def create_and_read_temporary_tables(
+    tables: Iterable[schema.TableDef],
+) -> schema.Operation[dict[str, InspectedTable]]:
     """Return tables with their expressions in the spelling of this server, without foreign keys.
 
     They are created in the temporary schema; the caller rolls the transaction back.
@@ -244,17 +246,19 @@ def read_expected_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[
     made = {table.name: table for table in tables}
     yield from create_temporary_tables(made.values())
     rows = yield from fetch_rows("SELECT pg_my_temp_schema()::bigint")
-    catalog = yield from read_postgres(rows[0][0])
+    catalog = yield from read_postgres_catalog(rows[0][0])
     return {name: catalog.tables[name] for name in made}
 
 
-def _merge_notes(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
+def _merge_notes(
+    found: InspectedTable, kind: str, name: str, notes: Sequence[str]
+) -> Mapping[Place, Any]:
     if not notes:
         return found.notes
     return {**found.notes, (kind, name): (*found.notes.get((kind, name), ()), *notes)}
 
 
-def _with_column(found: Found, row: _ColumnRow) -> Found:
+def _with_column(found: InspectedTable, row: _ColumnRow) -> InspectedTable:
     # a column may still own a sequence after its default was changed
     is_filled = bool(row.identity) or (row.is_serial and row.default.startswith("nextval("))
     notes: list[str] = []
@@ -273,7 +277,7 @@ def _with_column(found: Found, row: _ColumnRow) -> Found:
         default="" if is_filled or row.generated else row.default,
     )
     table = replace(found.table, columns=(*found.table.columns, column))
-    return Found(table, _merge_notes(found, "column", row.name, notes))
+    return InspectedTable(table, _merge_notes(found, "column", row.name, notes))
 
 
 def normalize_type_name(printed: str) -> str:
@@ -288,18 +292,20 @@ def normalize_type_name(printed: str) -> str:
     return printed.replace(",", ", ") if printed.startswith("numeric(") else printed
 
 
-def _with_constraint(found: Found, row: _ConstraintRow, index: _IndexRow | None) -> Found:
+def _with_constraint(
+    found: InspectedTable, row: _ConstraintRow, index: _IndexRow | None
+) -> InspectedTable:
     table, name = found.table, row.name
     deferrable = ("deferred" if row.is_deferred else "immediate") if row.is_deferrable else ""
     deferrable_notes = [f"DEFERRABLE INITIALLY {deferrable.upper()}"] if deferrable else []
     notes = [] if row.is_valid else [NOT_VALID]
     if row.kind == "p":
         table = replace(table, primary_key=tuple(row.columns))
-        return Found(table, _merge_notes(found, "primary key", name, deferrable_notes))
+        return InspectedTable(table, _merge_notes(found, "primary key", name, deferrable_notes))
     if row.kind == "c":
         notes += ["NO INHERIT"] if row.is_not_inherited else []
         table = replace(table, checks=(*table.checks, schema.CheckDef(name, row.check)))
-        return Found(table, _merge_notes(found, "check", name, notes))
+        return InspectedTable(table, _merge_notes(found, "check", name, notes))
     if row.kind == "f":
         key = schema.ForeignKeyDef(
             name,
@@ -313,7 +319,7 @@ def _with_constraint(found: Found, row: _ConstraintRow, index: _IndexRow | None)
         notes += ["MATCH FULL"] if row.match == "f" else []
         notes += deferrable_notes
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
-        return Found(table, _merge_notes(found, "foreign key", key.column, notes))
+        return InspectedTable(table, _merge_notes(found, "foreign key", key.column, notes))
     assert index is not None, "the server checks them by an index"  # noqa: S101 - of its catalog
     if row.kind == "u":
         unique = schema.UniqueDef(
@@ -324,17 +330,17 @@ def _with_constraint(found: Found, row: _ConstraintRow, index: _IndexRow | None)
             include=_list_included_columns(index),
         )
         table = replace(table, uniques=(*table.uniques, unique))
-        return Found(table, found.notes)
+        return InspectedTable(table, found.notes)
     terms = zip(_render_terms(index), index.operators, strict=True)
     exclusion = schema.ExclusionDef(
         name, tuple(f"{term} WITH {op}" for term, op in terms), index.where, deferrable
     )
     notes += [f"USING {index.method}"] if index.method != "gist" else []
     table = replace(table, exclusions=(*table.exclusions, exclusion))
-    return Found(table, _merge_notes(found, "exclusion", name, notes))
+    return InspectedTable(table, _merge_notes(found, "exclusion", name, notes))
 
 
-def _with_index(found: Found, row: _IndexRow) -> Found:
+def _with_index(found: InspectedTable, row: _IndexRow) -> InspectedTable:
     table = found.table
     notes = [] if row.is_valid else [INVALID]
     notes += [f"USING {row.method}"] if row.method != "btree" else []
@@ -351,7 +357,7 @@ def _with_index(found: Found, row: _IndexRow) -> Found:
     else:
         index = schema.IndexDef(row.name, terms, row.where, included)
         table = replace(table, indexes=(*table.indexes, index))
-    return Found(table, _merge_notes(found, "index", row.name, notes))
+    return InspectedTable(table, _merge_notes(found, "index", row.name, notes))
 
 
 def _list_included_columns(index: _IndexRow) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from treefold_migrations._inspect.compare import Comparison
-from treefold_migrations._inspect.found import Found
+from treefold_migrations._inspect.found import InspectedTable
 from treefold_orm.schema import TableDef
 
 
 def restore_wanted_spelling(
-    how: Comparison, live: Found, printed: Found, wanted: TableDef
+    how: Comparison, live: InspectedTable, printed: InspectedTable, wanted: TableDef
 ) -> TableDef:
     """Return a live table in which every part equal to a wanted one is written like that one."""
     table = live.table
-    columns, checks = _restore_column_spelling(how, table, printed.table, wanted)
+    columns, checks = _restore_column_and_check_spelling(how, table, printed.table, wanted)
     uniques = _replace_equal_parts(how, table.uniques, printed.table.uniques, wanted.uniques)
     # On PostgreSQL a `SearchIndex` is found as an ordinary index, and recognised by its name.
     plain = _replace_equal_parts(
@@ -66,7 +66,7 @@ def _order_parts(parts: Iterable[Any], wanted: Iterable[Any]) -> tuple[Any, ...]
     return tuple(sorted(parts, key=lambda part: places.get(part, len(places))))
 
 
-def _restore_column_spelling(
+def _restore_column_and_check_spelling(
     how: Comparison, live: TableDef, printed: TableDef, wanted: TableDef
 ) -> Any:
     known = {column.name: column for column in printed.columns}

@@ -80,7 +80,7 @@ def find_closing_parenthesis(tokens: Sequence[Token], start: int) -> int:
     raise InspectError("SQL of the catalog must close its parentheses, and does not")
 
 
-class Reader:
+class TokenReader:
     """Walks over tokens."""
 
     def __init__(self, text: str, tokens: Sequence[Token] | None = None) -> None:
@@ -129,7 +129,7 @@ class Reader:
         raw = self.text[token.start : token.end]
         return raw[1:-1].replace("''", "'") if token.kind == "text" else raw
 
-    def read_group(self) -> list[Token]:
+    def read_parenthesized_group(self) -> list[Token]:
         """Take the tokens inside the parentheses that come next."""
         if not self.is_next("("):
             raise InspectError(f"'(' must follow in {self.text[:80]!r}")

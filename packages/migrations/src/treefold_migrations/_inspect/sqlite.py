@@ -9,9 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treefold_migrations._inspect.found import Catalog, Found, InspectError, Other, Place
-from treefold_migrations._inspect.sql_text import Reader, split_at_commas
-from treefold_migrations._inspect.sqlite_table import TableReader, read_index
+from treefold_migrations._inspect.found import (
+    Catalog,
+    InspectedTable,
+    InspectError,
+    Place,
+    UnmanagedObject,
+)
+from treefold_migrations._inspect.sql_text import TokenReader, split_at_commas
+from treefold_migrations._inspect.sqlite_table import CreateTableParser, parse_create_index
 from treefold_orm import schema
 
 _MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' "
@@ -31,22 +37,26 @@ def read_sqlite() -> schema.Operation[Catalog]:
 
 def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     """Return the catalog that rows of `sqlite_master` describe."""
-    tables: dict[str, Found] = {}
-    others: list[Other] = []
+    tables: dict[str, InspectedTable] = {}
+    others: list[UnmanagedObject] = []
     searches: list[tuple[schema.SearchDef, tuple[str, ...]]] = []
     triggers = {name.lower() for kind, name, *_ in rows if kind == "trigger"}
-    virtual = [name.lower() for kind, name, _, sql in rows if kind == "table" and _is_virtual(sql)]
+    virtual = [
+        name.lower()
+        for kind, name, _, sql in rows
+        if kind == "table" and _creates_virtual_table(sql)
+    ]
     # FTS5 keeps its data in tables of its own, which come and go with the virtual one
     shadows = {f"{name}_{part}" for name in virtual for part in _SHADOWS}
     ours: set[str] = set()
     for kind, name, _, sql in rows:
         if kind == "table" and name.lower() not in shadows:
-            if not _is_virtual(sql):
-                tables[name] = TableReader(sql).read()
+            if not _creates_virtual_table(sql):
+                tables[name] = CreateTableParser(sql).parse_table()
                 continue
-            search = parse_search_index(sql)
+            search = parse_fts5_table(sql)
             if search is None:
-                others.append(Other("virtual table", name))
+                others.append(UnmanagedObject("virtual table", name))
                 continue
             own = {event: schema.constraint_name(event, name).lower() for event in _EVENTS}
             # the triggers that carry rows into a search are parts of it
@@ -55,28 +65,29 @@ def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
             searches.append((search, missing))
     for kind, name, table, sql in rows:
         if kind == "index" and sql:
-            owner = _find_table_name(tables, table)
+            owner = _find_table_ignoring_case(tables, table)
             if owner is not None:
-                tables[owner] = _with_index(tables[owner], read_index(sql)[1])
+                tables[owner] = _with_index(tables[owner], parse_create_index(sql)[1])
         elif kind == "view" or (kind == "trigger" and name.lower() not in ours):
-            others.append(Other(kind, name))
+            others.append(UnmanagedObject(kind, name))
     for search, missing in searches:
-        owner = _find_table_name(tables, search.table)
+        owner = _find_table_ignoring_case(tables, search.table)
         if owner is None:
-            others.append(Other("virtual table", search.name))
+            others.append(UnmanagedObject("virtual table", search.name))
         else:
-            tables[owner] = _with_search(tables[owner], search, missing)
+            tables[owner] = _with_search_index(tables[owner], search, missing)
     return Catalog(
-        {name: _resolve_references(found, tables) for name, found in tables.items()}, tuple(others)
+        {name: _resolve_foreign_key_targets(found, tables) for name, found in tables.items()},
+        tuple(others),
     )
 
 
-def build_expected_tables(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
+def build_expected_tables(tables: Iterable[schema.TableDef]) -> dict[str, InspectedTable]:
     """Return the catalog as `create_all` would fill it with these tables."""
     rows: list[tuple[Any, ...]] = []
     for table in tables:
         for sql in schema.statements(schema.CreateTable(table), schema.SQLite()):
-            reader = Reader(sql)
+            reader = TokenReader(sql)
             if not reader.accept_tokens("create"):
                 continue  # FTS5 takes in rows, of which there are none
             _ = reader.accept_tokens("virtual") or reader.accept_tokens("unique")
@@ -85,12 +96,12 @@ def build_expected_tables(tables: Iterable[schema.TableDef]) -> dict[str, Found]
     return dict(parse_catalog(rows).tables)
 
 
-def parse_search_index(sql: str) -> schema.SearchDef | None:
+def parse_fts5_table(sql: str) -> schema.SearchDef | None:
     """Return the full text search of a virtual table; None for one of another kind.
 
     Weights are not kept by SQLite, and of configurations only whether words are stemmed.
     """
-    reader = Reader(sql)
+    reader = TokenReader(sql)
     reader.expect_tokens("create", "virtual", "table")
     reader.accept_tokens("if", "not", "exists")
     name = reader.read_name()
@@ -99,8 +110,8 @@ def parse_search_index(sql: str) -> schema.SearchDef | None:
         return None
     columns: list[str] = []
     options: dict[str, str] = {}
-    for item in split_at_commas(reader.read_group()):
-        inner = Reader(sql, item)
+    for item in split_at_commas(reader.read_parenthesized_group()):
+        inner = TokenReader(sql, item)
         first = inner.read_name()
         if inner.accept_tokens("="):
             options[first.lower()] = inner.read_name()
@@ -116,44 +127,48 @@ def parse_search_index(sql: str) -> schema.SearchDef | None:
     return schema.SearchDef(name, table, key, tuple(columns), config)
 
 
-def _is_virtual(sql: str) -> bool:
+def _creates_virtual_table(sql: str) -> bool:
     # two words decide, and a long CREATE TABLE need not be tokenized for them
-    return Reader(sql[:200]).is_next("create", "virtual")
+    return TokenReader(sql[:200]).is_next("create", "virtual")
 
 
-def _find_table_name(tables: Mapping[str, Found], name: str) -> str | None:
+def _find_table_ignoring_case(tables: Mapping[str, InspectedTable], name: str) -> str | None:
     return next((t for t in tables if t.lower() == name.lower()), None)
 
 
-def _with_index(found: Found, index: schema.IndexDef | schema.UniqueDef) -> Found:
+def _with_index(found: InspectedTable, index: schema.IndexDef | schema.UniqueDef) -> InspectedTable:
     table = found.table
     if isinstance(index, schema.UniqueDef):
         return replace(found, table=replace(table, uniques=(*table.uniques, index)))
     return replace(found, table=replace(table, indexes=(*table.indexes, index)))
 
 
-def _with_search(found: Found, search: schema.SearchDef, missing: tuple[str, ...]) -> Found:
+def _with_search_index(
+    found: InspectedTable, search: schema.SearchDef, missing_trigger_notes: tuple[str, ...]
+) -> InspectedTable:
     notes: dict[Place, tuple[str, ...]] = dict(found.notes)
-    if missing:
-        notes["search index", search.name] = missing
+    if missing_trigger_notes:
+        notes["search index", search.name] = missing_trigger_notes
     table = replace(found.table, searches=(*found.table.searches, search))
-    return Found(table, notes)
+    return InspectedTable(table, notes)
 
 
-def _resolve_references(found: Found, tables: Mapping[str, Found]) -> Found:
+def _resolve_foreign_key_targets(
+    found: InspectedTable, tables: Mapping[str, InspectedTable]
+) -> InspectedTable:
     # REFERENCES without columns means the primary key of the target
-    def resolve_reference(key: schema.ForeignKeyDef) -> schema.ForeignKeyDef:
-        owner = _find_table_name(tables, key.target)
+    def resolve_foreign_key_target(key: schema.ForeignKeyDef) -> schema.ForeignKeyDef:
+        owner = _find_table_ignoring_case(tables, key.target)
         if owner is None:
             return key
         column = key.target_column or ", ".join(tables[owner].table.primary_key)
         return replace(key, target=owner, target_column=column)
 
-    keys = tuple(map(resolve_reference, found.table.foreign_keys))
+    keys = tuple(map(resolve_foreign_key_target, found.table.foreign_keys))
     return replace(found, table=replace(found.table, foreign_keys=keys))
 
 
-def _check_against_pragmas(found: Found) -> schema.Operation[None]:
+def _check_against_pragmas(found: InspectedTable) -> schema.Operation[None]:
     table = found.table
     columns = yield schema.Statement(
         "rows", 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)', (table.name,)

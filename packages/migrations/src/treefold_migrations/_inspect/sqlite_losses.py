@@ -17,7 +17,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._inspect.compare import MISSING, Comparison, Difference
-from treefold_migrations._inspect.found import Found
+from treefold_migrations._inspect.found import InspectedTable
 from treefold_migrations._inspect.sql_text import canonicalize_sql
 from treefold_migrations._inspect.sqlite import build_expected_tables, parse_catalog
 from treefold_orm.schema import Operation, Statement, TableDef, quote
@@ -41,7 +41,7 @@ class UnknownParts(RunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTable:
     """A table as the migrations know it, and how it differs from that with their knowledge.
 
     With `dropping`, only what goes with that column counts, of a table that is not rebuilt.
@@ -52,7 +52,7 @@ class Known:
     dropping: str = ""
 
 
-def refuse_unknown_parts(known: Known) -> Operation[None]:
+def refuse_unknown_table_parts(known: KnownTable) -> Operation[None]:
     """Raise `UnknownParts` where the live table has parts that the history does not know."""
     rows: list[Any] = yield Statement("rows", _READ)
     table = known.table
@@ -63,7 +63,7 @@ def refuse_unknown_parts(known: Known) -> Operation[None]:
     if live is None:
         return  # the next statement says that the table is missing
     wanted = build_expected_tables([table])[table.name]
-    lost = [d for d in _find_losses(wanted, live) if d.key not in known.findings]
+    lost = [d for d in _find_rebuild_losses(wanted, live) if d.key not in known.findings]
     how = f"Table {table.name!r} must be rebuilt for this change, which"
     if known.dropping:
         lost = [d for d in lost if _is_dropped_with_column(d, known.dropping)]
@@ -78,7 +78,7 @@ def refuse_unknown_parts(known: Known) -> Operation[None]:
         )
 
 
-def _find_losses(wanted: Found, live: Found) -> Iterator[Difference]:
+def _find_rebuild_losses(wanted: InspectedTable, live: InspectedTable) -> Iterator[Difference]:
     indexes = {unique.name for unique in live.table.uniques if unique.is_index}
     for difference in Comparison(canonicalize_sql, "sqlite").compare_table(wanted, live):
         kind, name, found = difference.key

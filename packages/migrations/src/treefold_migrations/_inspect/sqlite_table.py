@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treefold_migrations._inspect.found import Found, Place
-from treefold_migrations._inspect.sql_text import Reader, Token, split_at_commas
+from treefold_migrations._inspect.found import InspectedTable, Place
+from treefold_migrations._inspect.sql_text import Token, TokenReader, split_at_commas
 from treefold_orm.schema import CheckDef, ColumnDef, ForeignKeyDef, IndexDef, TableDef, UniqueDef
 
 # each ends the type of a column, which may have several words
@@ -33,11 +33,11 @@ _CONSTRAINT_WORDS = (
 )
 
 
-class TableReader:
+class CreateTableParser:
     """Reads one CREATE TABLE."""
 
     def __init__(self, sql: str) -> None:
-        self._reader = Reader(sql)
+        self._reader = TokenReader(sql)
         self._columns: list[ColumnDef] = []
         self._primary_key: list[str] = []
         self._foreign_keys: list[ForeignKeyDef] = []
@@ -45,7 +45,7 @@ class TableReader:
         self._checks: list[CheckDef] = []
         self._notes: dict[Place, tuple[str, ...]] = {}
 
-    def read(self) -> Found:
+    def parse_table(self) -> InspectedTable:
         """Return the table; `InspectError` for text that is not a CREATE TABLE."""
         reader = self._reader
         reader.expect_tokens("create")
@@ -55,8 +55,8 @@ class TableReader:
         name = reader.read_name()
         if reader.accept_tokens("."):
             name = reader.read_name()
-        for item in split_at_commas(reader.read_group()):
-            inner = Reader(reader.text, item)
+        for item in split_at_commas(reader.read_parenthesized_group()):
+            inner = TokenReader(reader.text, item)
             if any(
                 inner.is_next(w) for w in ("constraint", "primary", "unique", "check", "foreign")
             ):
@@ -75,7 +75,7 @@ class TableReader:
             uniques=tuple(self._uniques),
             checks=tuple(self._checks),
         )
-        return Found(table, self._notes)
+        return InspectedTable(table, self._notes)
 
     def _add_note(self, kind: str, name: str, text: str) -> None:
         self._notes[kind, name] = (*self._notes.get((kind, name), ()), text)
@@ -87,7 +87,7 @@ class TableReader:
             return ColumnDef(column.name, column.type, identity=True, default=column.default)
         return column
 
-    def _read_column(self, reader: Reader) -> None:
+    def _read_column(self, reader: TokenReader) -> None:
         name = reader.read_name()
         words: list[Token] = []
         while not reader.is_at_end and not any(reader.is_next(word) for word in _CONSTRAINT_WORDS):
@@ -110,7 +110,7 @@ class TableReader:
             constraint = ""
         self._columns.append(ColumnDef(name, kind, null=null, default=default))
 
-    def _read_column_constraint(self, reader: Reader, name: str, constraint: str) -> None:
+    def _read_column_constraint(self, reader: TokenReader, name: str, constraint: str) -> None:
         if reader.accept_tokens("primary", "key"):
             self._primary_key = [name]
             if reader.accept_tokens("desc"):
@@ -123,7 +123,9 @@ class TableReader:
             self._uniques.append(UniqueDef(constraint, (name,)))
             self._read_conflict_clause(reader, "column", name)
         elif reader.accept_tokens("check"):
-            self._checks.append(CheckDef(constraint, reader.slice_text(reader.read_group())))
+            self._checks.append(
+                CheckDef(constraint, reader.slice_text(reader.read_parenthesized_group()))
+            )
         elif reader.accept_tokens("collate"):
             self._add_note("column", name, f"COLLATE {reader.read_name()}")
         elif reader.is_next("references"):
@@ -133,44 +135,56 @@ class TableReader:
         else:
             reader.accept_tokens("generated", "always")
             reader.expect_tokens("as")
-            self._add_note("column", name, f"generated as {reader.slice_text(reader.read_group())}")
+            self._add_note(
+                "column",
+                name,
+                f"generated as {reader.slice_text(reader.read_parenthesized_group())}",
+            )
             _ = reader.accept_tokens("stored") or reader.accept_tokens("virtual")
 
-    def _read_default(self, reader: Reader) -> str:
+    def _read_default(self, reader: TokenReader) -> str:
         if reader.is_next("("):
-            return reader.slice_text(reader.read_group())
+            return reader.slice_text(reader.read_parenthesized_group())
         start = reader.place
         # SQLite takes a signed number as it is, and any expression within parentheses
         _ = reader.accept_tokens("+") or reader.accept_tokens("-")
         reader.place += 1
         return reader.slice_text(reader.tokens[start : reader.place])
 
-    def _read_conflict_clause(self, reader: Reader, kind: str, name: str) -> None:
+    def _read_conflict_clause(self, reader: TokenReader, kind: str, name: str) -> None:
         if reader.accept_tokens("on", "conflict"):
             self._add_note(kind, name, f"ON CONFLICT {reader.read_name().upper()}")
 
-    def _read_table_constraint(self, reader: Reader) -> None:
+    def _read_table_constraint(self, reader: TokenReader) -> None:
         name = reader.read_name() if reader.accept_tokens("constraint") else ""
         if reader.accept_tokens("primary", "key"):
-            group = reader.read_group()
+            group = reader.read_parenthesized_group()
             self._primary_key = _read_names(reader, group)
             if (group[-1].kind, group[-1].value) == ("word", "autoincrement"):
                 self._add_note("column", self._primary_key[0], "AUTOINCREMENT")
         elif reader.accept_tokens("unique"):
-            columns = _read_names(reader, reader.read_group())
+            columns = _read_names(reader, reader.read_parenthesized_group())
             self._uniques.append(UniqueDef(name, tuple(columns)))
             self._read_conflict_clause(reader, "unique", name or ", ".join(columns))
         elif reader.accept_tokens("check"):
-            self._checks.append(CheckDef(name, reader.slice_text(reader.read_group())))
+            self._checks.append(
+                CheckDef(name, reader.slice_text(reader.read_parenthesized_group()))
+            )
         elif reader.accept_tokens("foreign", "key"):
-            self._read_references_clause(reader, _read_names(reader, reader.read_group()), name)
+            self._read_references_clause(
+                reader, _read_names(reader, reader.read_parenthesized_group()), name
+            )
         else:
             reader.expect_tokens("constraint")
 
-    def _read_references_clause(self, reader: Reader, columns: Sequence[str], name: str) -> None:
+    def _read_references_clause(
+        self, reader: TokenReader, columns: Sequence[str], name: str
+    ) -> None:
         reader.expect_tokens("references")
         target = reader.read_name()
-        others = _read_names(reader, reader.read_group()) if reader.is_next("(") else []
+        others = (
+            _read_names(reader, reader.read_parenthesized_group()) if reader.is_next("(") else []
+        )
         on_delete, column = "NO_ACTION", ", ".join(columns)
         while not reader.is_at_end:
             if reader.accept_tokens("on", "delete"):
@@ -191,19 +205,19 @@ class TableReader:
         self._foreign_keys.append(ForeignKeyDef(name, column, target, ", ".join(others), on_delete))
 
 
-def _read_foreign_key_action(reader: Reader) -> str:
+def _read_foreign_key_action(reader: TokenReader) -> str:
     first = reader.read_name().upper()
     # the others have two words: SET NULL, SET DEFAULT, NO ACTION
     return first if first in {"CASCADE", "RESTRICT"} else f"{first}_{reader.read_name().upper()}"
 
 
-def _read_names(reader: Reader, tokens: Sequence[Token]) -> list[str]:
-    return [Reader(reader.text, item).read_name() for item in split_at_commas(tokens)]
+def _read_names(reader: TokenReader, tokens: Sequence[Token]) -> list[str]:
+    return [TokenReader(reader.text, item).read_name() for item in split_at_commas(tokens)]
 
 
-def read_index(sql: str) -> tuple[str, IndexDef | UniqueDef]:
+def parse_create_index(sql: str) -> tuple[str, IndexDef | UniqueDef]:
     """Return the table and the definition of a CREATE INDEX."""
-    reader = Reader(sql)
+    reader = TokenReader(sql)
     reader.expect_tokens("create")
     unique = reader.accept_tokens("unique")
     reader.expect_tokens("index")
@@ -213,7 +227,9 @@ def read_index(sql: str) -> tuple[str, IndexDef | UniqueDef]:
         name = reader.read_name()
     reader.expect_tokens("on")
     table = reader.read_name()
-    terms = tuple(reader.slice_text(item) for item in split_at_commas(reader.read_group()))
+    terms = tuple(
+        reader.slice_text(item) for item in split_at_commas(reader.read_parenthesized_group())
+    )
     where = reader.slice_text(reader.tokens[reader.place + 1 :]) if reader.is_next("where") else ""
     if unique:
         return table, UniqueDef(name, (), where, terms)

@@ -11,7 +11,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._lint.rules import Finding, make_finding
-from treefold_migrations._plan.between import Answers, FieldPair, Shapes, pair_fields
+from treefold_migrations._plan.between import FieldPair, PlannerHints, Shapes, pair_fields
 from treefold_migrations._plan.changes import (
     TableChange,
     apply_renames,
@@ -21,7 +21,10 @@ from treefold_migrations._plan.changes import (
 )
 from treefold_migrations._plan.conversion import can_exceed_range, find_value_kind
 from treefold_migrations._plan.converting import find_conversion
-from treefold_migrations._plan.postgres_rewrites import is_volatile, rewrites_rows
+from treefold_migrations._plan.postgres_rewrites import (
+    is_volatile_default,
+    type_change_rewrites_rows,
+)
 from treefold_orm.fields import AutoField, BigAutoField, DateTimeField, EnumField
 from treefold_orm.schema import MISSING, Dialect, Field, TableDef, is_foreign_key
 
@@ -29,7 +32,7 @@ AnyField = Field[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LintedOperation:
     """One operation with the tables before and after it.
 
     `fresh` are tables that the migration created before, `added` columns that it added, as
@@ -39,7 +42,7 @@ class Subject:
     index: int
     before: Shapes
     after: Shapes
-    answers: Answers
+    answers: PlannerHints
     changes: tuple[TableChange, ...]
     dialect: Dialect
     fresh: frozenset[str] = frozenset()
@@ -50,15 +53,15 @@ class Subject:
     def is_postgres(self) -> bool:
         return self.dialect.name == "postgres"
 
-    def build_finding(self, rule: str, what: str) -> Finding:
+    def build_finding(self, rule: str, finding_subject: str) -> Finding:
         """A finding of this operation."""
-        return make_finding(rule, what, self.index, locks=self.is_postgres)
+        return make_finding(rule, finding_subject, self.index, include_lock=self.is_postgres)
 
 
-def lint_change(subject: Subject) -> Iterator[Finding]:
+def lint_operation_effect(subject: LintedOperation) -> Iterator[Finding]:
     """Yield the findings for one operation."""
     for change in subject.changes:
-        yield from _lint_table(subject, change)
+        yield from _lint_table_change(subject, change)
     for pair in pair_fields(subject.before, subject.after, subject.answers):
         place = f"{pair.table}.{pair.name}"
         if pair.old is None and pair.new is not None:
@@ -72,7 +75,7 @@ def lint_change(subject: Subject) -> Iterator[Finding]:
             yield from _lint_altered_field(subject, pair, place)
 
 
-def _lint_table(subject: Subject, change: TableChange) -> Iterator[Finding]:
+def _lint_table_change(subject: LintedOperation, change: TableChange) -> Iterator[Finding]:
     before, after = change.before, change.after
     if after is None:
         if before is not None:
@@ -100,9 +103,9 @@ def _lint_table(subject: Subject, change: TableChange) -> Iterator[Finding]:
         if source is None:
             if column.identity:
                 yield subject.build_finding("identity-on-filled-table", place)
-            elif column.default and is_volatile(column.default):
+            elif column.default and is_volatile_default(column.default):
                 yield subject.build_finding("volatile-default", place)
-        elif source.type != column.type and rewrites_rows(source.type, column.type):
+        elif source.type != column.type and type_change_rewrites_rows(source.type, column.type):
             yield subject.build_finding(
                 "type-rewrites", f"{place} ({source.type} to {column.type})"
             )
@@ -113,7 +116,7 @@ def _lint_table(subject: Subject, change: TableChange) -> Iterator[Finding]:
 
 
 def _lint_new_constraints(
-    subject: Subject, change: TableChange, before: TableDef, after: TableDef
+    subject: LintedOperation, change: TableChange, before: TableDef, after: TableDef
 ) -> Iterator[Finding]:
     """What the running release may write and the new table refuses, but for new columns alone."""
     renamed = {old: new for new, old in change.sources.items()}
@@ -145,7 +148,7 @@ def _lint_new_constraints(
 
 
 def _lint_name_lengths(
-    subject: Subject, before: TableDef | None, after: TableDef
+    subject: LintedOperation, before: TableDef | None, after: TableDef
 ) -> Iterator[Finding]:
     known = set[str]() if before is None else set(_list_untruncated_names(before))
     for name in _list_untruncated_names(after):
@@ -163,40 +166,50 @@ def _list_untruncated_names(table: TableDef) -> Iterator[str]:
             yield "_".join(("ix", table.name, *columns))
 
 
-def _lint_field_hygiene(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
+def _lint_field_hygiene(
+    subject: LintedOperation, pair: FieldPair, field_path: str
+) -> Iterator[Finding]:
     field = pair.new
     if isinstance(field, DateTimeField) and field.storage:
-        yield subject.build_finding("timestamp-without-zone", place)
+        yield subject.build_finding("timestamp-without-zone", field_path)
     if isinstance(field, AutoField) and not isinstance(field, BigAutoField):
-        yield subject.build_finding("narrow-key", place)
+        yield subject.build_finding("narrow-key", field_path)
     if field is not None and is_foreign_key(field) and not (field.db_index or field.unique):
         shape = subject.after[pair.table]
-        leading = {_find_first_field(index) for index in (*shape.indexes, *shape.constraints)}
+        leading = {
+            _find_first_indexed_field(index) for index in (*shape.indexes, *shape.constraints)
+        }
         if pair.name not in leading:
-            yield subject.build_finding("missing-foreign-key-index", place)
+            yield subject.build_finding("missing-foreign-key-index", field_path)
 
 
-def _find_first_field(part: Any) -> str:
+def _find_first_indexed_field(part: Any) -> str:
     names: Any = getattr(part, "fields", ())
     first: Any = names[0] if names else ""
     return first.removeprefix("-") if isinstance(first, str) else ""
 
 
-def _lint_added_field(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
+def _lint_added_field(
+    subject: LintedOperation, pair: FieldPair, field_path: str
+) -> Iterator[Finding]:
     field = pair.new
     if field is None or field.null or field.db_default is not MISSING or field.generated:
         return
-    yield subject.build_finding("required-without-default", place)
+    yield subject.build_finding("required-without-default", field_path)
 
 
-def _lint_dropped_field(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
-    yield subject.build_finding("drop-column", place)
+def _lint_dropped_field(
+    subject: LintedOperation, pair: FieldPair, field_path: str
+) -> Iterator[Finding]:
+    yield subject.build_finding("drop-column", field_path)
     models = subject.code
     if models is not None and pair.table in models and pair.name in models[pair.table].fields:
-        yield subject.build_finding("drop-column-in-use", place)
+        yield subject.build_finding("drop-column-in-use", field_path)
 
 
-def _lint_altered_field(subject: Subject, pair: FieldPair, place: str) -> Iterator[Finding]:
+def _lint_altered_field(
+    subject: LintedOperation, pair: FieldPair, field_path: str
+) -> Iterator[Finding]:
     old, new = pair.old, pair.new
     if old is None or new is None:
         return
@@ -205,17 +218,17 @@ def _lint_altered_field(subject: Subject, pair: FieldPair, place: str) -> Iterat
     if pair.old_column != pair.new_column:
         yield subject.build_finding("rename-column", f"{pair.table}.{pair.old_column}")
     if old.db_default is not MISSING and new.db_default is MISSING and not new.null:
-        yield subject.build_finding("drop-default-in-use", place)
+        yield subject.build_finding("drop-default-in-use", field_path)
     if is_foreign_key(old) or is_foreign_key(new):
         return
     if isinstance(old, EnumField) and isinstance(new, EnumField):
         gone = _list_enum_values(old) - _list_enum_values(new)
         if gone:
             listed = ", ".join(sorted(map(repr, gone)))
-            yield subject.build_finding("remove-enum-value", f"{place} ({listed})")
+            yield subject.build_finding("remove-enum-value", f"{field_path} ({listed})")
             return
     if _is_narrower_type(old, new, subject.dialect):
-        yield subject.build_finding("narrow-type", place)
+        yield subject.build_finding("narrow-type", field_path)
 
 
 def _list_enum_values(field: AnyField) -> set[Any]:
@@ -225,7 +238,7 @@ def _list_enum_values(field: AnyField) -> set[Any]:
 
 def _is_narrower_type(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     try:
-        made = find_conversion(old, new, dialect, place="", using="")
+        made = find_conversion(old, new, dialect, field_path="", using="")
     except PlanError:
         return True
     if made is not None and (made.misfit or made.castable):

@@ -11,7 +11,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._files.migration import Migration
-from treefold_migrations._lint.changes import Subject, lint_change
+from treefold_migrations._lint.changes import LintedOperation, lint_operation_effect
 from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_migrations._lint.sql import changes_data, changes_schema, lint_sql
 from treefold_migrations._operations.base import Operation, compute_states
@@ -21,9 +21,9 @@ from treefold_migrations._operations.tables import CreateTable, DropTable
 from treefold_migrations._plan.operations import (
     build_shape_pair,
     compute_operation_changes,
-    update_fresh_tables,
+    track_newly_created_tables,
 )
-from treefold_migrations._plan.tracing import Trace
+from treefold_migrations._plan.tracing import OperationTrace
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 from treefold_orm.schema import Dialect
 
@@ -51,9 +51,15 @@ def lint(
     states = pairwise(compute_states(migration.operations, before))
     for place, (operation, both) in enumerate(zip(migration.operations, states, strict=True)):
         made += _lint_operation(
-            operation, place, both, dialect, fresh=fresh, added=added, code=code
+            operation,
+            place,
+            both,
+            dialect,
+            new_tables=fresh,
+            added_columns=added,
+            models_state=code,
         )
-        fresh = update_fresh_tables(operation, fresh)
+        fresh = track_newly_created_tables(operation, fresh)
         if isinstance(operation, AddField):
             column = derive_column_name(operation.name, operation.field)
             added |= {f"{operation.table}.{column}"}
@@ -65,30 +71,30 @@ def format_github_annotations(findings: Iterable[Finding], file: str) -> str:
     """Return findings as commands that annotate a file in a review."""
     return "\n".join(
         "::warning "
-        f"file={_escape_property(file)},title={_escape_property(finding.rule)}::{_escape_message(finding)}"
+        f"file={_escape_annotation_property(file)},title={_escape_annotation_property(finding.rule)}::{_escape_annotation_message(finding)}"
         for finding in findings
     )
 
 
-def _escape_message(finding: Finding) -> str:
+def _escape_annotation_message(finding: Finding) -> str:
     text = str(finding).removeprefix(f"{finding.rule}: ")
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _escape_property(text: str) -> str:
+def _escape_annotation_property(text: str) -> str:
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return escaped.replace(":", "%3A").replace(",", "%2C")
 
 
 def _lint_operation(
     operation: Operation,
-    place: int,
+    operation_index: int,
     states: tuple[SchemaState, SchemaState],
     dialect: Dialect,
     *,
-    fresh: frozenset[str],
-    added: frozenset[str],
-    code: SchemaState | None,
+    new_tables: frozenset[str],
+    added_columns: frozenset[str],
+    models_state: SchemaState | None,
 ) -> Iterator[Finding]:
     postgres = dialect.name == "postgres"
     if isinstance(operation, RunSQL):
@@ -96,36 +102,48 @@ def _lint_operation(
             _has_matching_sql(operation, t, dialect) for t in (changes_data, changes_schema)
         )
         if operation.reverse_sql is None and changes_something:
-            yield make_finding("irreversible-data", operation.describe(), place)
+            yield make_finding("irreversible-data", operation.describe(), operation_index)
         for sql in operation.statements(dialect.name):
             yield from lint_sql(
-                sql, place, postgres=postgres, transactional=operation.transactional, fresh=fresh
+                sql,
+                operation_index,
+                postgres=postgres,
+                transactional=operation.transactional,
+                new_tables=new_tables,
             )
         return
     if isinstance(operation, RunPython):
         if operation.backward is None:
-            yield make_finding("irreversible-data", operation.describe(), place)
-        if writes_unbatched(operation.forward):
-            yield make_finding("unbatched-backfill", operation.describe(), place)
+            yield make_finding("irreversible-data", operation.describe(), operation_index)
+        if writes_rows_without_batches(operation.forward):
+            yield make_finding("unbatched-backfill", operation.describe(), operation_index)
         return
     if isinstance(operation, SeparateStateAndDatabase):
         inner = pairwise(compute_states(operation.database, states[0]))
         for part, both in zip(operation.database, inner, strict=True):
             yield from _lint_operation(
-                part, place, both, dialect, fresh=fresh, added=added, code=code
+                part,
+                operation_index,
+                both,
+                dialect,
+                new_tables=new_tables,
+                added_columns=added_columns,
+                models_state=models_state,
             )
         return
-    trace = Trace(states[0], dialect)
+    trace = OperationTrace(states[0], dialect)
     trace.add_operation(operation, states[1])
     before, after = build_shape_pair(*states)
     try:
-        changes = tuple(compute_operation_changes([operation], states, dialect, fresh))
+        changes = tuple(compute_operation_changes([operation], states, dialect, new_tables))
     except PlanError:
         changes = ()  # no conversion: planning stops there, and lint covers SQL that would run
-    models = build_shape_pair(code, code)[0] if code is not None else None
-    answers = trace.build_answers(fresh)
-    subject = Subject(place, before, after, answers, changes, dialect, fresh, added, models)
-    yield from lint_change(subject)
+    models = build_shape_pair(models_state, models_state)[0] if models_state is not None else None
+    answers = trace.build_planner_hints(new_tables)
+    subject = LintedOperation(
+        operation_index, before, after, answers, changes, dialect, new_tables, added_columns, models
+    )
+    yield from lint_operation_effect(subject)
 
 
 def _has_matching_sql(operation: Operation, test: Callable[[str], bool], dialect: Dialect) -> bool:
@@ -133,7 +151,7 @@ def _has_matching_sql(operation: Operation, test: Callable[[str], bool], dialect
     return isinstance(operation, RunSQL) and any(map(test, operation.statements(dialect.name)))
 
 
-def writes_unbatched(function: Any) -> bool:
+def writes_rows_without_batches(function: Any) -> bool:
     """True for a function that writes rows and never asks for batches."""
     code = getattr(function, "__code__", None)
     names = set(code.co_names) if code is not None else set[str]()

@@ -286,8 +286,10 @@ RULES = _index_by_name(
 )
 
 
-def make_finding(rule: str, subject: str, index: int, *, locks: bool = True) -> Finding:
+def make_finding(
+    rule: str, subject: str, operation_index: int, *, include_lock: bool = True
+) -> Finding:
     """Make a finding; `subject` is the table, column or statement it is about."""
     known = RULES[rule]
-    lock = known.lock if locks else ""
-    return Finding(rule, f"{subject}: {known.problem}", lock, known.safe_way, index)
+    lock = known.lock if include_lock else ""
+    return Finding(rule, f"{subject}: {known.problem}", lock, known.safe_way, operation_index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from treefold_migrations._base.sql_words import split_statements
+from treefold_migrations._base.sql_words import split_and_mask_statements
 from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_orm.schema import MAX_IDENTIFIER
 
@@ -96,34 +96,39 @@ _NAMES = re.compile(r'"((?:[^"]|"")+)"|([A-Za-z_][A-Za-z0-9_$]*)')
 
 def changes_data(sql: str) -> bool:
     """True if a statement changes rows."""
-    return any(_CHANGES_DATA.search(words) for _, words in split_statements(sql))
+    return any(_CHANGES_DATA.search(words) for _, words in split_and_mask_statements(sql))
 
 
 def changes_schema(sql: str) -> bool:
     """True if a statement changes tables."""
     starts = ("ALTER ", "CREATE ", "DROP ")
-    return any(words.upper().startswith(starts) for _, words in split_statements(sql))
+    return any(words.upper().startswith(starts) for _, words in split_and_mask_statements(sql))
 
 
 def lint_sql(
-    sql: str, index: int, *, postgres: bool, transactional: bool, fresh: frozenset[str]
+    sql: str,
+    operation_index: int,
+    *,
+    postgres: bool,
+    transactional: bool,
+    new_tables: frozenset[str],
 ) -> Iterator[Finding]:
-    """Yield the findings for SQL; tables in `fresh` were created in the same migration."""
-    for written, words in split_statements(sql):
+    """Yield the findings for SQL; tables in `new_tables` were created in the same migration."""
+    for written, words in split_and_mask_statements(sql):
         shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}..."
         names = {a or b for a, b in _NAMES.findall(written)}
         for rule, wanted, refused in _COMPILED:
             # no other session knows a table of the same transaction
-            if rule in _LOCKS_ONLY and (not postgres or names & fresh):
+            if rule in _LOCKS_ONLY and (not postgres or names & new_tables):
                 continue
             # the value of a timeout is quoted, and so missing in `words`
             text = written if rule.endswith("-timeout") else words
             if wanted.search(text) and not (refused.pattern and refused.search(words)):
-                yield make_finding(rule, shown, index, locks=postgres)
+                yield make_finding(rule, shown, operation_index, include_lock=postgres)
         if postgres and transactional and re.search(r"\bCONCURRENTLY\b", words, re.IGNORECASE):
-            yield make_finding("concurrent-in-transaction", shown, index)
+            yield make_finding("concurrent-in-transaction", shown, operation_index)
         if _WHOLE.search(words):
-            yield make_finding("unbatched-backfill", shown, index)
+            yield make_finding("unbatched-backfill", shown, operation_index)
         for name in sorted(names):
             if len(name.encode()) > MAX_IDENTIFIER:
-                yield make_finding("long-identifier", name, index)
+                yield make_finding("long-identifier", name, operation_index)

@@ -111,7 +111,7 @@ class OperationWriter:
         self.imports.update(writer.imports)
         return text
 
-    def write_function(self, function: Any) -> str:
+    def write_function_reference(self, function: Any) -> str:
         """Write a function of the migration's own file by its name, another by its module."""
         name = str(function.__name__)
         if str(function.__module__).startswith(MIGRATION_MODULE) and is_plain_name(name):
@@ -132,7 +132,7 @@ def compute_states(operations: Iterable[Operation], before: SchemaState) -> list
     return list(accumulate(operations, lambda state, made: made.apply(state), initial=before))
 
 
-def check_names(table: str, model: str, fields: Iterable[str]) -> None:
+def require_plain_names(table: str, model: str, fields: Iterable[str]) -> None:
     """Raise `StateError` for names that cannot stand in source."""
     if not is_plain_name(model):
         raise StateError(f"Table {table!r}: model {model!r} must be a plain name; rename the class")
@@ -147,7 +147,7 @@ def check_phase(phase: str) -> None:
         raise StateError(f"phase must be 'expand' or 'contract', got {phase!r}")
 
 
-def check_database(alias: object) -> None:
+def require_database_alias(alias: object) -> None:
     """Raise `StateError` for an alias that is not text."""
     if not (isinstance(alias, str) and alias.strip()):
         raise StateError(f"database must be the alias of a database, got {alias!r}")

@@ -31,7 +31,7 @@ class AddField(base.Operation):
         table = state.table(self.table)
         if self.name in table.fields:
             raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
-        base.check_names(self.table, table.model, [self.name])
+        base.require_plain_names(self.table, table.model, [self.name])
         check_field(state, table, self.name, self.field)
         column = derive_column_name(self.name, self.field)
         for name, field in table.fields.items():
@@ -180,7 +180,7 @@ class RenameField(base.Operation):
     new: str
 
     def apply(self, state: SchemaState) -> SchemaState:
-        base.check_names(self.table, "model", [self.new])
+        base.require_plain_names(self.table, "model", [self.new])
         return state.with_table(rename_field(state.table(self.table), self.old, self.new))
 
     def reverse(self, before: SchemaState) -> base.Operation:
@@ -198,7 +198,7 @@ def collect_target_tables(field: AnyField) -> set[str]:
     return {cast("str", field.to)} if is_foreign_key(field) else set()
 
 
-def is_computed_fill(fill: Any) -> bool:
+def is_fill_computed_per_row(fill: Any) -> bool:
     """Return True for a fill that the database computes for each row; `Now` is one for all."""
     # the time of the statement is one value for all rows
     return isinstance(fill, Expression) and not isinstance(fill, Now)

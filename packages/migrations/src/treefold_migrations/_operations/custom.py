@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._base.sql_words import changes_rows_alone
+from treefold_migrations._base.sql_words import contains_only_row_changes
 from treefold_migrations._operations import base
 from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm.schema import DEFAULT, quoted
@@ -37,7 +37,7 @@ class RunSQL(base.Operation):
 
     def __post_init__(self) -> None:
         base.check_phase(self.when)
-        base.check_database(self.database)
+        base.require_database_alias(self.database)
         for dialect in ("sqlite", "postgres"):
             # a mistake is found when the file is loaded, and not in the middle of a run
             self.statements(dialect)
@@ -83,14 +83,14 @@ class RunSQL(base.Operation):
         ], options | _write_common_options(self)
 
 
-def may_change_parts(operation: base.Operation) -> bool:
+def may_change_schema_by_sql(operation: base.Operation) -> bool:
     """True for SQL of the author that may change tables, their columns, or what uses these."""
     match operation:
         case RunSQL():
             written = operation.statements("sqlite") + operation.statements("postgres")
-            return not all(map(changes_rows_alone, written))
+            return not all(map(contains_only_row_changes, written))
         case SeparateStateAndDatabase(database=inner):
-            return any(map(may_change_parts, inner))
+            return any(map(may_change_schema_by_sql, inner))
         case _:
             # models in a function know rows alone
             return False
@@ -122,7 +122,7 @@ class RunPython(base.Operation):
 
     def __post_init__(self) -> None:
         base.check_phase(self.when)
-        base.check_database(self.database)
+        base.require_database_alias(self.database)
         for function in (self.forward, self.backward):
             if function is not None and not callable(cast("Any", function)):
                 raise StateError(f"RunPython must be given a function, got {function!r}")
@@ -150,8 +150,10 @@ class RunPython(base.Operation):
         if self.backward is RunPython.noop:
             options["backward"] = f"{writer.imports.name('treefold_migrations', 'RunPython')}.noop"
         elif self.backward is not None:
-            options["backward"] = writer.write_function(self.backward)
-        return [writer.write_function(self.forward)], options | _write_common_options(self)
+            options["backward"] = writer.write_function_reference(self.backward)
+        return [writer.write_function_reference(self.forward)], options | _write_common_options(
+            self
+        )
 
 
 @dataclass(frozen=True, eq=False)

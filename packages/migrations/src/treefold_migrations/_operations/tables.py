@@ -34,7 +34,7 @@ class CreateTable(base.Operation):
     database: str = DEFAULT
 
     def __post_init__(self) -> None:
-        base.check_database(self.database)
+        base.require_database_alias(self.database)
 
     @classmethod
     def of(cls, table: schema_state.TableState) -> CreateTable:
@@ -73,7 +73,7 @@ class CreateTable(base.Operation):
         if self.name in state:
             raise StateError(f"Table {self.name!r} must not exist yet; drop or rename it first")
         table = self.table
-        base.check_names(self.name, table.model, self.fields)
+        base.require_plain_names(self.name, table.model, self.fields)
         for name, field in self.fields.items():
             check_field(state, table, name, field)
         for name in table.options.primary_key:
@@ -106,7 +106,7 @@ class CreateTable(base.Operation):
         if not self.managed:
             options["managed"] = "False"
         if self.as_found:
-            options["as_found"] = write_findings(self.as_found)
+            options["as_found"] = write_found_differences(self.as_found)
         if self.database != DEFAULT:
             options["database"] = quoted(self.database)
         return [quoted(self.name), base.write_mapping(fields)], options
@@ -178,7 +178,7 @@ class SetOptions(base.Operation):
     def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         table = state.table(self.table)
         if self.model is not None:
-            base.check_names(self.table, self.model, ())
+            base.require_plain_names(self.table, self.model, ())
             table = replace(table, model=self.model)
         for name in self.primary_key or ():
             table.field(name)
@@ -214,11 +214,11 @@ class SetOptions(base.Operation):
         if self.managed is not None:
             options["managed"] = repr(bool(self.managed))
         if self.as_found is not None:
-            options["as_found"] = write_findings(self.as_found)
+            options["as_found"] = write_found_differences(self.as_found)
         return [quoted(self.table)], options
 
 
-def write_findings(found: Sequence[schema_state.AsFound]) -> str:
+def write_found_differences(found: Sequence[schema_state.AsFound]) -> str:
     """Write the differences that were found."""
     return base.write_list(f"({', '.join(map(quoted, item))})" for item in found)
 

@@ -15,38 +15,38 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treefold_migrations._base.errors import RunError, StateError
-from treefold_migrations._files.history import Loaded
+from treefold_migrations._files.history import LoadedMigration
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
 from treefold_migrations._operations.custom import RunPython, RunSQL
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable, SetOptions
-from treefold_migrations._phases.parts import Parts, split_operation
+from treefold_migrations._phases.parts import PhaseParts, split_operation_into_phases
 from treefold_migrations._phases.shared_fields import Refused
 from treefold_migrations._state.schema_state import SchemaState, is_same_declaration
 from treefold_orm.schema import MISSING, Dialect
 
 
 def split_file_operations(
-    item: Loaded, before: SchemaState, letters: str, dialect: Dialect
-) -> list[tuple[Operation, Parts]]:
+    item: LoadedMigration, before: SchemaState, phase_letters: str, dialect: Dialect
+) -> list[tuple[Operation, PhaseParts]]:
     """Return the operations of a file, each with its parts, by the letters of the file.
 
     Args:
         item: The file.
         before: The state before it in the history.
-        letters: One for each operation; without any, all of them wait.
+        phase_letters: One for each operation; without any, all of them wait.
         dialect: The database's.
     """
-    made: list[tuple[Operation, Parts]] = []
+    made: list[tuple[Operation, PhaseParts]] = []
     states = compute_states(item.operations, before)
     for place, operation in enumerate(item.operations):
-        letter = letters[place : place + 1] or "c"
+        letter = phase_letters[place : place + 1] or "c"
         if letter == "x":
-            parts = split_operation(operation, states[place], dialect)
-            made.append((operation, Parts() if isinstance(parts, Refused) else parts))
+            parts = split_operation_into_phases(operation, states[place], dialect)
+            made.append((operation, PhaseParts() if isinstance(parts, Refused) else parts))
         else:
             whole = (operation,)
-            made.append((operation, Parts(whole) if letter == "w" else Parts((), whole)))
+            made.append((operation, PhaseParts(whole) if letter == "w" else PhaseParts((), whole)))
     return made
 
 
@@ -65,12 +65,14 @@ class Rollout:
     waiting_fields: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     waiting_code: list[set[str] | None] = field(default_factory=list[set[str] | None])
 
-    def record_expanded_file(self, item: Loaded, before: SchemaState, letters: str) -> None:
+    def record_expanded_file(
+        self, item: LoadedMigration, before: SchemaState, phase_letters: str
+    ) -> None:
         """Take an expanded file into account, whose part for expand `state` has already."""
-        for operation, parts in split_file_operations(item, before, letters, self.dialect):
+        for operation, parts in split_file_operations(item, before, phase_letters, self.dialect):
             self._record_operation(operation, parts)
 
-    def decide_file_letters(self, item: Loaded, before: SchemaState) -> str:
+    def assign_phases_and_advance(self, item: LoadedMigration, before: SchemaState) -> str:
         """Return the letters of a file, and follow it.
 
         Raises:
@@ -79,7 +81,7 @@ class Rollout:
         letters = ""
         states = compute_states(item.operations, before)
         for operation, state in zip(item.operations, states, strict=False):
-            decided = self._decide_operation(operation, state)
+            decided = self._choose_operation_phase(operation, state)
             if isinstance(decided, Refused):
                 raise RunError(
                     f"Migration {item.name!r} cannot run in expand: {operation.describe()}: "
@@ -92,23 +94,23 @@ class Rollout:
             self._record_operation(operation, parts)
         return letters
 
-    def _decide_operation(
+    def _choose_operation_phase(
         self, operation: Operation, before: SchemaState
-    ) -> tuple[str, Parts] | Refused:
-        wait = "c", Parts((), (operation,))
+    ) -> tuple[str, PhaseParts] | Refused:
+        wait = "c", PhaseParts((), (operation,))
         if self._changes_only_new_tables(operation):
-            return "w", Parts((operation,))
-        parts = split_operation(operation, before, self.dialect)
+            return "w", PhaseParts((operation,))
+        parts = split_operation_into_phases(operation, before, self.dialect)
         match operation:
             case RenameField(table=table, old=old) if (table, old) in self.new_fields:
                 if (table, old) in self.waiting_fields:
                     return _TWICE
-                parts = Parts((operation,))
+                parts = PhaseParts((operation,))
             # the running release does not know the field: what counts is only whether its INSERT
             # still works
             case AlterField(table=table, name=name) if (table, name) in self.new_fields:
-                if _allows_old_inserts(operation, before):
-                    parts = Parts((operation,))
+                if _allows_inserts_by_old_release(operation, before):
+                    parts = PhaseParts((operation,))
             case DropField(table=table, name=name) if (table, name) in self.new_fields:
                 return wait
             case _:
@@ -155,7 +157,7 @@ class Rollout:
         )
 
     def _conflicts_with_waiting_field(
-        self, operation: Operation, parts: Parts, before: SchemaState
+        self, operation: Operation, parts: PhaseParts, before: SchemaState
     ) -> bool:
         """True where the expand part meets a field that is not yet as the history has it."""
         if not (parts.expand and self._touches_waiting_field(operation)):
@@ -169,7 +171,7 @@ class Rollout:
         # the file was written over the field of the history, which the database does not have yet
         return not is_same_declaration(known.fields[name], before.table(table).field(name))
 
-    def _record_operation(self, operation: Operation, parts: Parts) -> None:
+    def _record_operation(self, operation: Operation, parts: PhaseParts) -> None:
         match operation:
             case CreateTable(name=name) if parts.expand:
                 self.new_tables.add(name)
@@ -189,7 +191,7 @@ class Rollout:
         self.waiting_fields |= {(part.table, part.name) for part in waiting}
 
 
-def _allows_old_inserts(operation: AlterField, before: SchemaState) -> bool:
+def _allows_inserts_by_old_release(operation: AlterField, before: SchemaState) -> bool:
     """True where the running release, which leaves the field out, can still insert rows."""
     old, new = before.table(operation.table).field(operation.name), operation.field
     # a new unique constraint could refuse the rows of the running release

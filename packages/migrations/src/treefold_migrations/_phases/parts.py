@@ -25,7 +25,7 @@ from treefold_migrations._operations.columns import (
     AlterField,
     DropField,
     RenameField,
-    is_computed_fill,
+    is_fill_computed_per_row,
 )
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
 from treefold_migrations._operations.tables import DropTable, RenameTable, SetOptions
@@ -34,10 +34,10 @@ from treefold_migrations._phases.shared_fields import (
     NEW_FIELD,
     REWRITTEN,
     Refused,
-    build_shared_field,
+    build_field_for_both_releases,
     with_options,
 )
-from treefold_migrations._plan.postgres_rewrites import is_volatile
+from treefold_migrations._plan.postgres_rewrites import is_volatile_default
 from treefold_migrations._state.rendering import build_table_meta, render_fill_sql
 from treefold_migrations._state.schema_state import (
     AnyField,
@@ -50,14 +50,16 @@ from treefold_orm.schema import MISSING, Dialect, reads_columns
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PhaseParts:
     """The operations of one operation that run in each phase."""
 
     expand: tuple[Operation, ...] = ()
     contract: tuple[Operation, ...] = ()
 
 
-def split_operation(operation: Operation, before: SchemaState, dialect: Dialect) -> Parts | Refused:
+def split_operation_into_phases(
+    operation: Operation, before: SchemaState, dialect: Dialect
+) -> PhaseParts | Refused:
     """Return the parts of an operation, or why it has none.
 
     Args:
@@ -82,41 +84,45 @@ def split_operation(operation: Operation, before: SchemaState, dialect: Dialect)
         case SetOptions(primary_key=key) if key is not None:
             return Refused("the running release still uses the old key", LATER)
         case SetOptions(as_found=found) if found is not None:
-            return Parts((operation,), (operation,))  # a rebuild in either phase needs it
+            return PhaseParts((operation,), (operation,))  # a rebuild in either phase needs it
         case SeparateStateAndDatabase(database=inner):
-            return _split_separate(operation, inner, before, dialect)
+            return _split_separate_state_operation(operation, inner, before, dialect)
         case DropTable():
-            return Parts((), (operation,))
+            return PhaseParts((), (operation,))
         case _:
             late = operation.phase == "contract"
-            return Parts((), (operation,)) if late else Parts((operation,))
+            return PhaseParts((), (operation,)) if late else PhaseParts((operation,))
 
 
 _RENAME = "or rename it with `migrate` while no process of the running release is left, or never"
 
 
-def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) -> Parts | Refused:
+def _split_addition(
+    operation: AddField, before: SchemaState, dialect: Dialect
+) -> PhaseParts | Refused:
     field, fill = operation.field, operation.fill
     if field.generated and dialect.name == "postgres":
         return Refused(REWRITTEN, LATER)
     if (fill is MISSING or fill is None) and _has_volatile_default(operation, before, dialect):
         # filled in batches: in the clause of the column the default would write every row at once
-        return Parts((replace(operation, fill=field.db_default),))
+        return PhaseParts((replace(operation, fill=field.db_default),))
     # the database gives these a value where the running release sends none
     served = field.db_default is not MISSING or field.generated or field.primary_key
     if served or (fill is MISSING and field.null) or fill is None:
-        return Parts((operation,))
+        return PhaseParts((operation,))
     table, name = operation.table, operation.name
     value = find_constant_default(field) if fill is MISSING else fill
     finish = AlterField(table, name, field, when="contract")
     own = reads_columns(build_table_meta(operation.apply(before), table), value)
-    held = MISSING if own or value is MISSING else _with_default(field, value)
+    held = MISSING if own or value is MISSING else _with_database_default(field, value)
     if held is MISSING:
         # neither release gives rows of the other one a value
         finish = replace(finish, fill=value)
-        return Parts((AddField(table, name, with_options(field, null=True), value),), (finish,))
-    fill = value if is_computed_fill(value) else MISSING
-    return Parts((AddField(table, name, held, fill),), (finish,))
+        return PhaseParts(
+            (AddField(table, name, with_options(field, null=True), value),), (finish,)
+        )
+    fill = value if is_fill_computed_per_row(value) else MISSING
+    return PhaseParts((AddField(table, name, held, fill),), (finish,))
 
 
 def _has_volatile_default(operation: AddField, before: SchemaState, dialect: Dialect) -> bool:
@@ -124,39 +130,41 @@ def _has_volatile_default(operation: AddField, before: SchemaState, dialect: Dia
     # SQLite has one writer at a time in any case
     if dialect.name != "postgres" or default is MISSING or default is None:
         return False
-    return is_volatile(render_fill_sql(operation.apply(before), table, name, default, dialect))
+    return is_volatile_default(
+        render_fill_sql(operation.apply(before), table, name, default, dialect)
+    )
 
 
-def _with_default(field: AnyField, value: object) -> AnyField:
+def _with_database_default(field: AnyField, value: object) -> AnyField:
     try:
         return with_options(field, db_default=value)
     except ORMError:  # a column that other tools keep has no default that it could read
         return MISSING
 
 
-def _split_drop(operation: DropField, before: SchemaState) -> Parts | Refused:
+def _split_drop(operation: DropField, before: SchemaState) -> PhaseParts | Refused:
     table = before.table(operation.table)
     field = table.field(operation.name)
     # the new release leaves the column out of its INSERT, which these bear
     if field.null or field.db_default is not MISSING or not table.options.managed:
-        return Parts((), (operation,))
+        return PhaseParts((), (operation,))
     value = find_constant_default(field)
-    held = MISSING if value is MISSING else _with_default(field, value)
+    held = MISSING if value is MISSING else _with_database_default(field, value)
     if held is MISSING:
         return Refused(
             "the new release inserts rows without a value for it, which the running one needs",
             "give the field null=True, a default or a db_default in a release before, and drop it "
             "one release later",
         )
-    return Parts((AlterField(operation.table, operation.name, held),), (operation,))
+    return PhaseParts((AlterField(operation.table, operation.name, held),), (operation,))
 
 
 def _split_alteration(
     operation: AlterField, before: SchemaState, dialect: Dialect
-) -> Parts | Refused:
+) -> PhaseParts | Refused:
     old, new = before.table(operation.table).field(operation.name), operation.field
     if not before.table(operation.table).options.managed:
-        return Parts((operation,))
+        return PhaseParts((operation,))
     columns = derive_column_name(operation.name, old), derive_column_name(operation.name, new)
     # a column has one name, and each release uses another
     if columns[0] != columns[1]:
@@ -166,34 +174,34 @@ def _split_alteration(
         )
     if operation.using_on(dialect.name):
         return Refused("it converts values that the running release still reads", NEW_FIELD)
-    held = build_shared_field(old, new, dialect)
+    held = build_field_for_both_releases(old, new, dialect)
     if isinstance(held, Refused):
         return held
     last = replace(operation, when="contract")
     first = AlterField(operation.table, operation.name, held)
     if is_same_declaration(held, new):
-        return Parts((replace(operation, when="expand"),))
-    return Parts(() if is_same_declaration(held, old) else (first,), (last,))
+        return PhaseParts((replace(operation, when="expand"),))
+    return PhaseParts(() if is_same_declaration(held, old) else (first,), (last,))
 
 
-def _split_rename(operation: RenameField, before: SchemaState) -> Parts | Refused:
+def _split_rename(operation: RenameField, before: SchemaState) -> PhaseParts | Refused:
     table = before.table(operation.table)
     after = operation.apply(before).table(operation.table)
     column = table.column(operation.old)
     if column == after.column(operation.new) or not table.options.managed:
-        return Parts((operation,))
+        return PhaseParts((operation,))
     return Refused(
         f"the running release still uses the column {column!r}",
         f'keep the column with db_column="{column}", which needs no statement; {_RENAME}',
     )
 
 
-def _split_separate(
+def _split_separate_state_operation(
     operation: Operation, inner: Sequence[Operation], before: SchemaState, dialect: Dialect
-) -> Parts | Refused:
+) -> PhaseParts | Refused:
     late = early = False
     for part, state in zip(inner, compute_states(inner, before), strict=False):
-        parts = split_operation(part, state, dialect)
+        parts = split_operation_into_phases(part, state, dialect)
         if isinstance(parts, Refused):
             return parts
         # the operation runs here as it is written, and not as its part for expand
@@ -207,4 +215,4 @@ def _split_separate(
             "a part of its operations must wait for the end of the running release",
             "write the two parts as two SeparateStateAndDatabase",
         )
-    return Parts((), (operation,)) if late else Parts((operation,))
+    return PhaseParts((), (operation,)) if late else PhaseParts((operation,))

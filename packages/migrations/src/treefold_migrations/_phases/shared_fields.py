@@ -23,7 +23,7 @@ from treefold_migrations._base.errors import PlanError
 from treefold_migrations._detect.losses import is_stricter_field
 from treefold_migrations._plan.conversion import find_value_kind
 from treefold_migrations._plan.converting import find_conversion
-from treefold_migrations._plan.postgres_rewrites import rewrites_rows
+from treefold_migrations._plan.postgres_rewrites import type_change_rewrites_rows
 from treefold_migrations._state.schema_state import AnyField, is_same_declaration
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import MISSING, Dialect, is_foreign_key
@@ -51,7 +51,9 @@ def with_options(field: AnyField, **options: Any) -> AnyField:
     return made
 
 
-def build_shared_field(old: AnyField, new: AnyField, dialect: Dialect) -> AnyField | Refused:
+def build_field_for_both_releases(
+    old: AnyField, new: AnyField, dialect: Dialect
+) -> AnyField | Refused:
     """Return the field that rows of both releases fit."""
     if old.primary_key != new.primary_key:
         return Refused("the running release still uses the old key", LATER)
@@ -104,7 +106,7 @@ def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool
     if is_stricter_field(*(with_options(field, unique=False) for field in bare)):
         return False
     try:
-        made = find_conversion(old, new, dialect, place="")
+        made = find_conversion(old, new, dialect, field_path="")
     except PlanError:
         return False
     return made is None or (made.keeps_values and not (made.misfit or made.castable))
@@ -113,7 +115,7 @@ def _keeps_stored_values(old: AnyField, new: AnyField, dialect: Dialect) -> bool
 def _is_instant_change(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     one, two = old.column_type(dialect.name), new.column_type(dialect.name)
     # SQLite has one writer at a time in any case
-    return dialect.name == "sqlite" or one == two or not rewrites_rows(one, two)
+    return dialect.name == "sqlite" or one == two or not type_change_rewrites_rows(one, two)
 
 
 def _is_same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
@@ -123,7 +125,7 @@ def _is_same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     if types[0] != types[1] or old.checks(dialect.name) != new.checks(dialect.name):
         return False
     try:
-        return find_conversion(old, new, dialect, place="") is None
+        return find_conversion(old, new, dialect, field_path="") is None
     except PlanError:
         return False
 

@@ -19,7 +19,7 @@ from treefold_orm.schema import ForeignKeyDef, TableDef
 
 
 @dataclass(frozen=True, slots=True)
-class Alteration:
+class TableAlteration:
     """One table that stays: `current` has its new names, but for constraints and indexes."""
 
     change: changes.TableChange
@@ -34,16 +34,19 @@ class Alteration:
 
     def compare_parts(
         self, before: Sequence[changes.P], after: Sequence[changes.P]
-    ) -> changes.Difference[changes.P]:
+    ) -> changes.PartChanges[changes.P]:
         """Changes among parts of one kind."""
         return changes.compare_parts(before, after, self._must_recreate)
 
-    def compare_constraints_and_indexes(self) -> list[changes.Difference[Any]]:
+    def compare_constraints_and_indexes(self) -> list[changes.PartChanges[Any]]:
         """Changes among all parts but the foreign keys, kind by kind."""
         old, new = self.current, self.after
         return [
             self.compare_parts(old.exclusions, new.exclusions),
-            self.compare_parts(changes.collect_checks(old), changes.collect_checks(new)),
+            self.compare_parts(
+                changes.collect_table_and_column_checks(old),
+                changes.collect_table_and_column_checks(new),
+            ),
             self.compare_parts(old.uniques, new.uniques),
             self.compare_parts(old.indexes, new.indexes),
             self.compare_parts(old.searches, new.searches),

@@ -27,7 +27,7 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PlannerHints:
     """Knowledge that two sets of tables do not hold by themselves.
 
     `tables` maps tables after to their name before, `fields` their fields after to those before,
@@ -49,7 +49,7 @@ class Answers:
     fresh: frozenset[str] = frozenset()
 
 
-class _Side:
+class _SchemaSide:
     """The tables before or after, in one dialect, each described once."""
 
     def __init__(self, shapes: Shapes, dialect: schema.Dialect) -> None:
@@ -65,16 +65,16 @@ class _Side:
     def build_table_def(self, name: str) -> schema.TableDef:
         return schema.table_of(self.build_meta(name), self._dialect)
 
-    def find_target_tables(self, name: str) -> set[str]:
+    def find_foreign_key_targets(self, name: str) -> set[str]:
         return {str(f.to) for f in self.shapes[name].fields.values() if schema.is_foreign_key(f)}
 
 
 def compute_table_changes(
-    before: Shapes, after: Shapes, *, dialect: schema.Dialect, answers: Answers
+    before: Shapes, after: Shapes, *, dialect: schema.Dialect, answers: PlannerHints
 ) -> list[TableChange]:
     """Return the change of each table that changes."""
-    old, new = _Side(before, dialect), _Side(after, dialect)
-    pairs = _pair_tables(before, after, answers)
+    old, new = _SchemaSide(before, dialect), _SchemaSide(after, dialect)
+    pairs = _map_new_to_old_tables(before, after, answers)
     touched = {
         name
         for name, source in pairs.items()
@@ -98,7 +98,11 @@ def compute_table_changes(
 
 
 def _add_referencing_tables(
-    touched: set[str], gone: set[str], pairs: Mapping[str, str | None], old: _Side, new: _Side
+    touched: set[str],
+    gone: set[str],
+    pairs: Mapping[str, str | None],
+    old: _SchemaSide,
+    new: _SchemaSide,
 ) -> set[str]:
     """Return changed tables with those that point to them, and those that point to these."""
     found = set(touched)
@@ -106,7 +110,7 @@ def _add_referencing_tables(
         reached = {
             name
             for name in pairs.keys() - found
-            if new.find_target_tables(name) & (found | gone)
+            if new.find_foreign_key_targets(name) & (found | gone)
             or _references_changed_table(old, pairs[name], found)
         }
         if not reached:
@@ -114,7 +118,9 @@ def _add_referencing_tables(
         found |= reached
 
 
-def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | None]:
+def _map_new_to_old_tables(
+    before: Shapes, after: Shapes, answers: PlannerHints
+) -> dict[str, str | None]:
     moved = set(answers.tables.values())
     made: dict[str, str | None] = {}
     for name in after:
@@ -126,18 +132,25 @@ def _pair_tables(before: Shapes, after: Shapes, answers: Answers) -> dict[str, s
     return made
 
 
-def _references_changed_table(old: _Side, source: str | None, touched: set[str]) -> bool:
-    return source is not None and bool(old.find_target_tables(source) & touched)
+def _references_changed_table(
+    old: _SchemaSide, old_name: str | None, changed_tables: set[str]
+) -> bool:
+    return old_name is not None and bool(old.find_foreign_key_targets(old_name) & changed_tables)
 
 
 def _build_table_change(
-    old: _Side, new: _Side, source: str | None, name: str, answers: Answers, dialect: schema.Dialect
+    old: _SchemaSide,
+    new: _SchemaSide,
+    old_name: str | None,
+    new_name: str,
+    answers: PlannerHints,
+    dialect: schema.Dialect,
 ) -> TableChange:
-    table = new.build_table_def(name)
-    if source is None:
+    table = new.build_table_def(new_name)
+    if old_name is None:
         return TableChange(None, table)
-    first, last = old.build_meta(source), new.build_meta(name)
-    renamed = answers.fields.get(name, {})
+    first, last = old.build_meta(old_name), new.build_meta(new_name)
+    renamed = answers.fields.get(new_name, {})
     sources: dict[str, str] = {}
     conversions: dict[str, Conversion] = {}
     for field_name, made in last.fields.items():
@@ -147,24 +160,24 @@ def _build_table_change(
             continue
         sources[made.column_name] = given.column_name
         conversion = find_conversion(
-            resolve_foreign_key(given),
-            resolve_foreign_key(made),
+            resolve_to_target_key_field(given),
+            resolve_to_target_key_field(made),
             dialect,
-            place=f"{name}.{field_name}",
-            using=answers.using.get((name, field_name), ""),
+            field_path=f"{new_name}.{field_name}",
+            using=answers.using.get((new_name, field_name), ""),
         )
         if conversion is not None:
             conversions[made.column_name] = conversion
     fills = {
-        made.column_name: answers.fills[name, field_name]
+        made.column_name: answers.fills[new_name, field_name]
         for field_name, made in last.fields.items()
-        if (name, field_name) in answers.fills
+        if (new_name, field_name) in answers.fills
     }
-    fresh = bool({name, source} & answers.fresh)
-    return TableChange(old.build_table_def(source), table, sources, fills, conversions, fresh)
+    fresh = bool({new_name, old_name} & answers.fresh)
+    return TableChange(old.build_table_def(old_name), table, sources, fills, conversions, fresh)
 
 
-def resolve_foreign_key(given: AnyField) -> AnyField:
+def resolve_to_target_key_field(given: AnyField) -> AnyField:
     """The field whose values a column holds: of a foreign key, the key that it points to."""
     # a key may point to a primary key that is itself a foreign key
     while schema.is_foreign_key(given):
@@ -196,9 +209,9 @@ class FieldPair:
     dropped_table: bool = False
 
 
-def pair_fields(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPair]:
+def pair_fields(before: Shapes, after: Shapes, answers: PlannerHints) -> list[FieldPair]:
     """Pair the fields of tables that differ."""
-    pairs = _pair_tables(before, after, answers)
+    pairs = _map_new_to_old_tables(before, after, answers)
     made: list[FieldPair] = []
     for table, source in pairs.items():
         new = after[table].fields

@@ -69,7 +69,7 @@ class TableChange:
     agreed: bool = False
 
 
-def is_constant(sql: str) -> bool:
+def is_sql_literal(sql: str) -> bool:
     """True for SQL that is one literal, the same for each row."""
     return _LITERAL.fullmatch(sql.strip()) is not None
 
@@ -107,7 +107,7 @@ def part_mentions_column(part: Part, columns: frozenset[str]) -> bool:
     return any(sql_mentions_column(text, columns) for text in (*part.terms, part.where))
 
 
-def collect_checks(table: TableDef) -> tuple[CheckDef, ...]:
+def collect_table_and_column_checks(table: TableDef) -> tuple[CheckDef, ...]:
     """The checks of a table, those of its columns among them."""
     own = tuple(
         CheckDef(column.check_name, join_checks(column.checks))
@@ -123,12 +123,14 @@ def join_checks(checks: Sequence[str]) -> str:
 
 
 def apply_renames(
-    table: TableDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
+    table: TableDef,
+    table_renames: Mapping[str, str],
+    column_renames: Mapping[str, Mapping[str, str]],
 ) -> TableDef:
     """Return a table as it is once tables and columns are renamed (old name to new; columns by
     their table's old name). Constraints and indexes keep their own names.
     """
-    own = columns.get(table.name, {})
+    own = column_renames.get(table.name, {})
 
     def rename_in_sql(sql: str) -> str:
         return rename_columns_in_sql(sql, own)
@@ -158,21 +160,21 @@ def apply_renames(
 
     return replace(
         table,
-        name=tables.get(table.name, table.name),
+        name=table_renames.get(table.name, table.name),
         columns=tuple(
             replace(rename_in_part(column), name=rename_column(column.name))
             for column in table.columns
         ),
         primary_key=tuple(map(rename_column, table.primary_key)),
         foreign_keys=tuple(
-            rename_in_part(_rename_reference_target(key, tables, columns))
+            rename_in_part(_rename_reference_target(key, table_renames, column_renames))
             for key in table.foreign_keys
         ),
         uniques=tuple(map(rename_in_part, table.uniques)),
         checks=tuple(map(rename_in_part, table.checks)),
         indexes=tuple(map(rename_in_part, table.indexes)),
         searches=tuple(
-            replace(rename_in_part(search), table=tables.get(search.table, search.table))
+            replace(rename_in_part(search), table=table_renames.get(search.table, search.table))
             for search in table.searches
         ),
         exclusions=tuple(map(rename_in_part, table.exclusions)),
@@ -191,7 +193,7 @@ def _rename_reference_target(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Generic[P]):
+class PartChanges(Generic[P]):
     """Changes of the constraints or indexes of one kind; `renamed` pairs old and new."""
 
     dropped: tuple[P, ...]
@@ -203,28 +205,30 @@ class Difference(Generic[P]):
 
 
 def compare_parts(
-    before: Sequence[P], after: Sequence[P], remade: Callable[[P], bool] = lambda _: False
-) -> Difference[P]:
-    """Compare parts of one kind; those for which `remade` is true are dropped and added again."""
+    before: Sequence[P], after: Sequence[P], must_recreate: Callable[[P], bool] = lambda _: False
+) -> PartChanges[P]:
+    """Compare parts of one kind; those for which `must_recreate` is true are dropped and added
+    again.
+    """
     new = {part.name: part for part in after}
     # a name is enough to pair parts: names of constraints and indexes are unique in a table
-    old = [part for part in before if new.get(part.name) != part or remade(part)]
+    old = [part for part in before if new.get(part.name) != part or must_recreate(part)]
     kept = {part.name for part in before} - {part.name for part in old}
     coming = [part for part in after if part.name not in kept]
     renamed: list[tuple[P, P]] = []
     for part in list(old):
         # a part that differs in its name alone is renamed: to build an index again reads every row
         same = [other for other in coming if replace(other, name=part.name) == part]
-        if same and not remade(part):
+        if same and not must_recreate(part):
             renamed.append((part, same[0]))
             old.remove(part)
             coming.remove(same[0])
-    return Difference(tuple(old), tuple(coming), tuple(renamed))
+    return PartChanges(tuple(old), tuple(coming), tuple(renamed))
 
 
-def order_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[str, str]]:
+def order_renames(pairs: Sequence[tuple[str, str]], temporary_prefix: str) -> list[tuple[str, str]]:
     """Order renames so that no name is taken when it is given; cycles go through names that begin
-    with `taken`.
+    with `temporary_prefix`.
     """
     waiting = [(old, new) for old, new in pairs if old != new]
     made: list[tuple[str, str]] = []
@@ -238,7 +242,7 @@ def order_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[st
             # a and b that swap names: one steps aside, which frees the name that the other waits
             # for
             old, new = waiting.pop(0)
-            step = f"{taken}{len(made)}"
+            step = f"{temporary_prefix}{len(made)}"
             made.append((old, step))
             waiting.append((step, new))
     return made

@@ -30,7 +30,7 @@ class Conversion:
 
     Attributes:
         value: the converted value; `{0}` is the old one. SQL of others comes through
-            `escape_column_mark`.
+            `escape_column_placeholder`.
         misfit: a condition that is true for values that cannot be converted.
         what: those values in words.
         castable: a PostgreSQL type; text that is not valid for it is a misfit too, tested first.
@@ -48,22 +48,22 @@ class Conversion:
 
     def render_value(self, column: str) -> str:
         """The value after, of a quoted column or an expression."""
-        return _fill_column_mark(self.value, column)
+        return _substitute_column_placeholder(self.value, column)
 
     def render_misfit_condition(self, column: str) -> str:
         """The condition for values that do not fit; NULL always does."""
         # a condition over NULL is NULL, and CASE inside of it would take its ELSE branch for a
         # misfit
-        return f"{column} IS NOT NULL AND ({_fill_column_mark(self.misfit, column)})"
+        return f"{column} IS NOT NULL AND ({_substitute_column_placeholder(self.misfit, column)})"
 
 
-def escape_column_mark(sql: str) -> str:
+def escape_column_placeholder(sql: str) -> str:
     """SQL in which a Conversion leaves `{0}` as it is."""
     # neither database takes a NUL in a statement, so that no SQL has this mark of its own
     return sql.replace("{0}", "{\0}")
 
 
-def _fill_column_mark(sql: str, column: str) -> str:
+def _substitute_column_placeholder(sql: str, column: str) -> str:
     # in this order an escaped mark is never taken for the column
     return sql.replace("{0}", column).replace("{\0}", "{0}")
 
@@ -84,7 +84,7 @@ def find_value_kind(field: AnyField) -> str:
     return field.internal or type(field).__name__
 
 
-def build_or_condition(first: str, second: str) -> str:
+def build_ordered_or_condition(first: str, second: str) -> str:
     """The condition for values of which one condition or the other holds; the second one is
     evaluated only where the first one is false.
     """
@@ -95,7 +95,7 @@ def build_or_condition(first: str, second: str) -> str:
 
 def text_to_text(old: AnyField, new: AnyField) -> Conversion:
     """Text of another length, on both databases."""
-    limit = find_shorter_limit(old, new)
+    limit = find_reduced_max_length(old, new)
     if limit is None:
         return Conversion()
     return Conversion("{0}", f"length({{0}}) > {limit}", f"text of more than {limit} characters")
@@ -122,7 +122,7 @@ def can_exceed_range(old: AnyField, new: AnyField) -> bool:
     return first < low or last > high
 
 
-def find_shorter_limit(old: AnyField, new: AnyField) -> int | None:
+def find_reduced_max_length(old: AnyField, new: AnyField) -> int | None:
     """The length that text of `old` may exceed in `new`, or None."""
     limit = find_max_length(new)
     before = find_max_length(old)

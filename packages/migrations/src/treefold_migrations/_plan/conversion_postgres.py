@@ -20,7 +20,7 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     Rule,
-    build_or_condition,
+    build_ordered_or_condition,
     can_exceed_range,
     describe_too_many_digits,
     find_integer_range,
@@ -41,7 +41,7 @@ def _find_postgres_type(field: AnyField) -> str:
     return field.column_type("postgres")
 
 
-def _build_range_misfit(value: str, field: AnyField) -> str:
+def _build_out_of_range_condition(value: str, field: AnyField) -> str:
     low, high = find_integer_range(field)
     return f"{value} NOT BETWEEN {low} AND {high}"
 
@@ -50,7 +50,9 @@ def _integer_to_integer(old: AnyField, new: AnyField) -> Conversion:
     if not can_exceed_range(old, new):
         return Conversion()
     low, high = find_integer_range(new)
-    return Conversion("{0}", _build_range_misfit("{0}", new), f"an integer outside {low} to {high}")
+    return Conversion(
+        "{0}", _build_out_of_range_condition("{0}", new), f"an integer outside {low} to {high}"
+    )
 
 
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
@@ -64,7 +66,7 @@ def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
         # a cast rounds, so that 2.5 would become 2 without an error; the range is compared as
         # numeric, since the greatest bigint is not a float: it would be rounded up to 2 ** 63
         "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
-        f"ELSE {{0}} <> trunc({{0}}) OR {_build_range_misfit('{0}::numeric', new)} END",
+        f"ELSE {{0}} <> trunc({{0}}) OR {_build_out_of_range_condition('{0}::numeric', new)} END",
         "a number that is not an integer of the field",
     )
 
@@ -79,7 +81,7 @@ def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     )
 
 
-def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
+def _build_decimal_load_and_check(field: AnyField) -> tuple[str, str]:
     _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
@@ -97,11 +99,13 @@ def _build_decimal_store_sql(value: str, storage: str) -> str:
 
 
 def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
-    loaded, broken = _build_decimal_load_sql(old)
-    misfit = f"{loaded} <> trunc({loaded}) OR {_build_range_misfit(loaded, new)}"
+    loaded, broken = _build_decimal_load_and_check(old)
+    misfit = f"{loaded} <> trunc({loaded}) OR {_build_out_of_range_condition(loaded, new)}"
     value = f"({loaded})::{_find_postgres_type(new)}"
     return Conversion(
-        value, build_or_condition(broken, misfit), "a number that is not an integer of the field"
+        value,
+        build_ordered_or_condition(broken, misfit),
+        "a number that is not an integer of the field",
     )
 
 
@@ -110,7 +114,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     # a stored value may have more digits than its field takes, since its column has no such type
     narrow = places < old_places or size - places < before - old_places or bool(old_storage)
     misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
@@ -118,16 +122,16 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     what = describe_too_many_digits(new)
     if not narrow:
         return Conversion() if not storage else Conversion(value)
-    return Conversion(value, build_or_condition(broken, misfit), what)
+    return Conversion(value, build_ordered_or_condition(broken, misfit), what)
 
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     # a double holds 15 digits of any decimal
     misfit = f"abs({loaded}) * {10**places} >= {10**15}"
     value = f"({loaded})::double precision"
-    return Conversion(value, build_or_condition(broken, misfit), "more than 15 digits")
+    return Conversion(value, build_ordered_or_condition(broken, misfit), "more than 15 digits")
 
 
 def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
@@ -143,13 +147,13 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     return Conversion(f"({loaded})::text", broken, "text that is not a number" if broken else "")
 
 
 def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     # 007 and +7 would come back as 7: such text is no number but a code
-    misfit = _build_range_misfit("{0}::numeric", new)
+    misfit = _build_out_of_range_condition("{0}::numeric", new)
     misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {misfit} ELSE TRUE END"
     return Conversion(f"{{0}}::{_find_postgres_type(new)}", misfit, "text that is not an integer")
 

@@ -16,7 +16,7 @@ from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
     Rule,
-    build_or_condition,
+    build_ordered_or_condition,
     describe_too_many_digits,
     read_decimal_options,
     text_to_text,
@@ -27,7 +27,7 @@ _HEX = "[0-9a-fA-F]"
 _UUID = "-".join(_HEX * size for size in (8, 4, 4, 4, 12))
 
 
-def _build_digits_misfit(digit_count: int, places: int) -> str:
+def _build_too_many_digits_condition(digit_count: int, places: int) -> str:
     return f"abs({{0}}) >= {10 ** (digit_count - places)}"
 
 
@@ -36,16 +36,20 @@ def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     room = f"more than {size - places} digits before the point"
     scaled = f"({{0}} * {10**places})"
     return Conversion(
-        _build_decimal_store_sql(scaled, places, storage), _build_digits_misfit(size, places), room
+        _build_decimal_store_sql(scaled, places, storage),
+        _build_too_many_digits_condition(size, places),
+        room,
     )
 
 
 def _decimal_to_integer(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     unit = 10**places
     return Conversion(
-        f"({loaded} / {unit})", build_or_condition(broken, f"{loaded} % {unit} <> 0"), "a fraction"
+        f"({loaded} / {unit})",
+        build_ordered_or_condition(broken, f"{loaded} % {unit} <> 0"),
+        "a fraction",
     )
 
 
@@ -54,7 +58,7 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
     before, old_places, old_storage = read_decimal_options(old)
     if storage and storage == old_storage and places >= old_places:
         return Conversion()  # another tool writes the column, and reads its own values
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     shift = places - old_places
     # compared before the multiplication: a product beyond 64 bits becomes a float without an error
     limit = 10 ** (size - shift) if size >= shift else 1
@@ -64,17 +68,17 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
         wide = size - places < before - old_places or bool(old_storage)
         # a column with room for every value of the field needs no query, unless another tool wrote
         # it
-        misfit = build_or_condition(broken, fits) if wide else broken
+        misfit = build_ordered_or_condition(broken, fits) if wide else broken
     else:
         value = f"({loaded} / {10**-shift})"
-        misfit = build_or_condition(
+        misfit = build_ordered_or_condition(
             broken, f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}"
         )
     what = describe_too_many_digits(new) if misfit else ""
     return Conversion(_build_decimal_store_sql(value, places, storage), misfit, what)
 
 
-def _build_decimal_load_sql(field: AnyField) -> tuple[str, str]:
+def _build_decimal_load_and_check(field: AnyField) -> tuple[str, str]:
     _, places, storage = read_decimal_options(field)
     if not storage:
         return "{0}", ""
@@ -103,10 +107,10 @@ def _build_decimal_store_sql(scaled: str, places: int, storage: str) -> str:
 
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     return Conversion(
         f"(CAST({loaded} AS REAL) / {10.0**places!r})",
-        build_or_condition(broken, f"abs({loaded}) >= {10**15}"),
+        build_ordered_or_condition(broken, f"abs({loaded}) >= {10**15}"),
         "more than 15 digits",
     )
 
@@ -125,7 +129,7 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
-    loaded, broken = _build_decimal_load_sql(old)
+    loaded, broken = _build_decimal_load_and_check(old)
     value = f"treefold_store_decimal({loaded}, {places})"
     return Conversion(value, broken, "text that is not a number" if broken else "")
 

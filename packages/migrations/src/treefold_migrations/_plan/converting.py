@@ -17,8 +17,8 @@ from treefold_migrations._plan import conversion_postgres, conversion_sqlite
 from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
-    build_or_condition,
-    escape_column_mark,
+    build_ordered_or_condition,
+    escape_column_placeholder,
     find_max_length,
     find_value_kind,
 )
@@ -33,20 +33,20 @@ TABLES = {
 
 
 def find_conversion(
-    old: AnyField, new: AnyField, dialect: Dialect, *, place: str, using: str = ""
+    old: AnyField, new: AnyField, dialect: Dialect, *, field_path: str, using: str = ""
 ) -> Conversion | None:
     """Return how the values of a column change, or None where each stays as it is.
 
-    Foreign keys are given as the key they point to. `place` is `table.column` for messages; `using`
-    is an SQL expression of the caller's own, which is trusted.
+    Foreign keys are given as the key they point to. `field_path` is `table.column` for messages;
+    `using` is an SQL expression of the caller's own, which is trusted.
 
     Raises:
         PlanError: the types have no safe conversion, and `using` was not given.
     """
     if is_foreign_key(old) or is_foreign_key(new):
-        raise TypeError(f"{place}: resolve a foreign key to the key that it points to")
+        raise TypeError(f"{field_path}: resolve a foreign key to the key that it points to")
     if using:
-        return Conversion(escape_column_mark(f"({using})"))
+        return Conversion(escape_column_placeholder(f"({using})"))
     pair = find_value_kind(old), find_value_kind(new)
     rule = TABLES[dialect.name].get(pair)
     if rule is not None:
@@ -55,9 +55,9 @@ def find_conversion(
         made = Conversion()
     else:
         raise PlanError(
-            f"{place} cannot change from {type(old).__name__} to {type(new).__name__} without an "
-            "expression for its values: give one with using=, or add a field and copy the values "
-            "in a data migration"
+            f"{field_path} cannot change from {type(old).__name__} to {type(new).__name__} without "
+            "an expression for its values: give one with using=, or add a field and copy the "
+            "values in a data migration"
         )
     made = _add_enum_misfit(old, new, dialect, _add_length_misfit(pair, new, made))
     return None if made == Conversion() and _has_same_column_type(old, new, dialect) else made
@@ -67,34 +67,40 @@ def _has_same_column_type(old: AnyField, new: AnyField, dialect: Dialect) -> boo
     return old.column_type(dialect.name) == new.column_type(dialect.name)
 
 
-def _add_length_misfit(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
+def _add_length_misfit(
+    value_kinds: tuple[str, str], new: AnyField, conversion: Conversion
+) -> Conversion:
     limit = find_max_length(new)
     # text_to_text has the limit already, and asks only where it shrinks
-    if pair[1] != "text" or pair[0] == "text" or limit is None:
-        return made
-    misfit = f"length({made.value}) > {limit}"
-    return _add_misfit(made, misfit, f"a value of more than {limit} characters")
+    if value_kinds[1] != "text" or value_kinds[0] == "text" or limit is None:
+        return conversion
+    misfit = f"length({conversion.value}) > {limit}"
+    return _add_misfit_condition(conversion, misfit, f"a value of more than {limit} characters")
 
 
-def _add_misfit(made: Conversion, misfit: str, what: str) -> Conversion:
-    both = build_or_condition(made.misfit, misfit)
-    return Conversion(made.value, both, f"{made.what}, or {what}" if made.what else what)
+def _add_misfit_condition(conversion: Conversion, condition: str, description: str) -> Conversion:
+    both = build_ordered_or_condition(conversion.misfit, condition)
+    return Conversion(
+        conversion.value,
+        both,
+        f"{conversion.what}, or {description}" if conversion.what else description,
+    )
 
 
 def _add_enum_misfit(
-    old: AnyField, new: AnyField, dialect: Dialect, made: Conversion
+    old: AnyField, new: AnyField, dialect: Dialect, conversion: Conversion
 ) -> Conversion:
     if not isinstance(new, EnumField):
-        return made
+        return conversion
     wanted = _list_enum_values(new)
     # the check of the old field held, so that no row can have another value
     if isinstance(old, EnumField) and _list_enum_values(old) <= wanted:
-        return made
+        return conversion
     listed = ", ".join(sorted(literal(value, dialect) for value in wanted))
     name = cast("type[enum.Enum]", new.enum_class).__name__
-    return _add_misfit(
-        made,
-        f"{made.value} NOT IN ({escape_column_mark(listed)})",
+    return _add_misfit_condition(
+        conversion,
+        f"{conversion.value} NOT IN ({escape_column_placeholder(listed)})",
         f"a value that {name} does not have",
     )
 

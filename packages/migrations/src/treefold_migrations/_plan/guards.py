@@ -4,8 +4,8 @@ Each returns one row with the number of rows and the key of one of them, or no r
 name the table, the column, the way out and mostly that key, but no value of another column. A key
 may be personal, such as an e-mail address.
 
-Example, `build_guard` receives the table as it is, the condition of a misfit, and as `source` a
-query for the values as they will be:
+Example, `build_no_matching_rows_guard` receives the table as it is, the condition of a misfit, and
+as `source` a query for the values as they will be:
 
     >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
     SQLite: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM (SELECT ... FROM "book")
@@ -28,19 +28,19 @@ from treefold_orm.schema import (
 _SOURCE = '"treefold_rows"'
 
 
-def build_rows_query(table: TableDef, condition: str, source: str = "") -> str:
-    """Query for the rows of a table that meet a condition; `source` replaces the table."""
+def build_count_and_example_query(table: TableDef, condition: str, from_clause: str = "") -> str:
+    """Query for the rows of a table that meet a condition; `from_clause` replaces the table."""
     # as text: a driver keeps the statement, whose types must not change with the table
     keys = "".join(f", CAST({quote(key)} AS TEXT)" for key in table.primary_key)
     return (
         # the window counts before LIMIT: one reading of the table gives the number and one example
-        f'SELECT count(*) OVER () AS "rows"{keys} FROM {source or quote(table.name)} '
+        f'SELECT count(*) OVER () AS "rows"{keys} FROM {from_clause or quote(table.name)} '
         f"WHERE {condition} LIMIT 1"
     )
 
 
 def describe_example_row(table: TableDef) -> str:
-    """The part of a message that names one row, by the columns of `build_rows_query`."""
+    """The part of a message that names one row, of `build_count_and_example_query`."""
     keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escape_key_names(table), 1))
     return f"for example {keys}"
 
@@ -56,22 +56,24 @@ def escape_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def build_guard(table: TableDef, condition: str, problem: str, *, source: str = "") -> Step:
+def build_no_matching_rows_guard(
+    table: TableDef, condition: str, problem: str, *, from_clause: str = ""
+) -> Step:
     """A step that stops where a row meets a condition; `problem` goes on after the count."""
     message = f"{escape_braces(table.name)}: {{0}} rows {problem} ({describe_example_row(table)})"
     return Step(
         "",
         table=table.name,
         summary=f"check rows of {table.name}",
-        verify=build_rows_query(table, condition, source),
+        verify=build_count_and_example_query(table, condition, from_clause),
         problem=message,
     )
 
 
-def _describe_fill_command(place: str) -> str:
+def _describe_fill_command(field_path: str) -> str:
     return (
         "with fill= in the operation, or delete the file and run `treefold makemigrations --fill "
-        f"{place}:VALUE`"
+        f"{field_path}:VALUE`"
     )
 
 
@@ -82,7 +84,7 @@ def build_no_rows_guard(table: TableDef, column: str) -> Step:
         "",
         table=table.name,
         summary=f"check that {table.name} has no rows",
-        verify=build_rows_query(table, "TRUE"),
+        verify=build_count_and_example_query(table, "TRUE"),
         problem=(
             f"{place} allows no NULL and has no default in the database, but "
             f"{escape_braces(table.name)} "
@@ -93,40 +95,44 @@ def build_no_rows_guard(table: TableDef, column: str) -> Step:
     )
 
 
-def build_no_nulls_guard(table: TableDef, column: str, source: str = "") -> Step:
+def build_no_nulls_guard(table: TableDef, column: str, from_clause: str = "") -> Step:
     """A step that stops where a column that will allow no NULL has some."""
     place = escape_braces(f"{table.name}.{column}")
-    return build_guard(
+    return build_no_matching_rows_guard(
         table,
         f"{quote(column)} IS NULL",
         f"have NULL in {escape_braces(column)}, which will allow none; give them a value, "
         f"{_describe_fill_command(place)}",
-        source=source,
+        from_clause=from_clause,
     )
 
 
-def build_check_guard(table: TableDef, check: CheckDef, source: str = "") -> Step:
+def build_check_guard(table: TableDef, check: CheckDef, from_clause: str = "") -> Step:
     """A step that stops where a row breaks a new check."""
     problem = f"break the check {escape_braces(check.name)}; change them first"
-    return build_guard(table, f"NOT ({check.sql})", problem, source=source)
+    return build_no_matching_rows_guard(
+        table, f"NOT ({check.sql})", problem, from_clause=from_clause
+    )
 
 
-def build_no_orphans_guard(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
+def build_no_orphans_guard(table: TableDef, key: ForeignKeyDef, from_clause: str = "") -> Step:
     """A step that stops where a reference points to no row."""
-    alias = source or quote(table.name)
+    alias = from_clause or quote(table.name)
     # qualified, since inside of the subquery a bare name means the column of the target first
-    column = f"{_SOURCE if source else alias}.{quote(key.column)}"
-    return build_guard(
+    column = f"{_SOURCE if from_clause else alias}.{quote(key.column)}"
+    return build_no_matching_rows_guard(
         table,
         f"{quote(key.column)} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {quote(key.target)} AS "
         f'"treefold_target" WHERE "treefold_target".{quote(key.target_column)} = {column})',
         f"point with {escape_braces(key.column)} to no row of {escape_braces(key.target)}; delete "
         "them or point them elsewhere",
-        source=source,
+        from_clause=from_clause,
     )
 
 
-def build_no_duplicates_guard(table: TableDef, unique: UniqueDef, source: str = "") -> Step | None:
+def build_no_duplicates_guard(
+    table: TableDef, unique: UniqueDef, from_clause: str = ""
+) -> Step | None:
     """A step that stops where rows are equal in the columns of a new unique constraint, or None
     for a constraint over expressions.
     """
@@ -140,14 +146,14 @@ def build_no_duplicates_guard(table: TableDef, unique: UniqueDef, source: str = 
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     numbered = (
         f"(SELECT {keys}, row_number() OVER (PARTITION BY {columns} ORDER BY {keys}) AS "
-        f'"treefold_number" FROM {source or quote(table.name)}{where}) AS "treefold_numbered"'
+        f'"treefold_number" FROM {from_clause or quote(table.name)}{where}) AS "treefold_numbered"'
     )
     listed = escape_braces(", ".join(unique.columns))
-    return build_guard(
+    return build_no_matching_rows_guard(
         table,
         '"treefold_number" > 1',
         f"repeat another row in {listed}, which becomes unique; change or delete them",
-        source=numbered,
+        from_clause=numbered,
     )
 
 
@@ -159,7 +165,7 @@ def build_values_subquery(
     return f"(SELECT {listed} FROM {quote(table.name)}) AS {_SOURCE}"
 
 
-def build_cast_test_sql(type_name: str) -> str:
+def build_cast_test_function_sql(type_name: str) -> str:
     """A statement that creates the function which tests whether text is a value of a type."""
     return (
         "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "

@@ -32,14 +32,14 @@ from treefold_migrations._operations.tables import (
     RenameTable,
     SetOptions,
 )
-from treefold_migrations._plan.between import Answers, Shapes, compute_table_changes
+from treefold_migrations._plan.between import PlannerHints, Shapes, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
 from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._plan.sqlite import plan_sqlite
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step
-from treefold_migrations._plan.tracing import Trace
+from treefold_migrations._plan.tracing import OperationTrace
 from treefold_migrations._state.rendering import build_table_shape
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect, TableShape
@@ -62,7 +62,7 @@ def plan_operations(
     states: Sequence[SchemaState],
     dialect: Dialect,
     *,
-    fresh: frozenset[str] = frozenset(),
+    new_tables: frozenset[str] = frozenset(),
 ) -> list[tuple[int, list[Step]]]:
     """Return the steps of the operations of a file, each list with the place of its first
     operation.
@@ -71,23 +71,27 @@ def plan_operations(
         operations: All or some consecutive operations of a file.
         states: The states before, between and after them: one more than operations.
         dialect: The database's.
-        fresh: Tables that the same file created before these operations.
+        new_tables: Tables that the same file created before these operations.
     """
     made: list[tuple[int, list[Step]]] = []
     for first, last in group_operations(operations, states, dialect):
         chosen = operations[first:last]
         if isinstance(chosen[0], SEPARATE):
-            steps = _plan_separate_operation(chosen[0], states[first], dialect, fresh)
+            steps = _plan_ungrouped_operation(chosen[0], states[first], dialect, new_tables)
         else:
             # the consent counts from its place on: SetOptions behind the change would come too late
             agreed = frozenset(map(_find_table_with_agreed_loss, operations[:last])) - {""}
             changes = compute_operation_changes(
-                chosen, states[first : last + 1], dialect, fresh, agreed=agreed
+                chosen,
+                states[first : last + 1],
+                dialect,
+                new_tables,
+                tables_with_agreed_loss=agreed,
             )
             steps = plan_changes(changes, dialect=dialect)
         made.append((first, steps))
         for operation in chosen:
-            fresh = update_fresh_tables(operation, fresh)
+            new_tables = track_newly_created_tables(operation, new_tables)
     return made
 
 
@@ -96,7 +100,7 @@ def group_operations(
 ) -> list[tuple[int, int]]:
     """Return which operations are planned together, as places of the first and after the last."""
     starts: list[int] = []
-    trace: Trace | None = None
+    trace: OperationTrace | None = None
     for place, operation in enumerate(operations):
         alone = isinstance(operation, SEPARATE) or dialect.name == "postgres"
         joins = (
@@ -109,44 +113,44 @@ def group_operations(
             starts.append(place)
             # PostgreSQL alters in place: grouping saves nothing there, and would hold locks of one
             # for others
-            trace = None if alone else Trace(states[place], dialect)
+            trace = None if alone else OperationTrace(states[place], dialect)
         if trace is not None:
             trace.add_operation(operation, states[place + 1])
     return list(pairwise([*starts, len(operations)]))
 
 
-def update_fresh_tables(operation: Operation, fresh: frozenset[str]) -> frozenset[str]:
+def track_newly_created_tables(operation: Operation, new_tables: frozenset[str]) -> frozenset[str]:
     """Return the tables that a file has created, once it has run one more operation."""
     match operation:
         case CreateTable(name=name):
-            return fresh | {name}
+            return new_tables | {name}
         case DropTable(name=name):
-            return fresh - {name}
+            return new_tables - {name}
         case RenameTable(old=old, new=new):
-            return fresh - {old} | {new} if old in fresh else fresh
+            return new_tables - {old} | {new} if old in new_tables else new_tables
         case _:
-            return fresh
+            return new_tables
 
 
 def compute_operation_changes(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     dialect: Dialect,
-    fresh: frozenset[str],
+    new_tables: frozenset[str],
     *,
-    agreed: frozenset[str] = frozenset(),
+    tables_with_agreed_loss: frozenset[str] = frozenset(),
 ) -> list[TableChange]:
     """Return the changes of tables that operations make together.
 
-    `agreed` are tables whose unknown parts the file gives up.
+    `tables_with_agreed_loss` are tables whose unknown parts the file gives up.
     """
-    trace = Trace(states[0], dialect)
+    trace = OperationTrace(states[0], dialect)
     for operation, after in zip(operations, states[1:], strict=True):
         trace.add_operation(operation, after)
     before, after = build_shape_pair(states[0], states[-1])
-    answers: Answers = trace.build_answers(fresh)
+    answers: PlannerHints = trace.build_planner_hints(new_tables)
     return [
-        _with_unknown_parts(change, states[-1], agreed)
+        _with_unknown_parts(change, states[-1], tables_with_agreed_loss)
         for change in compute_table_changes(before, after, dialect=dialect, answers=answers)
         if _has_managed_tables(change, states[0], states[-1])
     ]
@@ -204,11 +208,11 @@ def _has_managed_tables(change: TableChange, before: SchemaState, after: SchemaS
     )
 
 
-def _plan_separate_operation(
+def _plan_ungrouped_operation(
     operation: Operation,
     before: SchemaState,
     dialect: Dialect,
-    fresh: frozenset[str],
+    new_tables: frozenset[str],
 ) -> list[Step]:
     if isinstance(operation, RunSQL):
         texts = operation.statements(dialect.name)
@@ -228,5 +232,5 @@ def _plan_separate_operation(
     if not isinstance(operation, SeparateStateAndDatabase):
         return []
     states = compute_states(operation.database, before)
-    planned = plan_operations(operation.database, states, dialect, fresh=fresh)
+    planned = plan_operations(operation.database, states, dialect, new_tables=new_tables)
     return [step for _, steps in planned for step in steps]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._inspect.sqlite_losses import refuse_unknown_parts
+from treefold_migrations._inspect.sqlite_losses import refuse_unknown_table_parts
 from treefold_migrations._plan.guards import format_check_error
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import Operation, Statement
@@ -23,7 +23,7 @@ def perform_step(step: Step) -> Operation[None]:
     """
     # inside of the transaction of the step, so that no part can be added between look and loss
     if step.known is not None:
-        yield from refuse_unknown_parts(step.known)
+        yield from refuse_unknown_table_parts(step.known)
     if step.generates:
         # all rows are read first: the statements change the catalog that the query reads
         rows: list[Any] = yield Statement("rows", step.sql)

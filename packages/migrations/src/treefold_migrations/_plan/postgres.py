@@ -21,9 +21,9 @@ from treefold_migrations._plan import (
     postgres_names,
     postgres_parts,
 )
-from treefold_migrations._plan.alteration import Alteration
+from treefold_migrations._plan.alteration import TableAlteration
 from treefold_migrations._plan.changes import (
-    Difference,
+    PartChanges,
     TableChange,
     apply_renames,
     compare_parts,
@@ -33,7 +33,7 @@ from treefold_migrations._plan.postgres_parts import BRIEF, EXCLUSIVE
 from treefold_migrations._plan.statements import (
     build_steps,
     create_indexes,
-    create_searches,
+    create_search_indexes,
     create_table,
     rename_columns,
     rename_tables,
@@ -54,32 +54,36 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     works = [_build_alteration(c, tables, columns) for c in changes if c.before and c.after]
     created = [c for c in changes if c.after and not c.before]
     # the statements behind this use the new names, but for constraints and indexes
-    first = _load_extension(changes, dialect) + _rename_tables_and_columns(changes, works)
+    first = _plan_btree_gist_extension(changes, dialect) + _rename_tables_and_columns(
+        changes, works
+    )
     steps: list[Step] = []
     targets = _collect_retyped_columns(works)
     keys = {w.after.name: _compare_foreign_keys(w, targets) for w in works}
     # references go before the unique constraints that they depend on
     for work in works:
-        steps += postgres_parts.drop_remaining_parts(
+        steps += postgres_parts.drop_parts_without_dropped_column(
             work.current.name, work, keys[work.after.name].dropped
         )
     for work in works:
-        steps += postgres_parts.drop_parts(work)
+        steps += postgres_parts.plan_constraint_and_index_drops(work)
     # before anything is named or created, since a table that goes may hold the name
     steps += _drop_tables(changes)
     for work in works:
-        steps += postgres_parts.rename_parts(work, keys[work.after.name].renamed)
-    made, later = _create_tables(created, dialect)
+        steps += postgres_parts.plan_constraint_and_index_renames(
+            work, keys[work.after.name].renamed
+        )
+    made, later = _create_tables_and_deferred_keys(created, dialect)
     steps += made
     for work in works:
         steps += postgres_columns.plan_column_changes(work, dialect)
     for work in works:
-        steps += postgres_parts.add_parts(work, dialect)
+        steps += postgres_parts.plan_constraint_and_index_additions(work, dialect)
     for work in works:
         # after all parts: a reference needs the unique constraint of its target
         for key in keys[work.after.name].added:
             steps += postgres_parts.add_foreign_key(
-                work.after, key, dialect, fresh=work.is_new_table
+                work.after, key, dialect, is_new_table=work.is_new_table
             )
     guards = [
         guard
@@ -91,7 +95,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
 
 def _build_alteration(
     change: TableChange, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
-) -> Alteration:
+) -> TableAlteration:
     before, after = change.before, change.after
     if before is None or after is None:
         raise TypeError("an alteration has both tables")
@@ -104,10 +108,12 @@ def _build_alteration(
         c.name for c in current.columns if c.name in change.sources and c.type != new[c.name].type
     )
     dropped = frozenset(c.name for c in before.columns if c.name not in kept)
-    return Alteration(change, current, after, retyped, dropped)
+    return TableAlteration(change, current, after, retyped, dropped)
 
 
-def _load_extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
+def _plan_btree_gist_extension(
+    changes: Sequence[TableChange], dialect: schema.Dialect
+) -> list[Step]:
     # a GiST index compares numbers and texts by = with btree_gist alone
     needed = any(e.scalars for c in changes if c.after for e in c.after.exclusions)
     present = any(e.scalars for c in changes if c.before for e in c.before.exclusions)
@@ -118,7 +124,7 @@ def _load_extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> 
 
 
 def _rename_tables_and_columns(
-    changes: Sequence[TableChange], works: Sequence[Alteration]
+    changes: Sequence[TableChange], works: Sequence[TableAlteration]
 ) -> list[Step]:
     steps = rename_tables(changes, lock=EXCLUSIVE)
     for work in works:
@@ -127,18 +133,20 @@ def _rename_tables_and_columns(
     return steps
 
 
-def _collect_retyped_columns(works: Sequence[Alteration]) -> set[tuple[str, str]]:
+def _collect_retyped_columns(works: Sequence[TableAlteration]) -> set[tuple[str, str]]:
     return {(work.after.name, column) for work in works for column in work.retyped}
 
 
 def _compare_foreign_keys(
-    work: Alteration, targets: set[tuple[str, str]]
-) -> Difference[schema.ForeignKeyDef]:
+    work: TableAlteration, retyped_targets: set[tuple[str, str]]
+) -> PartChanges[schema.ForeignKeyDef]:
     return compare_parts(
         work.current.foreign_keys,
         work.after.foreign_keys,
         # the type of either end changes: the reference cannot hold between the two statements
-        lambda key: key.column in work.retyped or (key.target, key.target_column) in targets,
+        lambda key: (
+            key.column in work.retyped or (key.target, key.target_column) in retyped_targets
+        ),
     )
 
 
@@ -158,10 +166,10 @@ def _create_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]
         # the tables that it refers to are locked, and the first of them stands for all
         steps[0] = replace(steps[0], lock=BRIEF)
     steps += create_indexes(table.name, schema.indexes_of(table), dialect)
-    return steps + create_searches(table.name, table.searches, dialect)
+    return steps + create_search_indexes(table.name, table.searches, dialect)
 
 
-def _create_tables(
+def _create_tables_and_deferred_keys(
     changes: Sequence[TableChange], dialect: schema.Dialect
 ) -> tuple[list[Step], list[Step]]:
     waiting = [c.after for c in changes if c.after]

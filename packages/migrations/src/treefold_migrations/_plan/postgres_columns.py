@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._plan.changes import index_columns_by_name, is_constant
+from treefold_migrations._plan.changes import index_columns_by_name, is_sql_literal
 from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import build_no_nulls_guard, build_no_rows_guard
 from treefold_migrations._plan.postgres_guards import build_misfit_guard
@@ -29,21 +29,21 @@ from treefold_migrations._plan.postgres_parts import EXCLUSIVE, add_validated_co
 from treefold_migrations._plan.postgres_rewrites import (
     NUMBERS,
     WRITES,
-    is_volatile,
-    rewrites_rows,
+    is_volatile_default,
+    type_change_rewrites_rows,
 )
 from treefold_migrations._plan.statements import alter_table, quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import ColumnDef, Dialect, TableDef, column_clause, constraint_name, quote
 
 if TYPE_CHECKING:
-    from treefold_migrations._plan.alteration import Alteration
+    from treefold_migrations._plan.alteration import TableAlteration
 
 BATCH = 5000
 """Rows of one UPDATE, which stay locked until it ends."""
 
 
-def plan_column_changes(work: Alteration, dialect: Dialect) -> list[Step]:
+def plan_column_changes(work: TableAlteration, dialect: Dialect) -> list[Step]:
     """Bring the columns of a table to their state after."""
     table, steps = work.after, list[Step]()
     # dropped before others are added: a new column may take the name
@@ -71,7 +71,7 @@ def _alter_column(table: TableDef, column: ColumnDef, action: str, what: str) ->
 
 
 def _plan_column_change(
-    work: Alteration, old: ColumnDef, new: ColumnDef, dialect: Dialect
+    work: TableAlteration, old: ColumnDef, new: ColumnDef, dialect: Dialect
 ) -> list[Step]:
     table, steps = work.after, list[Step]()
     conversion = work.change.conversions.get(new.name)
@@ -94,10 +94,10 @@ def _plan_column_change(
     elif old.identity and not new.identity:
         steps.append(_alter_column(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
     if default != new.default:
-        steps.append(_set_default(table, new))
+        steps.append(_set_or_drop_default(table, new))
     # behind the default, or a row inserted meanwhile would have NULL again
     if old.null and not new.null:
-        steps += _fill_column(work, new) + _set_not_null(work, new)
+        steps += _fill_existing_nulls(work, new) + _set_not_null(work, new)
     if new.null and not old.null:
         steps.append(_alter_column(table, new, "DROP NOT NULL", "allow NULL in"))
     if new.identity and not old.identity:
@@ -116,7 +116,7 @@ def widens_type(old: str, new: str) -> bool:
 
 
 def _build_type_change(
-    work: Alteration, old: ColumnDef, column: ColumnDef, conversion: Conversion | None
+    work: TableAlteration, old: ColumnDef, column: ColumnDef, conversion: Conversion | None
 ) -> Step:
     name, using, explain = quote(column.name), "", None
     if conversion is not None:
@@ -132,7 +132,7 @@ def _build_type_change(
         using = "" if value == name else f" USING {value}"
     what = f"change the type, to {column.type}, of"
     step = _alter_column(work.after, column, f"TYPE {column.type}{using}", what)
-    blocks = (using or rewrites_rows(old.type, column.type)) and not work.is_new_table
+    blocks = (using or type_change_rewrites_rows(old.type, column.type)) and not work.is_new_table
     return replace(step, explain=explain, blocks=WRITES if blocks else "")
 
 
@@ -143,19 +143,19 @@ def _build_failing_expression(name: str, column: ColumnDef) -> str:
     return f"CAST(CAST(1 / ({zero}) AS text) AS {column.type})"
 
 
-def _set_default(table: TableDef, column: ColumnDef) -> Step:
+def _set_or_drop_default(table: TableDef, column: ColumnDef) -> Step:
     if column.default:
         return _alter_column(table, column, f"SET DEFAULT {column.default}", "set the default of")
     return _alter_column(table, column, "DROP DEFAULT", "drop the default of")
 
 
-def _fill_column(work: Alteration, column: ColumnDef) -> list[Step]:
+def _fill_existing_nulls(work: TableAlteration, column: ColumnDef) -> list[Step]:
     value = work.change.fills.get(column.name)
     if not value:
         return []
     table, name = quote(work.after.name), quote(column.name)
     # a value that is NULL for a row leaves it as it is, and the batches would find it for ever
-    where = f"{name} IS NULL" + ("" if is_constant(value) else f" AND ({value}) IS NOT NULL")
+    where = f"{name} IS NULL" + ("" if is_sql_literal(value) else f" AND ({value}) IS NOT NULL")
     summary = f"fill {work.after.name}.{column.name}"
     if work.is_new_table:
         sql = f"UPDATE {table} SET {name} = {value} WHERE {where}"
@@ -174,7 +174,7 @@ def _fill_column(work: Alteration, column: ColumnDef) -> list[Step]:
     ]
 
 
-def _set_not_null(work: Alteration, column: ColumnDef) -> list[Step]:
+def _set_not_null(work: TableAlteration, column: ColumnDef) -> list[Step]:
     table = work.after
     required = _alter_column(table, column, "SET NOT NULL", "require a value in")
     if work.is_new_table:
@@ -184,7 +184,7 @@ def _set_not_null(work: Alteration, column: ColumnDef) -> list[Step]:
     clause = f"CONSTRAINT {quote(name)} CHECK ({quote(column.name)} IS NOT NULL)"
     return [
         *add_validated_constraint(
-            table, name, clause, explain=build_no_nulls_guard(table, column.name)
+            table, name, clause, failure_guard=build_no_nulls_guard(table, column.name)
         ),
         required,
         _alter_table(table, f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}"),
@@ -208,7 +208,7 @@ def _add_identity(table: TableDef, column: ColumnDef) -> list[Step]:
     ]
 
 
-def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
+def _add_column(work: TableAlteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
     table, fresh = work.after, work.is_new_table
     value = work.change.fills.get(column.name, "")
     # its check is added behind it, NOT VALID: in the clause the server would test it under the lock
@@ -225,24 +225,24 @@ def _add_column(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[S
 
     if column.identity:
         return [replace(build_add_step(bare), blocks="" if fresh else NUMBERS)]
-    if value and is_constant(value):
+    if value and is_sql_literal(value):
         # the value of existing rows is kept in the catalog: no row is written
         steps = [build_add_step(replace(bare, default=value))]
         # the rows that are there keep the value when the default changes
-        return steps if column.default == value else [*steps, _set_default(table, column)]
+        return steps if column.default == value else [*steps, _set_or_drop_default(table, column)]
     if value:
         # the default comes behind the column: in the clause it would fill the rows instead of the
         # value
         steps = [build_add_step(replace(bare, null=True, default=""))]
-        steps += [_set_default(table, column)] if column.default else []
+        steps += [_set_or_drop_default(table, column)] if column.default else []
         return (
             steps
-            + _fill_column(work, column)
+            + _fill_existing_nulls(work, column)
             + ([] if column.null else _set_not_null(work, column))
         )
     if column.null or column.default:
         # a default that is the same for every row is kept in the catalog since PostgreSQL 11
-        rewrites = column.default and is_volatile(column.default) and not fresh
+        rewrites = column.default and is_volatile_default(column.default) and not fresh
         return [replace(build_add_step(bare), blocks=WRITES if rewrites else "")]
     return [
         replace(

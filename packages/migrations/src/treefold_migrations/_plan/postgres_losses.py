@@ -15,15 +15,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treefold_migrations._plan.changes import collect_checks, index_columns_by_name
+from treefold_migrations._plan.changes import collect_table_and_column_checks, index_columns_by_name
 from treefold_migrations._plan.guards import escape_braces
-from treefold_migrations._plan.postgres_names import derive_object_name
+from treefold_migrations._plan.postgres_names import derive_postgres_object_name
 from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import TableDef, constraint_name, quote
 
 if TYPE_CHECKING:
-    from treefold_migrations._plan.alteration import Alteration
+    from treefold_migrations._plan.alteration import TableAlteration
 
 _KINDS = (
     "CASE WHEN i.indexrelid IS NOT NULL THEN 'index' WHEN s.oid IS NOT NULL THEN 'statistics' "
@@ -38,7 +38,7 @@ _PRINTED = (
 )
 
 
-def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
+def build_loss_guards(work: TableAlteration, before: TableDef) -> Iterable[Step]:
     """Return guards over the catalog: each names what a statement would lose."""
     if work.change.agreed:
         return
@@ -48,8 +48,8 @@ def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
         # left by a NOT NULL that stopped between its steps
         own = {constraint_name("treefold_filled", before.name, name) for name in dropped}
         found = {name for _, name, _ in work.change.findings}
-        yield _build_dropped_parts_guard(
-            before, dropped, _collect_known_names(before) | found | own
+        yield _build_unknown_dependents_guard(
+            before, dropped, _collect_constraint_and_index_names(before) | found | own
         )
     noted = {name for _, name, _ in work.change.findings}
     names = {old: new for new, old in work.change.sources.items()}
@@ -58,12 +58,12 @@ def build_loss_guards(work: Alteration, before: TableDef) -> Iterable[Step]:
         new = after.get(names.get(column.name, ""))
         if new is not None and new.name in work.retyped and column.name not in noted:
             types = format_postgres_type(column.type), format_postgres_type(new.type)
-            yield _build_type_guard(before, column.name, types)
+            yield _build_unexpected_type_guard(before, column.name, types)
     for column in before.columns:
         new = after.get(names.get(column.name, ""))
         # the default of an identity is its sequence
         if new is not None and new.default and not (column.default or column.identity):
-            yield _build_default_guard(before, column.name)
+            yield _build_unexpected_default_guard(before, column.name)
 
 
 def format_postgres_type(type_name: str) -> str:
@@ -73,19 +73,21 @@ def format_postgres_type(type_name: str) -> str:
     return type_name
 
 
-def _collect_known_names(table: TableDef) -> set[str]:
+def _collect_constraint_and_index_names(table: TableDef) -> set[str]:
     parts = (
         *table.foreign_keys,
         *table.uniques,
         *table.indexes,
         *table.searches,
         *table.exclusions,
-        *collect_checks(table),
+        *collect_table_and_column_checks(table),
     )
-    return {part.name for part in parts} | {derive_object_name(table.name, "", "pkey")}
+    return {part.name for part in parts} | {derive_postgres_object_name(table.name, "", "pkey")}
 
 
-def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[str]) -> Step:
+def _build_unknown_dependents_guard(
+    table: TableDef, columns: list[str], known_names: set[str]
+) -> Step:
     # DISTINCT: a check depends twice on its column, by its key and by its expression
     named = "coalesce(c.conname, i.indexrelid::regclass::text, s.stxname::text)"
     verify = (
@@ -103,7 +105,7 @@ def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[s
         f"AND a.attname IN ({', '.join(map(quote_literal, columns))}) "
         "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
         # string_agg over no row is one row with NULL, which would count as a finding
-        f"({', '.join(map(quote_literal, sorted(known)))}) HAVING count(*) > 0"
+        f"({', '.join(map(quote_literal, sorted(known_names)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
     step = _build_catalog_guard(
@@ -112,7 +114,9 @@ def _build_dropped_parts_guard(table: TableDef, columns: list[str], known: set[s
     return replace(step, reads=step.reads | {f"{table.name}.#"})
 
 
-def _build_type_guard(table: TableDef, column: str, types: tuple[str, str]) -> Step:
+def _build_unexpected_type_guard(
+    table: TableDef, column: str, expected_types: tuple[str, str]
+) -> Step:
     """Refuse a column whose type is neither that of the migrations nor already the new one."""
     # only a collation that differs from that of the type: COLLATE "default" is on every text column
     collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
@@ -121,17 +125,18 @@ def _build_type_guard(table: TableDef, column: str, types: tuple[str, str]) -> S
         f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
         f"WHERE a.attrelid = {_build_table_oid_sql(table)} AND a.attname = {quote_literal(column)} "
-        f"AND {shown} NOT IN ({', '.join(map(quote_literal, types))})"
+        f"AND {shown} NOT IN ({', '.join(map(quote_literal, expected_types))})"
     )
     place = escape_braces(f"{table.name}.{column}")
     problem = (
-        f"{place} is {{0}} in the database, and the migrations made {escape_braces(types[0])}: "
+        f"{place} is {{0}} in the database, and the migrations made "
+        f"{escape_braces(expected_types[0])}: its new type could change values; "
+        f"{_describe_remedy(table)}"
     )
-    problem += f"its new type could change values; {_describe_remedy(table)}"
     return _build_catalog_guard(table, [column], verify, problem)
 
 
-def _build_default_guard(table: TableDef, column: str) -> Step:
+def _build_unexpected_default_guard(table: TableDef, column: str) -> Step:
     verify = (
         "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute AS a "
         f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_build_table_oid_sql(table)} "

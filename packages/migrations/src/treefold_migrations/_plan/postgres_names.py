@@ -20,7 +20,7 @@ from treefold_migrations._plan.step import Step
 from treefold_orm.schema import MAX_IDENTIFIER, TableDef, quote
 
 
-def derive_object_name(table: str, column: str, label: str) -> str:
+def derive_postgres_object_name(table: str, column: str, label: str) -> str:
     """The name that PostgreSQL chooses: `table_column_label`, both cut where it is too long."""
     first, second = table.encode(), column.encode()
     room = MAX_IDENTIFIER - len(label) - 1 - (1 if column else 0)
@@ -61,18 +61,18 @@ def rename_implicit_objects(change: TableChange) -> list[Step]:
     return steps + ([_rename_not_null_constraints(after, required)] if required else [])
 
 
-def _build_rename_step(sql: str, table: TableDef, what: str) -> Step:
+def _build_rename_step(sql: str, table: TableDef, object_label: str) -> Step:
     return Step(
         sql,
         lock="ACCESS EXCLUSIVE",
         table=table.name,
-        summary=f"rename the {what} of {table.name}",
+        summary=f"rename the {object_label} of {table.name}",
         generates=True,
     )
 
 
 def _rename_primary_key(table: TableDef) -> Step:
-    wanted = quote_literal(derive_object_name(table.name, "", "pkey"))
+    wanted = quote_literal(derive_postgres_object_name(table.name, "", "pkey"))
     return _build_rename_step(
         f"SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, conname, "
         f"{wanted}) FROM pg_constraint WHERE conrelid = "
@@ -83,7 +83,7 @@ def _rename_primary_key(table: TableDef) -> Step:
 
 
 def _rename_sequence(table: TableDef, column: str) -> Step:
-    wanted = quote_literal(derive_object_name(table.name, column, "seq"))
+    wanted = quote_literal(derive_postgres_object_name(table.name, column, "seq"))
     return _build_rename_step(
         f"SELECT format('ALTER SEQUENCE %s RENAME TO %I', found.oid::regclass, {wanted}) "
         "FROM pg_class AS found WHERE found.oid = "
@@ -98,7 +98,7 @@ def _rename_not_null_constraints(table: TableDef, columns: list[str]) -> Step:
     # PostgreSQL before 18 has no constraint 'n', so that the query finds none
     wanted = ", ".join(
         f"({quote_literal(column)},"
-        f" {quote_literal(derive_object_name(table.name, column, 'not_null'))})"
+        f" {quote_literal(derive_postgres_object_name(table.name, column, 'not_null'))})"
         for column in columns
     )
     rename = "format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, {}, {})"

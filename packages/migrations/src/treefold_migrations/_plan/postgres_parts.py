@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treefold_migrations._plan.changes import Part, collect_checks, order_renames
+from treefold_migrations._plan.changes import Part, collect_table_and_column_checks, order_renames
 from treefold_migrations._plan.guards import (
     build_check_guard,
     build_no_duplicates_guard,
     build_no_orphans_guard,
 )
-from treefold_migrations._plan.postgres_names import derive_object_name
+from treefold_migrations._plan.postgres_names import derive_postgres_object_name
 from treefold_migrations._plan.postgres_rewrites import INDEXES
 from treefold_migrations._plan.statements import alter_table, quote_literal
 from treefold_migrations._plan.step import Step
@@ -30,7 +30,7 @@ from treefold_orm import schema
 from treefold_orm.schema import quote
 
 if TYPE_CHECKING:
-    from treefold_migrations._plan.alteration import Alteration
+    from treefold_migrations._plan.alteration import TableAlteration
 
 EXCLUSIVE = "ACCESS EXCLUSIVE"
 SHARED = "SHARE UPDATE EXCLUSIVE"
@@ -45,7 +45,7 @@ def is_plain_index(part: Part) -> bool:
     return not isinstance(part, (schema.ForeignKeyDef, schema.CheckDef, schema.ExclusionDef))
 
 
-def drop_part(table: str, part: Part, *, fresh: bool) -> Step:
+def drop_constraint_or_index(table: str, part: Part, *, is_new_table: bool) -> Step:
     """Drop a constraint or index."""
     name = quote(part.name)
     if not is_plain_index(part):
@@ -54,28 +54,30 @@ def drop_part(table: str, part: Part, *, fresh: bool) -> Step:
     kind = "search" if isinstance(part, schema.SearchDef) else "index"
     summary = f"drop {kind} {part.name}"
     # CONCURRENTLY cannot run inside of the transaction that created the table
-    if fresh:
+    if is_new_table:
         return Step(f"DROP INDEX {name}", lock=EXCLUSIVE, table=table, summary=summary)
     # it is committed by itself, so that it may run again after a crash: IF EXISTS
     sql = f"DROP INDEX CONCURRENTLY IF EXISTS {name}"
     return Step(sql, transactional=False, lock=SHARED, table=table, summary=summary)
 
 
-def drop_remaining_parts(table: str, work: Alteration, parts: Iterable[Part]) -> list[Step]:
+def drop_parts_without_dropped_column(
+    table: str, work: TableAlteration, parts: Iterable[Part]
+) -> list[Step]:
     """Drop parts, but for those that go with a dropped column."""
     return [
-        drop_part(table, p, fresh=work.is_new_table)
+        drop_constraint_or_index(table, p, is_new_table=work.is_new_table)
         for p in parts
         if not work.is_dropped_with_column(p)
     ]
 
 
-def drop_parts(work: Alteration) -> list[Step]:
+def plan_constraint_and_index_drops(work: TableAlteration) -> list[Step]:
     """Drop removed parts of a table, but for foreign keys."""
     old, new = work.current, work.after
     steps: list[Step] = []
     for found in work.compare_constraints_and_indexes():
-        steps += drop_remaining_parts(old.name, work, found.dropped)
+        steps += drop_parts_without_dropped_column(old.name, work, found.dropped)
     # a dropped column takes the key along
     if old.primary_key != new.primary_key and not work.dropped & set(old.primary_key):
         steps.append(_drop_primary_key(new))
@@ -95,12 +97,13 @@ def _drop_primary_key(table: schema.TableDef) -> Step:
     )
 
 
-def rename_parts(
-    work: Alteration, keys: tuple[tuple[schema.ForeignKeyDef, schema.ForeignKeyDef], ...]
+def plan_constraint_and_index_renames(
+    work: TableAlteration,
+    renamed_foreign_keys: tuple[tuple[schema.ForeignKeyDef, schema.ForeignKeyDef], ...],
 ) -> list[Step]:
     """Rename the constraints and indexes that stay."""
     table = work.after.name
-    found: list[tuple[Part, Part]] = [*keys]
+    found: list[tuple[Part, Part]] = [*renamed_foreign_keys]
     for kind in work.compare_constraints_and_indexes():
         found += kind.renamed
     indexes = {a.name for a, _ in found if is_plain_index(a)}
@@ -119,16 +122,20 @@ def rename_parts(
     return steps
 
 
-def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def plan_constraint_and_index_additions(
+    work: TableAlteration, dialect: schema.Dialect
+) -> list[Step]:
     """Add new parts of a table, but for foreign keys."""
     old, new, fresh = work.current, work.after, work.is_new_table
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
         steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
-    for check in work.compare_parts(collect_checks(old), collect_checks(new)).added:
-        steps += add_check(new, check, fresh=fresh)
+    for check in work.compare_parts(
+        collect_table_and_column_checks(old), collect_table_and_column_checks(new)
+    ).added:
+        steps += add_check(new, check, is_new_table=fresh)
     for unique in work.compare_parts(old.uniques, new.uniques).added:
-        steps += add_unique(new, unique, dialect, fresh=fresh)
+        steps += add_unique(new, unique, dialect, is_new_table=fresh)
     for exclusion in work.compare_parts(old.exclusions, new.exclusions).added:
         clause = f"ADD {schema.constraint_clause(exclusion)}"
         summary = f"add constraint {exclusion.name}"
@@ -136,24 +143,26 @@ def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
         steps.append(replace(made, blocks="" if fresh else INDEXES))
     for index in work.compare_parts(old.indexes, new.indexes).added:
         sql = schema.statements(schema.CreateIndex(new.name, index), dialect)[0]
-        steps.append(create_index(new.name, index.name, sql, fresh=fresh))
+        steps.append(create_index(new.name, index.name, sql, is_new_table=fresh))
     for search in work.compare_parts(old.searches, new.searches).added:
         sql = schema.statements(schema.CreateSearchIndex(search), dialect)[0]
-        steps.append(create_index(new.name, search.name, sql, fresh=fresh, kind="search"))
+        steps.append(create_index(new.name, search.name, sql, is_new_table=fresh, kind="search"))
     return steps
 
 
 def _add_primary_key(table: schema.TableDef) -> Step:
     columns = ", ".join(map(quote, table.primary_key))
-    name = quote(derive_object_name(table.name, "", "pkey"))
+    name = quote(derive_postgres_object_name(table.name, "", "pkey"))
     clause = f"ADD CONSTRAINT {name} PRIMARY KEY ({columns})"
     return alter_table(table.name, clause, f"add the primary key of {table.name}", lock=EXCLUSIVE)
 
 
-def create_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "index") -> Step:
+def create_index(
+    table: str, name: str, sql: str, *, is_new_table: bool, kind: str = "index"
+) -> Step:
     """Create an index, beside reads and writes where the table has rows."""
     summary = f"create {kind} {name}"
-    if fresh:
+    if is_new_table:
         return Step(sql, table=table, summary=summary)
     return Step(
         # the first one: "CREATE UNIQUE INDEX "; names and conditions may hold the word as well
@@ -168,7 +177,7 @@ def create_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "i
 
 
 def add_validated_constraint(
-    table: schema.TableDef, name: str, clause: str, *, explain: Step | None
+    table: schema.TableDef, name: str, clause: str, *, failure_guard: Step | None
 ) -> list[Step]:
     """Add a constraint for new rows, then test the rows that are there."""
     # with NOT VALID the lock lasts as long as a change of the catalog, and VALIDATE reads the rows
@@ -179,31 +188,36 @@ def add_validated_constraint(
     validate = f"VALIDATE CONSTRAINT {quote(name)}"
     tested = alter_table(table.name, validate, f"validate constraint {name}", lock=SHARED)
     undo = f"ALTER TABLE {quote(table.name)} DROP CONSTRAINT IF EXISTS {quote(name)}"
-    return [replace(added, undo=undo), replace(tested, transactional=False, explain=explain)]
+    return [replace(added, undo=undo), replace(tested, transactional=False, explain=failure_guard)]
 
 
-def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) -> list[Step]:
+def add_check(table: schema.TableDef, check: schema.CheckDef, *, is_new_table: bool) -> list[Step]:
     """Add a check."""
     clause = schema.constraint_clause(check)
-    if fresh:
+    if is_new_table:
         return [alter_table(table.name, f"ADD {clause}", f"add constraint {check.name}")]
     return add_validated_constraint(
-        table, check.name, clause, explain=build_check_guard(table, check)
+        table, check.name, clause, failure_guard=build_check_guard(table, check)
     )
 
 
 def add_unique(
-    table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, fresh: bool
+    table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, is_new_table: bool
 ) -> list[Step]:
     """Add a unique constraint, or a unique index."""
-    explain = None if fresh else build_no_duplicates_guard(table, unique)
+    explain = None if is_new_table else build_no_duplicates_guard(table, unique)
     if unique.is_index:
         # the statement of an index needs its table by name alone
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
-        return [replace(create_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
+        return [
+            replace(
+                create_index(table.name, unique.name, sql, is_new_table=is_new_table),
+                explain=explain,
+            )
+        ]
     summary = f"add constraint {unique.name}"
-    if fresh:
+    if is_new_table:
         return [alter_table(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
     index = schema.IndexDef(unique.name, tuple(map(quote, unique.columns)), "", unique.include)
     create = schema.CreateIndex(
@@ -213,7 +227,7 @@ def add_unique(
     # an index cannot be deferred: only the constraint that takes it over can
     when = f" DEFERRABLE INITIALLY {unique.deferrable.upper()}" if unique.deferrable else ""
     built = create_index(
-        table.name, unique.name, schema.statements(create, dialect)[0], fresh=False
+        table.name, unique.name, schema.statements(create, dialect)[0], is_new_table=False
     )
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
     return [
@@ -223,13 +237,17 @@ def add_unique(
 
 
 def add_foreign_key(
-    table: schema.TableDef, key: schema.ForeignKeyDef, dialect: schema.Dialect, *, fresh: bool
+    table: schema.TableDef,
+    key: schema.ForeignKeyDef,
+    dialect: schema.Dialect,
+    *,
+    is_new_table: bool,
 ) -> list[Step]:
     """Add a reference."""
     sql = schema.statements(schema.AddForeignKey(table.name, key), dialect)[0]
-    if fresh:
+    if is_new_table:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
     clause = schema.constraint_clause(key)
     return add_validated_constraint(
-        table, key.name, clause, explain=build_no_orphans_guard(table, key)
+        table, key.name, clause, failure_guard=build_no_orphans_guard(table, key)
     )

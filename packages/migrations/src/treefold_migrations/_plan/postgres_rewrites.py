@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from treefold_migrations._base.sql_words import split_statements
+from treefold_migrations._base.sql_words import split_and_mask_statements
 
 WRITES = "writes every row again"
 NUMBERS = "numbers every row"
@@ -36,7 +36,7 @@ STABLE_FUNCTIONS = frozenset(_STABLE.split())
 _NO_FUNCTIONS = frozenset(_WORDS.split())
 
 
-def rewrites_rows(old: str, new: str) -> bool:
+def type_change_rewrites_rows(old: str, new: str) -> bool:
     """True for a change of type that writes each row again."""
     first, last = _SIZED.fullmatch(old), _SIZED.fullmatch(new)
     if first is None:
@@ -48,8 +48,8 @@ def rewrites_rows(old: str, new: str) -> bool:
     return (first[1], first[3]) != (last[1], last[3]) or int(first[2]) > int(last[2])
 
 
-def is_volatile(sql: str) -> bool:
+def is_volatile_default(sql: str) -> bool:
     """True for a default that may differ from row to row."""
-    words = " ".join(words for _, words in split_statements(sql.lower()))
+    words = " ".join(words for _, words in split_and_mask_statements(sql.lower()))
     called = {name.removeprefix("pg_catalog.") for name in _CALL.findall(words)}
     return bool(called - STABLE_FUNCTIONS - _NO_FUNCTIONS)

@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from treefold_migrations._inspect.sqlite_losses import Known
+from treefold_migrations._inspect.sqlite_losses import KnownTable
 from treefold_migrations._plan import guards
 from treefold_migrations._plan.changes import (
     TableChange,
-    collect_checks,
+    collect_table_and_column_checks,
     index_columns_by_name,
-    is_constant,
+    is_sql_literal,
 )
 from treefold_migrations._plan.statements import quote_literal, strip_indexes
 from treefold_migrations._plan.step import Step
@@ -40,7 +40,7 @@ KEPT_TABLE = "treefold_kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuild:
+class TableRebuild:
     """A table to rebuild, from `current` to `after`.
 
     `sources` are the old columns whose values new ones take over, by the new name. `own_indexes`
@@ -56,7 +56,7 @@ class Rebuild:
     rest: Sequence[Step]
 
 
-def build_unenforced_keys_guard() -> Step:
+def build_foreign_keys_off_guard() -> Step:
     """A step that stops where foreign keys are enforced, which would delete child rows."""
     return Step(
         "",
@@ -70,7 +70,7 @@ def build_unenforced_keys_guard() -> Step:
     )
 
 
-def build_foreign_key_guard(tables: Sequence[str]) -> Step:
+def build_no_dangling_references_guard(tables: Sequence[str]) -> Step:
     """A step that stops where a reference from or to these tables points to no row."""
     listed = ", ".join(quote_literal(name) for name in tables)
     return Step(
@@ -91,7 +91,7 @@ def build_foreign_key_guard(tables: Sequence[str]) -> Step:
     )
 
 
-def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
+def rebuild_table(job: TableRebuild, dialect: schema.Dialect) -> list[Step]:
     """The steps of one rebuild."""
     after, current = job.after, job.current
     values = _build_column_values(job)
@@ -116,10 +116,10 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
             known=_build_known_parts(job),
             hidden=False,
         ),
-        build_step(_build_trigger_backup_sql(job), f"{what}: keep triggers and indexes"),
+        build_step(_build_trigger_and_index_backup(job), f"{what}: keep triggers and indexes"),
         build_step(_build_sequence_backup_sql(after), f"{what}: keep the sequence", generates=True),
         build_step(
-            _choose_create_statement(create, after, dialect),
+            _build_create_statement_query(create, after, dialect),
             f"{what}: create the new table",
             generates=True,
         ),
@@ -148,11 +148,11 @@ def rebuild_table(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     ]
 
 
-def _build_known_parts(job: Rebuild) -> Known | None:
-    return None if job.change.agreed else Known(job.current, job.change.findings)
+def _build_known_parts(job: TableRebuild) -> KnownTable | None:
+    return None if job.change.agreed else KnownTable(job.current, job.change.findings)
 
 
-def _build_trigger_backup_sql(job: Rebuild) -> str:
+def _build_trigger_and_index_backup(job: TableRebuild) -> str:
     name = quote_literal(job.after.name)
     # an index of the history is not kept here: one that this change drops would come back
     own = ", ".join(quote_literal(index) for index in sorted(job.own_indexes)) or "''"
@@ -189,7 +189,7 @@ def _build_sequence_backup_sql(table: schema.TableDef) -> str:
     return f"SELECT {quote_literal(first)} {there} UNION ALL SELECT {quote_literal(update)} {there}"
 
 
-def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
+def _build_create_statement_query(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
     counting = sql
     if len(table.primary_key) == 1:
         key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
@@ -207,23 +207,23 @@ def _choose_create_statement(sql: str, table: schema.TableDef, dialect: schema.D
     )
 
 
-def _build_column_values(job: Rebuild) -> dict[str, str]:
+def _build_column_values(job: TableRebuild) -> dict[str, str]:
     before = index_columns_by_name(job.current)
     return {
-        column.name: _build_value_sql(job, column, before.get(job.sources.get(column.name, "")))
+        column.name: _build_new_value_sql(job, column, before.get(job.sources.get(column.name, "")))
         for column in job.after.columns
         # a new key is left out, so that SQLite numbers the rows
         if column.name in job.sources or not column.identity
     }
 
 
-def _build_value_sql(
-    job: Rebuild, column: schema.ColumnDef, source: schema.ColumnDef | None
+def _build_new_value_sql(
+    job: TableRebuild, column: schema.ColumnDef, old_column: schema.ColumnDef | None
 ) -> str:
     fill = job.change.fills.get(column.name, "")
-    if source is None:
+    if old_column is None:
         return fill or column.default or "NULL"
-    value = quote(source.name)
+    value = quote(old_column.name)
     conversion = job.change.conversions.get(column.name)
     if conversion is not None:
         value = conversion.render_value(value)
@@ -231,7 +231,7 @@ def _build_value_sql(
     return f"COALESCE({value}, {fill})" if fill and not column.null else value
 
 
-def _build_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
+def _build_guards(job: TableRebuild, values: Mapping[str, str]) -> list[Step]:
     current, after = job.current, job.after
     before, fills = index_columns_by_name(current), job.change.fills
     steps: list[Step] = []
@@ -251,27 +251,27 @@ def _build_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
                 f"hold {conversion.what} in {guards.escape_braces(column.name)}, which its new "
                 "type does not take; change them first, or give an expression with using="
             )
-            steps.append(guards.build_guard(current, misfit, problem))
+            steps.append(guards.build_no_matching_rows_guard(current, misfit, problem))
     return steps + _build_constraint_guards(job, values)
 
 
-def _build_constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
+def _build_constraint_guards(job: TableRebuild, values: Mapping[str, str]) -> list[Step]:
     after, current = job.after, job.current
     # a new key has no value before the copy, and a message cannot name it
     keys = tuple(key for key in after.primary_key if key in values)
     table = replace(current, primary_key=keys)
     source = guards.build_values_subquery(current, values, list(values))
     converted = set(job.change.conversions) | set(job.change.fills)
-    known = {check.sql for check in collect_checks(current)}
+    known = {check.sql for check in collect_table_and_column_checks(current)}
     fills = job.change.fills
     steps = [
         guards.build_no_nulls_guard(table, column.name, source)
         for column in after.columns
-        if column.name in fills and not column.null and not is_constant(fills[column.name])
+        if column.name in fills and not column.null and not is_sql_literal(fills[column.name])
     ]
     steps += [
         guards.build_check_guard(table, check, source)
-        for check in collect_checks(after)
+        for check in collect_table_and_column_checks(after)
         # a check that is known holds, unless its column has other values now
         if check.sql not in known or any(quote(name) in check.sql for name in converted)
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from treefold_migrations._base.sql_words import split_statements
+from treefold_migrations._base.sql_words import split_and_mask_statements
 
 EXCLUSIVE = "ACCESS EXCLUSIVE"
 # VALIDATE alone: as a part of a longer ALTER TABLE it waits with the lock of the others
@@ -34,14 +34,16 @@ _BODY = re.compile(rf"\b{_ALTERS} TABLE\b", re.IGNORECASE)
 
 def find_strongest_lock(sql: str) -> str:
     """Return the strongest lock that others wait for, empty where there is none."""
-    found = [_find_statement_lock(written, words) for written, words in split_statements(sql)]
+    found = [
+        _find_statement_lock(written, words) for written, words in split_and_mask_statements(sql)
+    ]
     return next((lock for _, lock in _LOCKS if lock in found), "")
 
 
-def _find_statement_lock(written: str, words: str) -> str:
-    if _NONE.search(words):
+def _find_statement_lock(written: str, masked_sql: str) -> str:
+    if _NONE.search(masked_sql):
         return ""
     # its body is one text, which `words` leaves out
-    if words.upper().startswith("DO "):
+    if masked_sql.upper().startswith("DO "):
         return EXCLUSIVE if _BODY.search(written) else ""
-    return next((lock for pattern, lock in _LOCKS if pattern.search(words)), "")
+    return next((lock for pattern, lock in _LOCKS if pattern.search(masked_sql)), "")

@@ -25,28 +25,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._inspect.sqlite_losses import Known
+from treefold_migrations._inspect.sqlite_losses import KnownTable
 from treefold_migrations._plan.changes import (
     Part,
     TableChange,
     apply_renames,
-    collect_checks,
+    collect_table_and_column_checks,
     compare_parts,
     index_columns_by_name,
-    is_constant,
+    is_sql_literal,
     part_mentions_column,
 )
 from treefold_migrations._plan.rebuild import (
-    Rebuild,
-    build_foreign_key_guard,
-    build_unenforced_keys_guard,
+    TableRebuild,
+    build_foreign_keys_off_guard,
+    build_no_dangling_references_guard,
     rebuild_table,
 )
 from treefold_migrations._plan.statements import (
     alter_table,
     build_steps,
     create_indexes,
-    create_searches,
+    create_search_indexes,
     create_table,
     rename_columns,
     rename_tables,
@@ -57,7 +57,7 @@ from treefold_orm.schema import quote
 
 
 @dataclass(frozen=True, slots=True)
-class Alteration:
+class SqliteAlteration:
     """One table that stays: `current` is the table once native renames are done, and `sources` maps
     columns after to its columns.
     """
@@ -81,13 +81,13 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     """The steps that bring tables to their state after."""
     # price is dropped and cost becomes price: RENAME fails while the old column has the name, so a
     # rebuild reads all columns under their names before
-    native = not any(_reuses_dropped_name(c) for c in changes)
+    native = not any(_reuses_dropped_column_name(c) for c in changes)
     works = _build_alterations(changes, native=native)
     steps: list[Step] = []
     for work in works:
         # before names change: the triggers of a search say the names of its index, too
-        steps += _drop_changed_searches(work, dialect)
-    steps += _rename_tables_and_columns(works, native=native)
+        steps += _drop_changed_search_indexes(work, dialect)
+    steps += _rename_tables_and_columns(works, with_columns=native)
     new = [c.after for c in changes if c.after and not c.before]
     for table in new:
         steps += create_table(table, dialect)
@@ -95,36 +95,36 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     for work in works:
         if _needs_rebuild(work):
             # only a rebuild loses what the history does not know; ALTER TABLE leaves it alone
-            _refuse_loss(work)
+            _refuse_rebuild_loss(work)
             rebuilt.append(work.after.name)
             steps += rebuild_table(_build_rebuild(work, dialect), dialect)
         else:
-            steps += _alter_table(work, dialect)
+            steps += _alter_table_in_place(work, dialect)
     gone = [c.before for c in changes if c.before and not c.after]
     for table in gone:
         steps += _drop_table(table, dialect)
     for table in new:
         # a name may come free by then
         steps += create_indexes(table.name, schema.indexes_of(table), dialect)
-        steps += create_searches(table.name, table.searches, dialect)
+        steps += create_search_indexes(table.name, table.searches, dialect)
     if not rebuilt and not gone:
         return steps
     touched = [*rebuilt, *(table.name for table in gone)]
     return [
-        build_unenforced_keys_guard(),
+        build_foreign_keys_off_guard(),
         *(replace(s, foreign_keys_off=True) for s in steps),
-        build_foreign_key_guard(touched),
+        build_no_dangling_references_guard(touched),
     ]
 
 
-def _build_alterations(changes: Sequence[TableChange], *, native: bool) -> list[Alteration]:
+def _build_alterations(changes: Sequence[TableChange], *, native: bool) -> list[SqliteAlteration]:
     """The tables that stay, as they are once they are renamed, with their columns if `native`."""
     staying = [(c, c.before, c.after) for c in changes if c.before and c.after]
     tables = {before.name: after.name for _, before, after in staying}
     columns: dict[str, Mapping[str, str]] = {
         before.name: {old: new for new, old in c.sources.items()} for c, before, _ in staying
     }
-    works: list[Alteration] = []
+    works: list[SqliteAlteration] = []
     for change, before, after in staying:
         if native:
             current = apply_renames(before, tables, columns)
@@ -132,11 +132,11 @@ def _build_alterations(changes: Sequence[TableChange], *, native: bool) -> list[
         else:
             # columns keep their names, by which a rebuild reads them
             current, sources = apply_renames(before, {before.name: after.name}, {}), change.sources
-        works.append(Alteration(change, current, after, sources))
+        works.append(SqliteAlteration(change, current, after, sources))
     return works
 
 
-def _refuse_loss(work: Alteration) -> None:
+def _refuse_rebuild_loss(work: SqliteAlteration) -> None:
     if not work.change.unknown:
         return
     name = work.after.name
@@ -148,7 +148,7 @@ def _refuse_loss(work: Alteration) -> None:
     )
 
 
-def _reuses_dropped_name(change: TableChange) -> bool:
+def _reuses_dropped_column_name(change: TableChange) -> bool:
     if not change.before or not change.after:
         return False
     kept = set(change.sources.values())
@@ -156,13 +156,13 @@ def _reuses_dropped_name(change: TableChange) -> bool:
     return bool(dropped & {new for new, old in change.sources.items() if new != old})
 
 
-def _drop_changed_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
-    before, kept = work.change.before, find_unchanged_searches(work)
+def _drop_changed_search_indexes(work: SqliteAlteration, dialect: schema.Dialect) -> list[Step]:
+    before, kept = work.change.before, find_unchanged_search_indexes(work)
     searches = () if before is None else before.searches
-    return [step for s in searches if s not in kept for step in _drop_search(s, dialect)]
+    return [step for s in searches if s not in kept for step in _drop_search_index(s, dialect)]
 
 
-def find_unchanged_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
+def find_unchanged_search_indexes(work: SqliteAlteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
@@ -178,20 +178,22 @@ def find_unchanged_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
     )
 
 
-def _drop_search(search: schema.SearchDef, dialect: schema.Dialect) -> list[Step]:
+def _drop_search_index(search: schema.SearchDef, dialect: schema.Dialect) -> list[Step]:
     drop = schema.DropSearchIndex(search, if_present=True)
     return build_steps(drop, dialect, search.table, f"drop search {search.name}")
 
 
-def _rename_tables_and_columns(works: Sequence[Alteration], *, native: bool) -> list[Step]:
+def _rename_tables_and_columns(
+    works: Sequence[SqliteAlteration], *, with_columns: bool
+) -> list[Step]:
     steps = rename_tables([work.change for work in works])
-    for work in works if native else ():
+    for work in works if with_columns else ():
         steps += rename_columns(work.after.name, work.change.sources)
     # with the setting ON, RENAME leaves triggers and views with the old name
     return [Step("PRAGMA legacy_alter_table = OFF", hidden=True), *steps] if steps else []
 
 
-def _needs_rebuild(work: Alteration) -> bool:
+def _needs_rebuild(work: SqliteAlteration) -> bool:
     old, new = work.current, work.after
     if old.primary_key != new.primary_key or any(a != b for a, b in work.sources.items()):
         return True
@@ -216,7 +218,7 @@ def _list_unique_constraints(table: schema.TableDef) -> list[schema.UniqueDef]:
     return [unique for unique in table.uniques if not unique.is_index]
 
 
-def _can_add_column(work: Alteration, column: schema.ColumnDef) -> bool:
+def _can_add_column(work: SqliteAlteration, column: schema.ColumnDef) -> bool:
     # ADD COLUMN takes no key; and a fill is another value than the default of new rows
     if column.identity or column.name in work.after.primary_key or column.name in work.change.fills:
         return False
@@ -226,11 +228,11 @@ def _can_add_column(work: Alteration, column: schema.ColumnDef) -> bool:
         return False
     if column.default:
         # "Cannot add a column with non-constant default", and no NOT NULL column with default NULL
-        return is_constant(column.default) and (column.null or column.default.upper() != "NULL")
+        return is_sql_literal(column.default) and (column.null or column.default.upper() != "NULL")
     return column.null
 
 
-def _can_drop_column(work: Alteration, column: schema.ColumnDef) -> bool:
+def _can_drop_column(work: SqliteAlteration, column: schema.ColumnDef) -> bool:
     if column.name in work.current.primary_key:
         return False
     name = frozenset({column.name})
@@ -239,12 +241,14 @@ def _can_drop_column(work: Alteration, column: schema.ColumnDef) -> bool:
     return not any(part_mentions_column(part, name) for part in (*fixed, *work.current.checks))
 
 
-def _constraints_need_rebuild(work: Alteration) -> bool:
+def _constraints_need_rebuild(work: SqliteAlteration) -> bool:
     old, new = work.current, work.after
     gone = frozenset(column.name for column in work.dropped_columns)
     come = frozenset(column.name for column in work.added_columns)
     keys = compare_parts(old.foreign_keys, new.foreign_keys)
-    checks = compare_parts(collect_checks(old), collect_checks(new))
+    checks = compare_parts(
+        collect_table_and_column_checks(old), collect_table_and_column_checks(new)
+    )
     # ADD COLUMN carries the check of its column, and nothing else
     own_checks = {column.check_name for column in work.added_columns if column.checks}
     return (
@@ -255,10 +259,10 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     )
 
 
-def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def _alter_table_in_place(work: SqliteAlteration, dialect: schema.Dialect) -> list[Step]:
     old, new = work.current, work.after
     # first: DROP COLUMN refuses a column that an index names
-    steps = _drop_indexes(work)
+    steps = _drop_removed_indexes(work)
 
     def add_alter_step(clause: str, summary: str) -> None:
         steps.append(alter_table(new.name, clause, summary))
@@ -266,14 +270,14 @@ def _alter_table(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     for column in work.dropped_columns:
         add_alter_step(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
         if not (work.change.agreed or work.change.fresh):
-            known = Known(replace(old, name=new.name), work.change.findings, column.name)
+            known = KnownTable(replace(old, name=new.name), work.change.findings, column.name)
             steps[-1] = replace(steps[-1], known=known)
     for column in work.added_columns:
         clause = schema.column_clause(column, replace(new, primary_key=()), dialect)
         key = next((k for k in new.foreign_keys if k.column == column.name), None)
         reference = f" {_build_reference_clause(key)}" if key else ""
         add_alter_step(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
-    return steps + add_indexes(work, dialect)
+    return steps + create_missing_indexes(work, dialect)
 
 
 def _build_reference_clause(key: schema.ForeignKeyDef) -> str:
@@ -284,7 +288,7 @@ def _build_reference_clause(key: schema.ForeignKeyDef) -> str:
     )
 
 
-def _drop_indexes(work: Alteration) -> list[Step]:
+def _drop_removed_indexes(work: SqliteAlteration) -> list[Step]:
     old, new = schema.indexes_of(work.current), schema.indexes_of(work.after)
     return [
         Step(
@@ -297,33 +301,37 @@ def _drop_indexes(work: Alteration) -> list[Step]:
     ]
 
 
-def add_indexes(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def create_missing_indexes(work: SqliteAlteration, dialect: schema.Dialect) -> list[Step]:
     """Create the indexes and searches that are not there yet."""
     old = schema.indexes_of(work.current)
     wanted = [create for create in schema.indexes_of(work.after) if create not in old]
-    return create_indexes(work.after.name, wanted, dialect) + create_missing_searches(work, dialect)
+    return create_indexes(work.after.name, wanted, dialect) + create_missing_search_indexes(
+        work, dialect
+    )
 
 
-def create_missing_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+def create_missing_search_indexes(work: SqliteAlteration, dialect: schema.Dialect) -> list[Step]:
     """Create the searches that were not kept."""
-    kept = find_unchanged_searches(work)
+    kept = find_unchanged_search_indexes(work)
     wanted = [search for search in work.after.searches if search not in kept]
-    return create_searches(work.after.name, wanted, dialect)
+    return create_search_indexes(work.after.name, wanted, dialect)
 
 
-def _build_rebuild(work: Alteration, dialect: schema.Dialect) -> Rebuild:
+def _build_rebuild(work: SqliteAlteration, dialect: schema.Dialect) -> TableRebuild:
     old, creates = schema.indexes_of(work.current), schema.indexes_of(work.after)
     # of the table before: the names are those that the live table has
     own = frozenset(create.index.name for create in old)
     kept = [create for create in creates if create in old]
     new = [create for create in creates if create not in old]
     again = [replace(step, hidden=True) for step in create_indexes(work.after.name, kept, dialect)]
-    rest = create_indexes(work.after.name, new, dialect) + create_missing_searches(work, dialect)
-    return Rebuild(work.change, work.current, work.after, work.sources, own, again, rest)
+    rest = create_indexes(work.after.name, new, dialect) + create_missing_search_indexes(
+        work, dialect
+    )
+    return TableRebuild(work.change, work.current, work.after, work.sources, own, again, rest)
 
 
 def _drop_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     # the table of a search is its own, and stays when the table goes
-    steps = [step for search in table.searches for step in _drop_search(search, dialect)]
+    steps = [step for search in table.searches for step in _drop_search_index(search, dialect)]
     sql = f"DROP TABLE {quote(table.name)}"
     return [*steps, Step(sql, table=table.name, summary=f"drop table {table.name}")]

@@ -63,7 +63,7 @@ def create_indexes(
     ]
 
 
-def create_searches(
+def create_search_indexes(
     table: str, searches: Iterable[schema.SearchDef], dialect: schema.Dialect
 ) -> list[Step]:
     """Create searches of a table."""
@@ -85,9 +85,9 @@ def rename_tables(changes: Sequence[TableChange], *, lock: str = "") -> list[Ste
     ]
 
 
-def rename_columns(table: str, sources: Mapping[str, str], *, lock: str = "") -> list[Step]:
+def rename_columns(table: str, old_by_new_name: Mapping[str, str], *, lock: str = "") -> list[Step]:
     """Rename the columns of a table, which are given with their names before."""
-    pairs = [(old, new) for new, old in sources.items()]
+    pairs = [(old, new) for new, old in old_by_new_name.items()]
     return [
         alter_table(
             table,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treefold_migrations._inspect.sqlite_losses import Known
+from treefold_migrations._inspect.sqlite_losses import KnownTable
 
 BLOCKING = frozenset(("ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"))
 """Lock levels under which others cannot write rows; under the first, not even read them."""
@@ -61,7 +61,7 @@ class Step:
     generates: bool = False
     repeat: bool = False
     foreign_keys_off: bool = False
-    known: Known | None = None
+    known: KnownTable | None = None
     hidden: bool = False
     reads: frozenset[str] = frozenset()
     catalog: bool = False

@@ -23,16 +23,16 @@ from treefold_migrations._operations.columns import (
     AlterField,
     DropField,
     RenameField,
-    is_computed_fill,
+    is_fill_computed_per_row,
 )
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
-from treefold_migrations._plan.between import Answers, Place
+from treefold_migrations._plan.between import Place, PlannerHints
 from treefold_migrations._state.rendering import render_fill_sql
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import MISSING, Dialect
 
 
-class Trace:
+class OperationTrace:
     """Later names of the tables and fields of one state."""
 
     def __init__(self, state: SchemaState, dialect: Dialect) -> None:
@@ -55,7 +55,7 @@ class Trace:
                 # a name of the first state that is given twice would pair the new table with the
                 # old rows
                 return name not in self._first.tables
-            case AddField(fill=fill) | AlterField(fill=fill) if is_computed_fill(fill):
+            case AddField(fill=fill) | AlterField(fill=fill) if is_fill_computed_per_row(fill):
                 return False  # it reads columns as the operations before have made them
             case AlterField(table=table, name=name):
                 place = table, name
@@ -72,22 +72,22 @@ class Trace:
                 self._tables[name] = None
                 self._fields[name] = dict.fromkeys(fields)
             case DropTable(name=name):
-                self._forget_places({(name, field) for field in self._fields[name]})
+                self._forget_dropped_fields({(name, field) for field in self._fields[name]})
                 del self._tables[name], self._fields[name]
             case RenameTable(old=old, new=new):
                 self._tables[new] = self._tables.pop(old)
                 self._fields[new] = self._fields.pop(old)
-                self._move_places({(old, name): (new, name) for name in self._fields[new]})
+                self._rename_traced_fields({(old, name): (new, name) for name in self._fields[new]})
             case AddField(table=table, name=name, fill=fill):
                 self._fields[table][name] = None
                 self._record_fill((table, name), fill, after)
             case DropField(table=table, name=name):
-                self._forget_places({(table, name)})
+                self._forget_dropped_fields({(table, name)})
                 del self._fields[table][name]
             case RenameField(table=table, old=old, new=new):
                 fields = self._fields[table]
                 self._fields[table] = {new if n == old else n: o for n, o in fields.items()}
-                self._move_places({(table, old): (table, new)})
+                self._rename_traced_fields({(table, old): (table, new)})
             case AlterField(table=table, name=name, fill=fill):
                 self._altered.add((table, name))
                 self._record_fill((table, name), fill, after)
@@ -97,22 +97,24 @@ class Trace:
             case _:
                 pass
 
-    def _move_places(self, moved: dict[Place, Place]) -> None:
+    def _rename_traced_fields(self, moved: dict[Place, Place]) -> None:
         self._fills = {moved.get(place, place): sql for place, sql in self._fills.items()}
         self._using = {moved.get(place, place): sql for place, sql in self._using.items()}
         self._altered = {moved.get(place, place) for place in self._altered}
 
-    def _forget_places(self, gone: set[Place]) -> None:
+    def _forget_dropped_fields(self, gone: set[Place]) -> None:
         self._fills = {place: sql for place, sql in self._fills.items() if place not in gone}
         self._using = {place: sql for place, sql in self._using.items() if place not in gone}
         self._altered -= gone
 
-    def _record_fill(self, place: Place, value: Any, after: SchemaState) -> None:
+    def _record_fill(self, table_and_field: Place, value: Any, after: SchemaState) -> None:
         # a fill of NULL fills nothing
         if value is not MISSING and value is not None:
-            self._fills[place] = render_fill_sql(after, *place, value, self._dialect)
+            self._fills[table_and_field] = render_fill_sql(
+                after, *table_and_field, value, self._dialect
+            )
 
-    def build_answers(self, fresh: frozenset[str]) -> Answers:
+    def build_planner_hints(self, new_tables: frozenset[str]) -> PlannerHints:
         """Knowledge of the planner besides the states."""
         tables = {new: old for new, old in self._tables.items() if old and old != new}
         fields = {
@@ -123,4 +125,4 @@ class Trace:
         kept = {table: renamed for table, renamed in fields.items() if renamed}
         # a table that the same operations create has no rows to fill
         fills = {place: sql for place, sql in self._fills.items() if self._tables[place[0]]}
-        return Answers(tables, kept, fills, self._using, fresh)
+        return PlannerHints(tables, kept, fills, self._using, new_tables)

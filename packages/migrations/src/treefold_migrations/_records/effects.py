@@ -82,7 +82,7 @@ def _perform_effect(held: HeldConnection, effect: Effect) -> Any:
         case Statement():
             # inside of Atomic this is the connection of the transaction: a flow never takes another
             # one
-            return held.run(_yield_statement(effect))
+            return held.run(_wrap_statement_as_operation(effect))
         case Atomic(flow):
             with held.transaction():
                 return execute_flow(held, flow)
@@ -112,7 +112,7 @@ async def aexecute_flow(held: HeldConnection, flow: Flow[T]) -> T:
 async def _aperform_effect(held: HeldConnection, effect: Effect) -> Any:
     match effect:
         case Statement():
-            return await held.arun(_yield_statement(effect))
+            return await held.arun(_wrap_statement_as_operation(effect))
         case Atomic(flow):
             async with held.transaction():
                 return await aexecute_flow(held, flow)
@@ -123,5 +123,5 @@ async def _aperform_effect(held: HeldConnection, effect: Effect) -> Any:
             return await held.acall(function, *args)
 
 
-def _yield_statement(statement: Statement) -> Operation[Any]:
+def _wrap_statement_as_operation(statement: Statement) -> Operation[Any]:
     return (yield statement)

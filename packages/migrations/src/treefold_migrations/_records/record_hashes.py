@@ -22,7 +22,7 @@ from treefold_migrations._records.records import Applied
 def matches_recorded_hash(history: History, applied: Applied, name: str) -> bool:
     """Return True if the recorded hash of a file, which is there, is that of its code."""
     recorded = applied.records[name].hash
-    if recorded == history.compute_digest(name) or is_for_other_databases(history, name):
+    if recorded == history.compute_digest(name) or is_file_for_other_databases(history, name):
         return True
     parents = [_find_recorded_hash(history, applied, parent) for parent in history.parents(name)]
     return recorded in history.compute_accepted_digests(name, parents)
@@ -37,13 +37,13 @@ def matches_replaced_hash(record_hash: str, replaced_hash: str) -> bool:
     )
 
 
-def is_for_other_databases(history: History, name: str) -> bool:
+def is_file_for_other_databases(history: History, name: str) -> bool:
     """Return True for a file whose operations are all those of other databases."""
     item = history[name]
     return bool(item.migration.operations) and not item.operations
 
 
-def find_outdated_hashes(history: History, applied: Applied) -> dict[str, str]:
+def find_hashes_to_rewrite(history: History, applied: Applied) -> dict[str, str]:
     """Return the records that fit with another hash than that of today, each with the latter."""
     found = {n: r.hash for n, r in applied.records.items() if is_legacy_hash(r.hash)}
     if history.database:  # where a file without a part was corrected, those behind it follow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treefold_migrations._base.errors import HistoryError
-from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._records.records import Applied
 
 
@@ -29,7 +29,7 @@ def collect_applied_names(history: History, applied: Applied) -> set[str]:
     return made
 
 
-def list_record_names(item: Loaded, applied: Applied) -> list[str]:
+def list_record_names(item: LoadedMigration, applied: Applied) -> list[str]:
     """Return the records of an applied file."""
     if item.name in applied.records or not item.replaces:
         return [item.name]

@@ -108,7 +108,7 @@ class Records:
             else "((julianday('now') - 2440587.5) * 86400.0)"
         )
 
-    def adapt_sql(self, text: str) -> str:
+    def adapt_sql_to_dialect(self, text: str) -> str:
         """Return a statement of this package with the placeholders and the clock (`@now`, seconds)
         of the dialect.
         """
@@ -150,7 +150,10 @@ class Records:
         )
         records = {name: Record(name, hash_, _parse_timestamp(at)) for name, hash_, at in found}
         found = yield from fetch_rows(
-            self.adapt_sql("SELECT state FROM treefold_migrations_journal WHERE name <> $1"), LOCK
+            self.adapt_sql_to_dialect(
+                "SELECT state FROM treefold_migrations_journal WHERE name <> $1"
+            ),
+            LOCK,
         )
         entries = [_parse_progress(json.loads(state)) for (state,) in found]
         return Applied(records, {entry.name: entry for entry in entries})
@@ -159,7 +162,7 @@ class Records:
         """Record a file as applied."""
         now: Any = dt.datetime.now(dt.UTC)
         yield from run_statement(
-            self.adapt_sql(
+            self.adapt_sql_to_dialect(
                 "INSERT INTO treefold_migrations (name, hash, applied_at, place) VALUES "
                 # rows are ordered by it: two files of one run may have the same time
                 "($1, $2, $3, (SELECT coalesce(max(place), 0) + 1 FROM treefold_migrations))"
@@ -172,18 +175,18 @@ class Records:
     def rewrite_hash(self, name: str, hash_: str) -> Operation[int]:
         """Replace the hash of a record; its time and place stay."""
         sql = "UPDATE treefold_migrations SET hash = $1 WHERE name = $2"
-        return run_statement(self.adapt_sql(sql), hash_, name)
+        return run_statement(self.adapt_sql_to_dialect(sql), hash_, name)
 
-    def discard_record(self, name: str) -> Operation[int]:
+    def delete_record_if_present(self, name: str) -> Operation[int]:
         """Take the record of a file away if there is one."""
         return run_statement(
-            self.adapt_sql("DELETE FROM treefold_migrations WHERE name = $1"), name
+            self.adapt_sql_to_dialect("DELETE FROM treefold_migrations WHERE name = $1"), name
         )
 
-    def remove_record(self, name: str) -> Operation[None]:
+    def delete_existing_record(self, name: str) -> Operation[None]:
         """Take the record of a file away."""
         # another run took the file back at the same time: the transaction is undone
-        if (yield from self.discard_record(name)) != 1:
+        if (yield from self.delete_record_if_present(name)) != 1:
             raise RunError(f"Migration {name!r} has no record any more: run the command again")
 
     def save_progress(self, progress: Progress) -> Operation[int]:
@@ -196,12 +199,13 @@ class Records:
             "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
             "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
         )
-        return run_statement(self.adapt_sql(sql), name, state)
+        return run_statement(self.adapt_sql_to_dialect(sql), name, state)
 
     def clear_progress(self, name: str) -> Operation[int]:
         """Take away how far a file has come."""
         return run_statement(
-            self.adapt_sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name
+            self.adapt_sql_to_dialect("DELETE FROM treefold_migrations_journal WHERE name = $1"),
+            name,
         )
 
 
@@ -218,12 +222,12 @@ _POSTGRES = _Types("text", "bigint", "double precision", "timestamptz", "")
 _SQLITE = _Types("TEXT", "INTEGER", "REAL", "TEXT", " STRICT")
 
 
-def advance_progress(progress: Progress, *, ended: Sequence[str]) -> Progress:
+def advance_progress(progress: Progress, *, completed_digests: Sequence[str]) -> Progress:
     """Return the progress after the steps with these digests."""
     return replace(
         progress,
-        done=len(ended),
-        ended=tuple(ended),
+        done=len(completed_digests),
+        ended=tuple(completed_digests),
         started=False,
         # position and batches belong to the step that has just ended
         position=None,

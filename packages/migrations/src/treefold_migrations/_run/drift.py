@@ -17,8 +17,8 @@ from treefold_migrations._schedule.expanded import compute_current_schema
 from treefold_migrations._schedule.half_done import list_half_done
 from treefold_migrations._schedule.half_done_runs import list_completed_operations
 from treefold_migrations._schedule.history_checks import check_history
-from treefold_migrations._schedule.planning import Target
-from treefold_migrations._state.rendering import render_state
+from treefold_migrations._schedule.planning import DatabaseTarget
+from treefold_migrations._state.rendering import render_managed_tables
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect, database_for
 
@@ -33,7 +33,9 @@ def compute_expected_state(history: History, applied: Applied, dialect: Dialect)
     state = compute_current_schema(history, applied, dialect)
     # an operation that is not complete does not count: its parts are differences
     for entry in list_half_done(applied):
-        for operation in list_completed_operations(history, applied, entry, Target(dialect)):
+        for operation in list_completed_operations(
+            history, applied, entry, DatabaseTarget(dialect)
+        ):
             state = operation.apply(state)
     return state
 
@@ -52,28 +54,32 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     """
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
     state = compute_expected_state(runner.history, runner.applied(), dialect)
-    wanted = render_state(state, dialect)
+    wanted = render_managed_tables(state, dialect)
     found = compare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
-    return filter_unexpected(state, found)
+    return exclude_known_differences(state, found)
 
 
 async def adrift(history: History, alias: str = "default") -> list[Difference]:
     """`drift` for async code."""
     dialect, runner = database_for(alias).dialect, Runner(alias, history)
     state = compute_expected_state(runner.history, await runner.aapplied(), dialect)
-    wanted = render_state(state, dialect)
+    wanted = render_managed_tables(state, dialect)
     found = await acompare_database(wanted, alias, ignored=_list_unmanaged_tables(state))
-    return filter_unexpected(state, found)
+    return exclude_known_differences(state, found)
 
 
-def filter_unexpected(state: SchemaState, found: Iterable[Difference]) -> list[Difference]:
+def exclude_known_differences(
+    state: SchemaState, differences: Iterable[Difference]
+) -> list[Difference]:
     """Return the differences that no table has as it was found."""
     known = {
         (name, *finding)
         for name, table in state.tables.items()
         for finding in table.options.as_found
     }
-    return [difference for difference in found if (difference.table, *difference.key) not in known]
+    return [
+        difference for difference in differences if (difference.table, *difference.key) not in known
+    ]
 
 
 def _list_unmanaged_tables(state: SchemaState) -> list[str]:

@@ -29,17 +29,17 @@ from treefold_migrations._records.records import Records
 from treefold_migrations._run.events import Listener
 from treefold_migrations._run.frozen import FrozenModels
 from treefold_migrations._run.lock import Lock
-from treefold_migrations._run.open_file import OpenFile, determine_progress
+from treefold_migrations._run.open_file import RunningMigrationFile, determine_progress
 from treefold_migrations._run.timeouts import Limits, Timeouts
 from treefold_migrations._run.work import Work
-from treefold_migrations._schedule.rehearsal import CATALOG, rehearse
-from treefold_migrations._schedule.remains import build_removal_step
+from treefold_migrations._schedule.rehearsal import CATALOG, rehearse_on_empty_copy
+from treefold_migrations._schedule.remains import build_remains_removal_step
 from treefold_migrations._schedule.units import (
     FileRun,
     PythonUnit,
     SqlUnit,
     Unit,
-    find_step_places,
+    find_places_of_same_step,
     find_transaction_group,
     needs_several_transactions,
 )
@@ -57,7 +57,7 @@ Interrupted = Literal["stop", "again", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ExecutionContext:
     """The tools of the executor."""
 
     held: HeldConnection
@@ -74,17 +74,17 @@ class Engine:
         return self.held.dialect.name == "postgres"
 
 
-def run_file(engine: Engine, run: FileRun) -> Flow[bool]:
+def run_file(engine: ExecutionContext, run: FileRun) -> Flow[bool]:
     """Run a file from where it stands; False where another run has completed it meanwhile.
 
     Raises:
         RunError: A step failed, or the journal does not fit the file.
         LockTimeout: A table stayed locked by others in every attempt.
     """
-    return (yield from _Execution(engine, run).run())
+    return (yield from _Execution(engine, run).run_remaining_steps())
 
 
-def can_run_again(unit: Unit) -> bool:
+def can_repeat_after_interruption(unit: Unit) -> bool:
     """True where a unit outside of a transaction may run again after an interruption."""
     return isinstance(unit, PythonUnit) or unit.again
 
@@ -96,12 +96,12 @@ def _run_in_transaction(flow: Flow[None]) -> Flow[None]:
 class _Execution:
     """The run of one file."""
 
-    def __init__(self, engine: Engine, run: FileRun) -> None:
+    def __init__(self, engine: ExecutionContext, run: FileRun) -> None:
         self._engine = engine
         self._run = run
-        self._file = OpenFile(run, engine.limits, engine.tell)
+        self._file = RunningMigrationFile(run, engine.limits, engine.tell)
 
-    def run(self) -> Flow[bool]:
+    def run_remaining_steps(self) -> Flow[bool]:
         run, records = self._run, self._engine.records
         applied = yield from records.read()
         # read again for each file: a run that lost its row of the lock may have been overtaken
@@ -113,7 +113,7 @@ class _Execution:
         phase = f" ({run.phase})" if run.phase else ""
         self._file.report_event("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
         if self._engine.skip:
-            yield from self._skip_step()
+            yield from self._mark_step_as_skipped()
         # a file without units, or a corrected one with no step behind the complete ones
         if self._file.progress.done >= run.unit_count:
             yield Atomic(self._run_with_lock_check(self._record_completion()))
@@ -128,9 +128,9 @@ class _Execution:
             try:
                 # in front of the transaction of the group: its locks would be held while rows are
                 # read
-                yield from self._run_guards_in_front(group[0])
+                yield from self._run_guards_before_transaction(group[0])
                 if group[0].transactional:
-                    yield from self._run_group(group)
+                    yield from self._run_transaction_group(group)
                 else:
                     yield from self._run_outside_transaction(group[0])
             except (MigrationError, ORMError):
@@ -146,11 +146,11 @@ class _Execution:
         progress = self._file.progress
         self._file.place = progress.done
         try:
-            rehearse(self._run, progress.done, progress.skipped, catalog)
+            rehearse_on_empty_copy(self._run, progress.done, progress.skipped, catalog)
         except RunError as error:
             raise self._file.build_guard_error(error) from error
 
-    def _run_guards_in_front(self, unit: Unit) -> Flow[None]:
+    def _run_guards_before_transaction(self, unit: Unit) -> Flow[None]:
         """Run the guards of a unit in a transaction that takes no lock and ends before its own."""
         # rows need not fit for a step that is done by hand
         if not unit.guards or self._file.place in self._file.progress.skipped:
@@ -175,7 +175,7 @@ class _Execution:
         for step in guards:
             yield from perform_step(step)
 
-    def _skip_step(self) -> Flow[None]:
+    def _mark_step_as_skipped(self) -> Flow[None]:
         progress = self._file.progress
         place = progress.failed if progress.failed >= 0 else progress.done
         if progress.failed < 0 and not progress.started:
@@ -185,7 +185,7 @@ class _Execution:
             )
         self._file.progress = replace(
             progress,
-            skipped=(*progress.skipped, *find_step_places(self._run.units, place)),
+            skipped=(*progress.skipped, *find_places_of_same_step(self._run.units, place)),
             failed=-1,
             started=progress.started and place != progress.done,
         )
@@ -216,7 +216,7 @@ class _Execution:
 
     # -- transactions -----------------------------------------------------------------------------
 
-    def _run_group(self, group: tuple[Unit, ...]) -> Flow[None]:
+    def _run_transaction_group(self, group: tuple[Unit, ...]) -> Flow[None]:
         unenforced = not self._engine.is_postgres and any(
             isinstance(unit, SqlUnit) and unit.step.foreign_keys_off for unit in group
         )
@@ -224,7 +224,9 @@ class _Execution:
             yield from run_script("PRAGMA foreign_keys = OFF")
         try:
             yield from self._retry_while_locked(
-                lambda _: _run_in_transaction(self._perform_group(group, unenforced=unenforced))
+                lambda _: _run_in_transaction(
+                    self._perform_transaction_group(group, foreign_keys_off=unenforced)
+                )
             )
             # behind the commit, as the journal
             self._file.progress = self._file.compute_progress_after(len(group))
@@ -234,7 +236,7 @@ class _Execution:
                 yield from run_script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
 
     def _retry_while_locked(
-        self, make: Callable[[int], Flow[None]], *, alone: Unit | None = None
+        self, make: Callable[[int], Flow[None]], *, standalone_unit: Unit | None = None
     ) -> Flow[None]:
         limits = self._engine.limits
         for attempt in range(limits.attempts):
@@ -256,18 +258,25 @@ class _Execution:
                 # a statement that the server refused has had no effect, and is not "interrupted"
                 # for the next run; of one whose connection was lost that is not known
                 lost = isinstance(error, ConnectionFailed)
-                if not (alone is None or lost or self._file.has_ended or can_run_again(alone)):
+                if not (
+                    standalone_unit is None
+                    or lost
+                    or self._file.has_ended
+                    or can_repeat_after_interruption(standalone_unit)
+                ):
                     self._file.progress = replace(self._file.progress, started=False)
                 if not lost:
-                    yield from self._remove_failed_index(alone)
-                    yield from self._raise_guard_error(error)
+                    yield from self._remove_failed_index(standalone_unit)
+                    yield from self._raise_guard_error_if_explained(error)
                 raise self._file.build_step_error(f"failed: {error}") from error
             return
 
-    def _remove_failed_index(self, alone: Unit | None) -> Flow[None]:
+    def _remove_failed_index(self, standalone_unit: Unit | None) -> Flow[None]:
         """Remove an index whose build failed, which a corrected file may not build again."""
         remains = (
-            build_removal_step(alone.step, failed=True) if isinstance(alone, SqlUnit) else None
+            build_remains_removal_step(standalone_unit.step, was_refused=True)
+            if isinstance(standalone_unit, SqlUnit)
+            else None
         )
         if remains is not None:
             with suppress(ORMError):  # the next run removes it, or drift names it
@@ -281,7 +290,7 @@ class _Execution:
             except RunError as error:
                 raise self._file.build_guard_error(error) from error
 
-    def _raise_guard_error(self, error: ORMError) -> Flow[None]:
+    def _raise_guard_error_if_explained(self, error: ORMError) -> Flow[None]:
         """Raise the error of the guard whose rows a statement refused, where they are there."""
         unit = self._file.current_unit
         explain = unit.step.explain if isinstance(unit, SqlUnit) else None
@@ -294,7 +303,9 @@ class _Execution:
         except ORMError:  # such as a name that the transaction had changed
             return
 
-    def _perform_group(self, group: tuple[Unit, ...], *, unenforced: bool) -> Flow[None]:
+    def _perform_transaction_group(
+        self, group: tuple[Unit, ...], *, foreign_keys_off: bool
+    ) -> Flow[None]:
         engine, run = self._engine, self._run
         # the row of the lock is written here: a run that takes it over waits for this transaction
         yield from engine.lock.ensure_held()
@@ -309,8 +320,8 @@ class _Execution:
                 yield from self._run_guards_in_transaction(unit)
             yield from timeouts.set_limits(unit.step if isinstance(unit, SqlUnit) else None)
             yield from self._perform_unit(unit)
-        if unenforced:
-            yield from self._check_references()
+        if foreign_keys_off:
+            yield from self._require_no_broken_references()
         # record or journal are in the transaction of the steps: a crash leaves both or neither
         done = self._file.progress.done + len(group)
         if done == run.unit_count:
@@ -321,7 +332,7 @@ class _Execution:
         # a long transaction
         yield from engine.lock.ensure_held()
 
-    def _check_references(self) -> Flow[None]:
+    def _require_no_broken_references(self) -> Flow[None]:
         # switching enforcement on again tests no row that was written meanwhile
         broken = yield from fetch_rows("PRAGMA foreign_key_check")
         if broken:
@@ -344,7 +355,7 @@ class _Execution:
             yield from records.add_record(run.name, run.hash)
         else:
             for name in run.recorded:
-                yield from records.remove_record(name)
+                yield from records.delete_existing_record(name)
             if run.base is not None:
                 # contract was taken back: the file is expanded, as before
                 yield from records.save_progress(run.base)
@@ -360,7 +371,7 @@ class _Execution:
         if skipped:
             self._file.report_event("step", f"{unit.summary} (done by hand)")
         elif self._file.progress.started:
-            skipped = yield from self._resume_step(unit)
+            skipped = yield from self._recover_or_skip_interrupted_step(unit)
         else:
             # committed before the statement: a run that is cut off knows that it may have taken
             # effect
@@ -374,7 +385,7 @@ class _Execution:
             timeouts = Timeouts(engine.limits, active=session, local=False)
             yield from self._retry_while_locked(
                 lambda attempt: self._attempt_outside_transaction(unit, timeouts, attempt),
-                alone=unit,
+                standalone_unit=unit,
             )
         done = self._file.compute_progress_after(1)
         last = done.done == self._run.unit_count
@@ -402,11 +413,13 @@ class _Execution:
         self._file.has_ended = True
         yield from timeouts.set_limits(None)
 
-    def _resume_step(self, unit: Unit) -> Flow[bool]:
-        if can_run_again(unit):
+    def _recover_or_skip_interrupted_step(self, unit: Unit) -> Flow[bool]:
+        if can_repeat_after_interruption(unit):
             failed = self._file.progress.failed == self._file.place
             remains = (
-                build_removal_step(unit.step, failed=failed) if isinstance(unit, SqlUnit) else None
+                build_remains_removal_step(unit.step, was_refused=failed)
+                if isinstance(unit, SqlUnit)
+                else None
             )
             if remains is not None:
                 yield from perform_step(remains)

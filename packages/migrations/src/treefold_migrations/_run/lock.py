@@ -23,7 +23,7 @@ from treefold_migrations._records.effects import (
     run_statement,
 )
 from treefold_migrations._records.records import LOCK, Records
-from treefold_migrations._run.process import Owner
+from treefold_migrations._run.process import LockOwner
 from treefold_orm import DatabaseLocked
 from treefold_orm.schema import HeldConnection, Operation
 
@@ -57,7 +57,7 @@ class Lock(Protocol):
         ...
 
 
-def make_lock(held: HeldConnection, records: Records, owner: Owner) -> Lock:
+def make_lock(held: HeldConnection, records: Records, owner: LockOwner) -> Lock:
     """Return the kind of lock that a database has."""
     if held.dialect.name == "postgres" and not held.pooled:
         return AdvisoryLock(records, owner)
@@ -97,7 +97,7 @@ def acquire_lock(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> F
 class AdvisoryLock:
     """A lock of the session (PostgreSQL), one for each schema that tables are created in."""
 
-    def __init__(self, records: Records, owner: Owner) -> None:
+    def __init__(self, records: Records, owner: LockOwner) -> None:
         self._records = records
         self._owner = owner
 
@@ -146,7 +146,7 @@ _HOLDER = (
 class RowLock:
     """A row of the journal (SQLite; PostgreSQL behind a pooler)."""
 
-    def __init__(self, records: Records, owner: Owner, *, postgres: bool) -> None:
+    def __init__(self, records: Records, owner: LockOwner, *, postgres: bool) -> None:
         self._records = records
         self._mine = owner.to_json()
         self._postgres = postgres
@@ -178,18 +178,18 @@ class RowLock:
         if found is None or found[0] == self._mine:
             return False
         # `at` and now are of the clock of the database, which all runs share
-        return found[1] < STALE and not Owner.read(found[0]).is_dead
+        return found[1] < STALE and not LockOwner.from_json(found[0]).is_dead
 
     def _read_lock_row(self) -> Flow[tuple[str, float] | None]:
         sql = "SELECT state, @now - at FROM treefold_migrations_journal WHERE name = $1"
-        found = yield from fetch_rows(self._records.adapt_sql(sql), LOCK)
+        found = yield from fetch_rows(self._records.adapt_sql_to_dialect(sql), LOCK)
         return (found[0][0], found[0][1]) if found else None
 
     def read_holder(self) -> Flow[str]:
         if not (yield from self._records.has_tables()):
             return ""
         found = yield from self._read_lock_row()
-        return "" if found is None else str(Owner.read(found[0]))
+        return "" if found is None else str(LockOwner.from_json(found[0]))
 
     def ensure_held(self) -> Flow[None]:
         if not (yield from self.renew_lease()):
@@ -207,7 +207,7 @@ class RowLock:
         return renewed == 1
 
     def _execute_on_own_row(self, sql: str) -> Operation[int]:
-        own = self._records.adapt_sql(f"{sql} WHERE name = $1 AND state = $2")
+        own = self._records.adapt_sql_to_dialect(f"{sql} WHERE name = $1 AND state = $2")
         return run_statement(own, LOCK, self._mine)
 
     def release(self) -> Flow[None]:

@@ -1,4 +1,4 @@
-"""OpenFile: where one file stands while it runs, and the messages that say so.
+"""RunningMigrationFile: where one file stands while it runs, and the messages that say so.
 
 | State | `progress` | `describe_file_state` |
 |---|---|---|
@@ -22,21 +22,27 @@ from treefold_migrations._schedule.half_done import (
     describe_committed,
     describe_progress,
     describe_resolving_commands,
-    require_same_steps,
+    require_unchanged_completed_steps,
 )
 from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit
 from treefold_orm import ORMError
 
 
-def determine_progress(run: FileRun, known: Progress | None) -> Progress:
+def determine_progress(run: FileRun, journal_progress: Progress | None) -> Progress:
     """Return where a file stands, by its journal row.
 
     Raises:
         RunError: The file was changed after it had begun, or goes the other way.
     """
     # contract after expand, and the way back after a run forwards, begin with steps of their own
-    follows = known is not None and known.is_expanded and run.phase == "contract"
-    if known is None or follows or (run.undo >= 0 and known.direction == "forwards"):
+    follows = (
+        journal_progress is not None and journal_progress.is_expanded and run.phase == "contract"
+    )
+    if (
+        journal_progress is None
+        or follows
+        or (run.undo >= 0 and journal_progress.direction == "forwards")
+    ):
         return Progress(
             run.name,
             run.hash,
@@ -52,17 +58,19 @@ def determine_progress(run: FileRun, known: Progress | None) -> Progress:
             base=run.base,
             fills=run.fills,
         )
-    if (known.direction, known.phase) != (run.direction, run.phase):
+    if (journal_progress.direction, journal_progress.phase) != (run.direction, run.phase):
         raise RunError(
-            f"Migration {run.name!r} is {describe_progress(known)};"
-            f" {describe_resolving_commands(known)}"
+            f"Migration {run.name!r} is {describe_progress(journal_progress)};"
+            f" {describe_resolving_commands(journal_progress)}"
         )
-    require_same_steps(run, known)
+    require_unchanged_completed_steps(run, journal_progress)
     # the corrected file counts from here on; what ended stays
-    return replace(known, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown)
+    return replace(
+        journal_progress, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown
+    )
 
 
-class OpenFile:
+class RunningMigrationFile:
     """One file while it runs: `place` is the unit that runs, `has_ended` is True behind the
     statement of a step outside of a transaction.
     """
@@ -90,7 +98,7 @@ class OpenFile:
     def compute_progress_after(self, steps: int) -> Progress:
         """Return the progress after some more steps."""
         digests = self.run.digests[: self.progress.done + steps]
-        return advance_progress(self.progress, ended=digests)
+        return advance_progress(self.progress, completed_digests=digests)
 
     @property
     def current_unit(self) -> Unit | None:
@@ -100,7 +108,7 @@ class OpenFile:
     def describe_step(self) -> str:
         """Return the step that runs: "Migration '0002', step 2 of 5: add column book.year"."""
         run = self.run
-        step = f"step {run.find_step_number(self.place)} of {len(run.shown)}"
+        step = f"step {run.find_displayed_step_number(self.place)} of {len(run.shown)}"
         named = f": {self.current_unit.summary}" if self.current_unit is not None else ""
         return f"Migration {run.name!r}, {step}{named}"
 
@@ -109,7 +117,7 @@ class OpenFile:
         progress = self.progress
         begun = self.run.units[progress.done] if progress.done < len(self.run.units) else None
         python = isinstance(begun, PythonUnit) and not begun.transactional
-        text = describe_committed(progress, python=python)
+        text = describe_committed(progress, commits_by_itself=python)
         if not text:
             return "nothing of this file was applied"
         return f"{text}. {describe_resolving_commands(progress)}"
@@ -122,7 +130,9 @@ class OpenFile:
         """Return the error for rows that a guard in front of a step refuses."""
         progress, run = self.progress, self.run
         begun = progress.done or progress.started or progress.batches
-        place = f"go on with step {run.find_step_number(self.place)}" if begun else "begin"
+        place = (
+            f"go on with step {run.find_displayed_step_number(self.place)}" if begun else "begin"
+        )
         return RunError(
             f"Migration {run.name!r} cannot {place}: {error}; {self.describe_file_state()}"
         )
@@ -152,7 +162,7 @@ class OpenFile:
                 kind,
                 text,
                 run.name,
-                run.find_step_number(self.place),
+                run.find_displayed_step_number(self.place),
                 len(run.shown),
                 rows=rows_,
                 total=total,

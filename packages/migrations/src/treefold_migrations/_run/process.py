@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class LockOwner:
     """One run of the runner: `place` tells processes apart whose numbers cannot be compared, and
     `born` those that got the same number one after the other.
     """
@@ -25,7 +25,7 @@ class Owner:
     since: str
 
     @classmethod
-    def from_current_process(cls) -> Owner:
+    def from_current_process(cls) -> LockOwner:
         """Return this process as the owner of a new run."""
         pid = os.getpid()
         since = dt.datetime.now(dt.UTC).isoformat(" ", "seconds")
@@ -62,7 +62,7 @@ class Owner:
         return json.dumps(asdict(self))
 
     @classmethod
-    def read(cls, text: str) -> Owner:
+    def from_json(cls, text: str) -> LockOwner:
         """Return the owner of a text."""
         return cls(**json.loads(text))
 

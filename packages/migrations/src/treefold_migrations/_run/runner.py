@@ -21,23 +21,23 @@ from treefold_migrations._records.effects import (
     execute_flow,
     fetch_rows,
 )
-from treefold_migrations._records.record_hashes import find_outdated_hashes
+from treefold_migrations._records.record_hashes import find_hashes_to_rewrite
 from treefold_migrations._records.record_names import list_pending_names
 from treefold_migrations._records.records import Applied, Records
 from treefold_migrations._run.events import Event, Listener, ignore_event
-from treefold_migrations._run.executor import Engine, Interrupted, run_file
+from treefold_migrations._run.executor import ExecutionContext, Interrupted, run_file
 from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire_lock, make_lock
-from treefold_migrations._run.process import Owner
+from treefold_migrations._run.process import LockOwner
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._schedule.backward_runs import find_lost_tables, plan_backwards
+from treefold_migrations._schedule.backward_runs import find_tables_losing_data, plan_rollback
 from treefold_migrations._schedule.expanded import compute_current_schema, list_expanded_names
 from treefold_migrations._schedule.fake_runs import plan_fake_migrate, plan_fake_rollback
-from treefold_migrations._schedule.forward_runs import Phase, has_nothing_to_run, plan_forwards
+from treefold_migrations._schedule.forward_runs import Phase, has_nothing_to_run, plan_migrate
 from treefold_migrations._schedule.half_done_runs import plan_abandon, plan_resume
-from treefold_migrations._schedule.history_checks import check_history, check_release
-from treefold_migrations._schedule.planning import Target
-from treefold_migrations._schedule.rollback_fills import RollbackFills, require_filled
+from treefold_migrations._schedule.history_checks import check_history, check_history_for_release
+from treefold_migrations._schedule.planning import DatabaseTarget
+from treefold_migrations._schedule.rollback_fills import RollbackFills, require_fill_values
 from treefold_migrations._schedule.units import FileRun, SqlUnit
 from treefold_orm import ORMError
 from treefold_orm.schema import (
@@ -125,7 +125,7 @@ class Runner:
             HistoryError: The files do not fit the records.
         """
         applied = self.applied()
-        check_release(self.history, applied)
+        check_history_for_release(self.history, applied)
         ready = set(list_expanded_names(self.history, applied))
         return [name for name in list_pending_names(self.history, applied) if name not in ready]
 
@@ -271,11 +271,15 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         if fake:
             choose = partial(plan_fake_migrate, self.history, upto=target)
-            return (yield from self._run_chosen_files(held, choose, fake=True, plan=plan))
-        place = Target(held.dialect, held.single)
-        choose = partial(plan_forwards, self.history, target=place, upto=target, phase=phase)
+            return (yield from self._plan_or_run_files(held, choose, fake=True, plan=plan))
+        place = DatabaseTarget(held.dialect, held.single)
+        choose = partial(plan_migrate, self.history, target=place, upto=target, phase=phase)
         idle = partial(has_nothing_to_run, self.history, upto=target, phase=phase)
-        return (yield from self._run_chosen_files(held, choose, fake=False, plan=plan, idle=idle))
+        return (
+            yield from self._plan_or_run_files(
+                held, choose, fake=False, plan=plan, has_nothing_to_run=idle
+            )
+        )
 
     def _roll_back_files(
         self,
@@ -289,13 +293,13 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         if fake:
             forget = partial(plan_fake_rollback, self.history, steps=steps, to=target)
-            return (yield from self._run_chosen_files(held, forget, fake=True, plan=plan))
-        place = Target(held.dialect, held.single)
+            return (yield from self._plan_or_run_files(held, forget, fake=True, plan=plan))
+        place = DatabaseTarget(held.dialect, held.single)
 
         def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
             # new ones for each plan: they collect which were used, and what is missing
             fills = fills or RollbackFills.from_flags(fill)
-            return plan_backwards(
+            return plan_rollback(
                 self.history,
                 applied,
                 place,
@@ -312,9 +316,9 @@ class Runner:
             )
             runs = choose_runs(applied, fills)
             if not allow_destructive:
-                yield from self._refuse_loss(held, applied, runs)
-            yield from self._require_filled(held, applied, fills)
-        return (yield from self._run_chosen_files(held, choose_runs, fake=False, plan=plan))
+                yield from self._refuse_row_loss(held, applied, runs)
+            yield from self._require_fill_values(held, applied, fills)
+        return (yield from self._plan_or_run_files(held, choose_runs, fake=False, plan=plan))
 
     def _resolve_file(
         self,
@@ -324,11 +328,11 @@ class Runner:
         plan: bool,
         allow_destructive: bool,
     ) -> Flow[list[FileRun]]:
-        place = Target(held.dialect, held.single)
+        place = DatabaseTarget(held.dialect, held.single)
         if choice != "abandon":
-            choose = partial(plan_resume, self.history, text=name, target=place)
+            choose = partial(plan_resume, self.history, name_prefix=name, target=place)
             return (
-                yield from self._run_chosen_files(
+                yield from self._plan_or_run_files(
                     held, choose, fake=False, plan=plan, resolution=choice
                 )
             )
@@ -343,17 +347,21 @@ class Runner:
             runs = choose_abandon_runs(applied, fills)
             if not allow_destructive:
                 _refuse_partial_abandon(runs)
-                yield from self._refuse_loss(held, applied, runs)
-            yield from self._require_filled(held, applied, fills)
-        return (yield from self._run_chosen_files(held, choose_abandon_runs, fake=False, plan=plan))
+                yield from self._refuse_row_loss(held, applied, runs)
+            yield from self._require_fill_values(held, applied, fills)
+        return (
+            yield from self._plan_or_run_files(held, choose_abandon_runs, fake=False, plan=plan)
+        )
 
-    def _refuse_loss(
+    def _refuse_row_loss(
         self, held: HeldConnection, applied: Applied, runs: list[FileRun]
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         # a rollback that has begun was agreed to then
         fresh = [made for made in runs if made.name not in begun]
-        for name, table, live in find_lost_tables(self.history, applied, fresh, held.dialect):
+        for name, table, live in find_tables_losing_data(
+            self.history, applied, fresh, held.dialect
+        ):
             # a table that has another name now cannot be asked, and counts as one with rows
             found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
@@ -362,38 +370,40 @@ class Runner:
                     "--allow-destructive to agree to it"
                 )
 
-    def _require_filled(
+    def _require_fill_values(
         self, held: HeldConnection, applied: Applied, fills: RollbackFills
     ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         live = compute_current_schema(self.history, applied, held.dialect)
         # a file whose rollback has begun passed this test then
         missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
-        yield from require_filled(missing, live)
+        yield from require_fill_values(missing, live)
 
-    def _run_chosen_files(
+    def _plan_or_run_files(
         self,
         held: HeldConnection,
-        choose: Choose,
+        choose_runs: Choose,
         *,
         fake: bool,
         plan: bool,
-        idle: Callable[[Applied], bool] = lambda _applied: False,
+        has_nothing_to_run: Callable[[Applied], bool] = lambda _applied: False,
         resolution: Resolution | None = None,
     ) -> Flow[list[FileRun]]:
         records = Records(held.dialect)
         applied = yield from records.read()
         if plan:
-            return (yield from _add_table_sizes(choose(applied)))
+            return (yield from _add_table_sizes(choose_runs(applied)))
         # without the lock: a release that starts with `migrate` mostly has nothing to do, and must
         # not wait for another run or need the right to create tables
-        if idle(applied):
+        if has_nothing_to_run(applied):
             return []
-        lock = make_lock(held, records, Owner.from_current_process())
+        lock = make_lock(held, records, LockOwner.from_current_process())
         yield from acquire_lock(lock, wait=self._wait, notice=self._report_waiting)
         try:
             with Heartbeat(lock, held):
-                return (yield from self._run_under_lock(held, lock, choose, resolution, fake=fake))
+                return (
+                    yield from self._run_under_lock(held, lock, choose_runs, resolution, fake=fake)
+                )
         finally:
             with suppress(ORMError):  # a lost connection has lost its lock, and is reported itself
                 yield from lock.release()
@@ -402,7 +412,7 @@ class Runner:
         self,
         held: HeldConnection,
         lock: Lock,
-        choose: Choose,
+        choose_runs: Choose,
         resolution: Resolution | None,
         *,
         fake: bool,
@@ -411,14 +421,16 @@ class Runner:
         # `--resolve NAME again` is the answer to an interrupted step; "skip" is handled by `skip`
         interrupted = self._interrupted if resolution is None else "again"
         skip = resolution == "skip"
-        engine = Engine(held, records, lock, self._limits, self._listener, interrupted, skip)
+        engine = ExecutionContext(
+            held, records, lock, self._limits, self._listener, interrupted, skip
+        )
         applied = yield from records.read()  # others may have run until the lock was there
-        if old := find_outdated_hashes(self.history, applied):
+        if old := find_hashes_to_rewrite(self.history, applied):
             yield Atomic(_rewrite_hashes(engine, old))
             applied = yield from records.read()
-        runs = choose(applied)
+        runs = choose_runs(applied)
         if fake:
-            yield Atomic(_write_fake_records(engine, runs))
+            yield Atomic(_apply_fake_runs_to_records(engine, runs))
             return runs
         done: list[FileRun] = []
         for chosen in runs:
@@ -452,17 +464,17 @@ def _refuse_partial_abandon(runs: list[FileRun]) -> None:
             )
 
 
-def _rewrite_hashes(engine: Engine, hashes: dict[str, str]) -> Flow[None]:
+def _rewrite_hashes(engine: ExecutionContext, hashes: dict[str, str]) -> Flow[None]:
     yield from engine.lock.ensure_held()
     for name, hash_ in hashes.items():
         yield from engine.records.rewrite_hash(name, hash_)
 
 
-def _write_fake_records(engine: Engine, runs: list[FileRun]) -> Flow[None]:
+def _apply_fake_runs_to_records(engine: ExecutionContext, runs: list[FileRun]) -> Flow[None]:
     yield from engine.lock.ensure_held()
     for made in runs:
         for name in made.recorded:
-            yield from engine.records.discard_record(name)
+            yield from engine.records.delete_record_if_present(name)
         if made.direction == "forwards":
             yield from engine.records.add_record(made.name, made.hash)
         yield from engine.records.clear_progress(made.name)

@@ -76,7 +76,7 @@ class Work:
         Returns:
             How many rows this run has handed over; batches of an earlier run do not count.
         """
-        place, after = self._begin_batches()
+        place, after = self._take_next_batch_position()
         rows, total = 0, 0 if after == END else query.count()
         committed = ignore_commit
         while after != END:
@@ -90,7 +90,7 @@ class Work:
                     function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    keep = self._keep(self._advance_position(place, after), len(page.items))
+                    keep = self._keep(self._store_batch_position(place, after), len(page.items))
                     committed = execute_flow(self._held, keep)
             # behind the transaction: until then the batch may still be undone
             committed()
@@ -106,7 +106,7 @@ class Work:
         size: int = SIZE,
     ) -> int:
         """`batched` for async code."""
-        place, after = self._begin_batches()
+        place, after = self._take_next_batch_position()
         rows, total = 0, 0 if after == END else await query.acount()
         committed = ignore_commit
         while after != END:
@@ -118,14 +118,14 @@ class Work:
                     await function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    keep = self._keep(self._advance_position(place, after), len(page.items))
+                    keep = self._keep(self._store_batch_position(place, after), len(page.items))
                     committed = await aexecute_flow(self._held, keep)
             committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
 
-    def _begin_batches(self) -> tuple[int, str | None]:
+    def _take_next_batch_position(self) -> tuple[int, str | None]:
         place = self._calls
         self._calls += 1
         if place == len(self._positions):
@@ -134,8 +134,8 @@ class Work:
             raise RunError("Batches cannot run side by side: await one before the next begins")
         return place, self._positions[place]
 
-    def _advance_position(self, place: int, position: str | None) -> str:
-        self._positions[place] = position
+    def _store_batch_position(self, batch_call_index: int, position: str | None) -> str:
+        self._positions[batch_call_index] = position
         return json.dumps(self._positions)
 
 

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History, Loaded, apply_migration, make_code_extractor
+from treefold_migrations._files.history import (
+    History,
+    LoadedMigration,
+    apply_migration_to_state,
+    make_code_extractor,
+)
 from treefold_migrations._operations.base import compute_states
 from treefold_migrations._records.record_names import (
     collect_applied_names,
@@ -17,8 +22,8 @@ from treefold_migrations._records.record_names import (
 )
 from treefold_migrations._records.records import Applied
 from treefold_migrations._schedule.expanded import (
-    Work,
-    build_begun_work,
+    OperationsWithStates,
+    build_started_operations,
     compute_current_schema,
     list_expanded_names,
 )
@@ -29,9 +34,9 @@ from treefold_migrations._schedule.half_done import (
 )
 from treefold_migrations._schedule.half_done_runs import plan_undo
 from treefold_migrations._schedule.history_checks import check_history
-from treefold_migrations._schedule.planning import Target, plan_backward_units
+from treefold_migrations._schedule.planning import DatabaseTarget, plan_backward_units
 from treefold_migrations._schedule.rollback_fills import RollbackFills
-from treefold_migrations._schedule.targeted_files import collect_kept_names
+from treefold_migrations._schedule.targeted_files import collect_names_kept_by_rollback
 from treefold_migrations._schedule.units import (
     FileRun,
     build_file_run,
@@ -40,10 +45,10 @@ from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
 
 
-def plan_backwards(
+def plan_rollback(
     history: History,
     applied: Applied,
-    target: Target,
+    target: DatabaseTarget,
     *,
     steps: int = 1,
     to: str | None = None,
@@ -70,8 +75,10 @@ def plan_backwards(
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
     # a rollback that stopped halfway goes on with its values, without its flags
     fills.kept = {k: v for e in begun for k, v in RollbackFills.from_journal(e).kept.items()}
-    kept = None if to is None else collect_kept_names(history, to)
-    undone_ = _plan_undo_runs(history, applied, target, fills, steps=steps, kept=kept, force=force)
+    kept = None if to is None else collect_names_kept_by_rollback(history, to)
+    undone_ = _plan_undo_of_unfinished_files(
+        history, applied, target, fills, steps=steps, kept=kept, force=force
+    )
     done = collect_applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
@@ -96,7 +103,7 @@ def plan_backwards(
             f" {describe_resolving_commands(entry)}"
         )
     made: dict[str, FileRun] = {}
-    for item, states in _replay_files(history, set(chosen)):
+    for item, states in _replay_states_of_files(history, set(chosen)):
         # the values that this file uses go into its own row of the journal
         before, rest = frozenset(fills.used), list[str]()
         # agreed to when the rollback began
@@ -107,7 +114,7 @@ def plan_backwards(
             "backwards",
             plan_backward_units(item, states, target, fills, rest if forced else None),
             recorded=list_record_names(item, applied),
-            code=make_code_extractor(item),
+            extract_code=make_code_extractor(item),
         )
         made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
     # behind the last file: a flag may be for any of them
@@ -115,10 +122,10 @@ def plan_backwards(
     return undone_ + [made[name] for name in chosen]
 
 
-def _plan_undo_runs(
+def _plan_undo_of_unfinished_files(
     history: History,
     applied: Applied,
-    target: Target,
+    target: DatabaseTarget,
     fills: RollbackFills,
     *,
     steps: int,
@@ -144,24 +151,24 @@ def _plan_undo_runs(
     return made
 
 
-def find_lost_tables(
+def find_tables_losing_data(
     history: History, applied: Applied, runs: Sequence[FileRun], dialect: Dialect
 ) -> list[tuple[str, str, bool]]:
     """Return the tables that lose rows or columns in a rollback: file, table, and whether the
     table has that name in the database now.
     """
     live = set(compute_current_schema(history, applied, dialect).tables)
-    works: list[tuple[str, Work]] = []
+    works: list[tuple[str, OperationsWithStates]] = []
     for run in runs:
         # of a half-done file only the complete operations can lose rows
         if run.undo >= 0 and run.origin is not None:
-            work = build_begun_work(history, applied, run.origin, dialect)
+            work = build_started_operations(history, applied, run.origin, dialect)
             live |= set(work.states[run.undo].tables)
-            works.append((run.name, Work(work.operations[: run.undo], work.states)))
+            works.append((run.name, OperationsWithStates(work.operations[: run.undo], work.states)))
     whole = {run.name for run in runs if run.undo < 0}
     works += [
-        (item.name, Work(tuple(item.operations), tuple(states)))
-        for item, states in _replay_files(history, whole)
+        (item.name, OperationsWithStates(tuple(item.operations), tuple(states)))
+        for item, states in _replay_states_of_files(history, whole)
     ]
     made: list[tuple[str, str, bool]] = []
     for name, work in works:
@@ -176,12 +183,14 @@ def find_lost_tables(
     return made
 
 
-def _replay_files(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
+def _replay_states_of_files(
+    history: History, chosen: set[str]
+) -> list[tuple[LoadedMigration, list[SchemaState]]]:
     """The chosen files, each with the states before, between and after its operations."""
-    made: list[tuple[Loaded, list[SchemaState]]] = []
+    made: list[tuple[LoadedMigration, list[SchemaState]]] = []
     state = SchemaState()
     for item in history.order() if chosen else ():
-        after = apply_migration(item, state)
+        after = apply_migration_to_state(item, state)
         if item.name in chosen:
             made.append((item, compute_states(item.operations, state)))
         state = after

@@ -24,7 +24,7 @@ from treefold_orm.schema import Dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OperationsWithStates:
     """Operations of one file that run together, and the states before, between and after them."""
 
     operations: tuple[Operation, ...]
@@ -80,17 +80,17 @@ def list_expand_operations(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that run in expand of a file that has begun to."""
-    return _split_by_phase(history, name, _find_letters(applied, name), dialect)[0]
+    return _split_by_phase(history, name, _find_phase_letters(applied, name), dialect)[0]
 
 
 def list_contract_operations(
     history: History, applied: Applied, name: str, dialect: Dialect
 ) -> tuple[Operation, ...]:
     """Return the operations that an expanded file has left; of any other file, all."""
-    return _split_by_phase(history, name, _find_letters(applied, name), dialect)[1]
+    return _split_by_phase(history, name, _find_phase_letters(applied, name), dialect)[1]
 
 
-def _find_letters(applied: Applied, name: str) -> str:
+def _find_phase_letters(applied: Applied, name: str) -> str:
     entry = applied.progress.get(name)
     if entry is not None and entry.direction == "backwards":
         entry = entry.origin
@@ -98,19 +98,23 @@ def _find_letters(applied: Applied, name: str) -> str:
 
 
 def _split_by_phase(
-    history: History, name: str, letters: str, dialect: Dialect
+    history: History, name: str, phase_letters: str, dialect: Dialect
 ) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
     item = history.find(name)
     # begun without phases, or not at all: nothing of it runs in expand
-    if not letters:
+    if not phase_letters:
         return (), tuple(item.operations)
-    found = split_file_operations(item, history.compute_state_before(item.name), letters, dialect)
+    found = split_file_operations(
+        item, history.compute_state_before(item.name), phase_letters, dialect
+    )
     early = tuple(part for _, parts in found for part in parts.expand)
     late = tuple(part for _, parts in found for part in parts.contract)
     return early, late
 
 
-def build_begun_work(history: History, applied: Applied, entry: Progress, dialect: Dialect) -> Work:
+def build_started_operations(
+    history: History, applied: Applied, entry: Progress, dialect: Dialect
+) -> OperationsWithStates:
     """Return the operations that the steps of a journal's row belong to, forwards."""
     # the way back undoes what the row of the way forward says
     origin = entry.origin if entry.direction == "backwards" and entry.origin else entry
@@ -119,17 +123,21 @@ def build_begun_work(history: History, applied: Applied, entry: Progress, dialec
     if origin.phase == "expand":
         # without its own expand parts, which are what the row counts the steps of
         state = compute_current_schema(history, applied, dialect, leave_out=item.name)
-        return _build_work(early, state)
-    return _build_work(late, compute_current_schema(history, applied, dialect))
+        return _attach_states_to_operations(early, state)
+    return _attach_states_to_operations(late, compute_current_schema(history, applied, dialect))
 
 
-def build_work_from_state(state: SchemaState, operations: Collection[Operation]) -> Work:
+def build_operations_with_states(
+    state: SchemaState, operations: Collection[Operation]
+) -> OperationsWithStates:
     """Return operations with the states that they lead through."""
-    return _build_work(tuple(operations), state)
+    return _attach_states_to_operations(tuple(operations), state)
 
 
-def _build_work(operations: tuple[Operation, ...], state: SchemaState) -> Work:
-    return Work(operations, tuple(compute_states(operations, state)))
+def _attach_states_to_operations(
+    operations: tuple[Operation, ...], state: SchemaState
+) -> OperationsWithStates:
+    return OperationsWithStates(operations, tuple(compute_states(operations, state)))
 
 
 def build_current_rollout(history: History, applied: Applied, dialect: Dialect) -> Rollout:
@@ -137,6 +145,6 @@ def build_current_rollout(history: History, applied: Applied, dialect: Dialect) 
     rollout = Rollout(compute_current_schema(history, applied, dialect), dialect)
     for name in list_expanded_names(history, applied):
         rollout.record_expanded_file(
-            history[name], history.compute_state_before(name), _find_letters(applied, name)
+            history[name], history.compute_state_before(name), _find_phase_letters(applied, name)
         )
     return rollout

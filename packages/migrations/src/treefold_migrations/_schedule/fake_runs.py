@@ -11,7 +11,10 @@ from treefold_migrations._schedule.half_done import (
     describe_progress,
     describe_resolving_commands,
 )
-from treefold_migrations._schedule.targeted_files import collect_kept_names, collect_names_until
+from treefold_migrations._schedule.targeted_files import (
+    collect_names_kept_by_rollback,
+    collect_names_until,
+)
 from treefold_migrations._schedule.units import (
     FileRun,
     build_file_run,
@@ -62,7 +65,7 @@ def plan_fake_rollback(
     else:
         kept = {
             name
-            for kept_name in collect_kept_names(history, to)
+            for kept_name in collect_names_kept_by_rollback(history, to)
             for name in (kept_name, *history[kept_name].replaces)
         }
         chosen = [record for record in recorded if record.name not in kept]

@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import RunError, StateError
-from treefold_migrations._files.history import History, apply_migration
-from treefold_migrations._records.record_hashes import find_outdated_hashes
+from treefold_migrations._files.history import History, apply_migration_to_state
+from treefold_migrations._records.record_hashes import find_hashes_to_rewrite
 from treefold_migrations._records.record_names import list_pending_names
 from treefold_migrations._records.records import Applied, Progress
 from treefold_migrations._schedule.expanded import (
-    Work,
-    build_begun_work,
+    OperationsWithStates,
     build_current_rollout,
-    build_work_from_state,
+    build_operations_with_states,
+    build_started_operations,
     compute_current_schema,
     find_expanded_row,
     list_contract_operations,
@@ -31,9 +31,12 @@ from treefold_migrations._schedule.half_done import (
     list_half_done,
 )
 from treefold_migrations._schedule.half_done_runs import build_forward_run
-from treefold_migrations._schedule.history_checks import check_history, check_release
-from treefold_migrations._schedule.lookups import build_lookups, require_imports
-from treefold_migrations._schedule.planning import Target
+from treefold_migrations._schedule.history_checks import check_history, check_history_for_release
+from treefold_migrations._schedule.lookups import (
+    build_prerequisite_checks,
+    require_importable_modules,
+)
+from treefold_migrations._schedule.planning import DatabaseTarget
 from treefold_migrations._schedule.targeted_files import collect_names_until
 from treefold_migrations._schedule.units import (
     FileRun,
@@ -45,10 +48,10 @@ from treefold_migrations._state.schema_state import SchemaState, is_same_state
 Phase = Literal["expand", "contract"]
 
 
-def plan_forwards(
+def plan_migrate(
     history: History,
     applied: Applied,
-    target: Target,
+    target: DatabaseTarget,
     *,
     upto: str | None = None,
     phase: Phase | None = None,
@@ -66,7 +69,7 @@ def plan_forwards(
         HistoryError: The files fork, or do not fit the records.
         RunError: A change has no part that the running release bears; or a file is half applied.
     """
-    wanted = _select_pending(history, applied, upto)
+    wanted = _check_and_select_pending(history, applied, upto)
     names = [item.name for item in history.order() if item.name in wanted]
     if phase == "expand":
         return _plan_expansions(history, applied, target, names)
@@ -81,11 +84,11 @@ def plan_forwards(
         entry = find_expanded_row(applied.progress.get(name))
         # all operations, of a file that has not expanded
         left = list_contract_operations(history, applied, name, target.dialect)
-        work = build_work_from_state(state, left)
+        work = build_operations_with_states(state, left)
         if entry is None:
-            made.append(_build_run_with_lookups(history, applied, name, work, target))
+            made.append(_build_run_with_prerequisite_checks(history, applied, name, work, target))
         else:
-            run = _build_run_with_lookups(
+            run = _build_run_with_prerequisite_checks(
                 history, applied, name, work, target, "contract", entry.parts
             )
             made.append(replace(run, base=entry))
@@ -94,7 +97,7 @@ def plan_forwards(
 
 
 def _plan_expansions(
-    history: History, applied: Applied, target: Target, names: Sequence[str]
+    history: History, applied: Applied, target: DatabaseTarget, names: Sequence[str]
 ) -> list[FileRun]:
     made: list[FileRun] = []
     for entry in list_half_done(applied):
@@ -112,16 +115,20 @@ def _plan_expansions(
         if name in applied.progress:
             continue
         item, before, state = history[name], history.compute_state_before(name), rollout.state
-        parts = rollout.decide_file_letters(item, before)
+        parts = rollout.assign_phases_and_advance(item, before)
         # as if it had begun: the operations of later files are split over what this one expands
         row = Progress(
             name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
         )
         applied = applied.replace_progress(name, row)
-        work = build_work_from_state(
+        work = build_operations_with_states(
             state, list_expand_operations(history, applied, name, target.dialect)
         )
-        made.append(_build_run_with_lookups(history, applied, name, work, target, "expand", parts))
+        made.append(
+            _build_run_with_prerequisite_checks(
+                history, applied, name, work, target, "expand", parts
+            )
+        )
     # files are split one by one, and their parts may not add up: this is proved before the first
     # step
     _require_reachable_schema(history, applied, rollout.state, target)
@@ -129,16 +136,18 @@ def _plan_expansions(
 
 
 def _plan_half_expanded_run(
-    history: History, applied: Applied, target: Target, entry: Progress
+    history: History, applied: Applied, target: DatabaseTarget, entry: Progress
 ) -> list[FileRun]:
-    work = build_begun_work(history, applied, entry, target.dialect)
+    work = build_started_operations(history, applied, entry, target.dialect)
     return [
-        _build_run_with_lookups(history, applied, entry.name, work, target, "expand", entry.parts)
+        _build_run_with_prerequisite_checks(
+            history, applied, entry.name, work, target, "expand", entry.parts
+        )
     ]
 
 
 def _require_reachable_schema(
-    history: History, applied: Applied, state: SchemaState, target: Target
+    history: History, applied: Applied, state: SchemaState, target: DatabaseTarget
 ) -> None:
     """Refuse to expand files whose contract parts would not lead to the schema of the history."""
     wanted = history.replay_migrations([item.name for item in history.order()])
@@ -148,7 +157,7 @@ def _require_reachable_schema(
                 for operation in list_contract_operations(history, applied, name, target.dialect):
                     state = operation.apply(state)
             else:
-                state = apply_migration(history[name], state)
+                state = apply_migration_to_state(history[name], state)
     except StateError as error:
         raise RunError(f"The pending files cannot run in expand: {error}; {_AT_ONCE}") from error
     if not is_same_state(state, wanted):
@@ -160,41 +169,41 @@ _AT_ONCE = (
 )
 
 
-def _build_run_with_lookups(
+def _build_run_with_prerequisite_checks(
     history: History,
     applied: Applied,
     name: str,
-    work: Work,
-    target: Target,
+    work: OperationsWithStates,
+    target: DatabaseTarget,
     phase: Literal["", "expand", "contract"] = "",
-    parts: str = "",
+    phase_letters: str = "",
 ) -> FileRun:
     """The run of a file with the lookups before its first step."""
     item = history[name]
-    chosen = build_forward_run(history, item, work, target, phase, parts)
+    chosen = build_forward_run(history, item, work, target, phase, phase_letters)
     # one transaction is undone as a whole, so that a failure at its end leaves nothing
     if not needs_several_transactions(chosen.units):
         return chosen
     functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
-    require_imports(item, functions)
+    require_importable_modules(item, functions)
     first, *rest = chosen.units
-    guards = (*build_lookups(work, target.dialect), *first.guards)
+    guards = (*build_prerequisite_checks(work, target.dialect), *first.guards)
     return replace(chosen, units=(replace(first, guards=guards), *rest))
 
 
 def has_nothing_to_run(
     history: History, applied: Applied, *, upto: str | None = None, phase: Phase | None = None
 ) -> bool:
-    """Return True where `migrate` has nothing to do; raises as `plan_forwards`."""
-    wanted = _select_pending(history, applied, upto)
+    """Return True where `migrate` has nothing to do; raises as `plan_migrate`."""
+    wanted = _check_and_select_pending(history, applied, upto)
     if phase == "expand":
         wanted -= set(list_expanded_names(history, applied))
-    return not wanted and not find_outdated_hashes(history, applied)
+    return not wanted and not find_hashes_to_rewrite(history, applied)
 
 
-def _select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
+def _check_and_select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
     kept = None if upto is None else collect_names_until(history, upto)
-    check_release(history, applied)
+    check_history_for_release(history, applied)
     _refuse_half_rolled_back(applied)
     wanted = set(list_pending_names(history, applied))
     # with nothing to apply, files that another release has expanded are no error

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._operations.custom import RunPython, RunSQL, may_change_parts
+from treefold_migrations._operations.custom import RunPython, RunSQL, may_change_schema_by_sql
 from treefold_migrations._plan.step import Step
 from treefold_migrations._schedule.units import SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 
 
-def assign_guards(
+def attach_guards_to_units(
     units: Iterable[Unit], operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> list[Unit]:
     """Return units with the guards among them given to the units that they run before.
@@ -36,7 +36,7 @@ def assign_guards(
     for unit in units:
         if isinstance(unit, SqlUnit) and unit.step.reads:
             place = len(made)
-            while place and _can_move_before(unit, made[place - 1], operations, states):
+            while place and _can_guard_run_before(unit, made[place - 1], operations, states):
                 place -= 1
             guards.setdefault(place, []).append(unit.step)
         else:
@@ -46,7 +46,7 @@ def assign_guards(
     return [replace(unit, guards=tuple(guards.get(n, ()))) for n, unit in enumerate(made)]
 
 
-def _can_move_before(
+def _can_guard_run_before(
     guard: SqlUnit, unit: Unit, operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> bool:
     # units of one SeparateStateAndDatabase have one place, and no states between them here
@@ -54,7 +54,7 @@ def _can_move_before(
         return False
     operation = operations[unit.operation]
     if guard.step.catalog:
-        if isinstance(operation, RunPython | RunSQL) and not may_change_parts(operation):
+        if isinstance(operation, RunPython | RunSQL) and not may_change_schema_by_sql(operation):
             return True
     elif operation.phase != operations[guard.operation].phase:
         return False

@@ -44,9 +44,9 @@ def describe_progress(entry: Progress) -> str:
     return f"half {way} ({done} of {steps} steps{batches})"
 
 
-def describe_committed(entry: Progress, *, python: bool) -> str:
-    """Return what is committed of a file, empty for nothing; `python` is True where the step that
-    has begun commits by itself.
+def describe_committed(entry: Progress, *, commits_by_itself: bool) -> str:
+    """Return what is committed of a file, empty for nothing; `commits_by_itself` is True where the
+    step that has begun commits by itself.
     """
     parts: list[str] = []
     done = _count_complete_steps(entry)
@@ -55,7 +55,7 @@ def describe_committed(entry: Progress, *, python: bool) -> str:
         parts.append(f"{steps} committed")
     if entry.batches:
         parts.append(f"of step {done + 1}, {describe_batches(entry)} are committed")
-    elif entry.started and python:
+    elif entry.started and commits_by_itself:
         parts.append(f"what step {done + 1} wrote outside of a transaction is committed")
     elif entry.started:
         parts.append(f"step {done + 1} has begun")
@@ -95,7 +95,7 @@ def describe_resolving_commands(entry: Progress) -> str:
 # -- comparison -----------------------------------------------------------------------------------
 
 
-def require_same_steps(run: FileRun, entry: Progress) -> None:
+def require_unchanged_completed_steps(run: FileRun, entry: Progress) -> None:
     """Refuse a file whose complete steps were changed.
 
     Raises:
@@ -105,7 +105,7 @@ def require_same_steps(run: FileRun, entry: Progress) -> None:
     if place is not None:
         raise RunError(
             f"Migration {run.name!r} is {describe_progress(entry)}, and its step "
-            f"{run.find_step_number(place)}, "
+            f"{run.find_displayed_step_number(place)}, "
             "which is complete, was changed since, or is planned in another way by this version: "
             "restore that part of the file; the steps behind the complete ones may be changed. To "
             f"change it, restore the file and run `migrate --resolve {run.name} abandon` first"
@@ -123,9 +123,13 @@ def _find_changed_step(run: FileRun, entry: Progress) -> int | None:
     return None
 
 
-def require_half_done_entry(history: History, applied: Applied, text: str) -> Progress:
+def require_half_done_entry(history: History, applied: Applied, name_prefix: str) -> Progress:
     """Return the journal row of a half done file; raises `RunError` for any other file."""
-    found = [e for name, e in applied.progress.items() if name == text or name.startswith(text)]
+    found = [
+        e
+        for name, e in applied.progress.items()
+        if name == name_prefix or name.startswith(name_prefix)
+    ]
     if len(found) == 1 and not found[0].is_expanded:
         return found[0]
     if found and found[0].is_expanded:
@@ -133,7 +137,7 @@ def require_half_done_entry(history: History, applied: Applied, text: str) -> Pr
             f"Migration {found[0].name!r} is expanded, and not half done:"
             f" {describe_resolving_commands(found[0])}"
         )
-    name = history.find(text).name
+    name = history.find(name_prefix).name
     state = "applied" if name in applied.records else "not applied"
     half = ", ".join(repr(e.name) for e in list_half_done(applied)) or "no file"
     raise RunError(

@@ -12,46 +12,48 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History, Loaded, make_code_extractor
+from treefold_migrations._files.history import History, LoadedMigration, make_code_extractor
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AlterField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.step import Step
 from treefold_migrations._records.records import Applied, Progress
-from treefold_migrations._schedule.expanded import Work, build_begun_work
+from treefold_migrations._schedule.expanded import OperationsWithStates, build_started_operations
 from treefold_migrations._schedule.half_done import (
     describe_batches,
     describe_progress,
     describe_resolving_commands,
     require_half_done_entry,
-    require_same_steps,
+    require_unchanged_completed_steps,
 )
 from treefold_migrations._schedule.planning import (
-    Target,
+    DatabaseTarget,
     build_reverse_operations,
     plan_backward_units,
     plan_guarded_units,
     plan_possible_reverse_units,
 )
-from treefold_migrations._schedule.remains import build_removal_step
+from treefold_migrations._schedule.remains import build_remains_removal_step
 from treefold_migrations._schedule.rollback_fills import RollbackFills
 from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 
-def plan_resume(history: History, applied: Applied, text: str, target: Target) -> list[FileRun]:
+def plan_resume(
+    history: History, applied: Applied, name_prefix: str, target: DatabaseTarget
+) -> list[FileRun]:
     """Return the run that completes one half done file.
 
     Raises:
         RunError: The file is not half done.
     """
-    entry = require_half_done_entry(history, applied, text)
+    entry = require_half_done_entry(history, applied, name_prefix)
     if entry.undo >= 0:
         return [plan_undo(history, applied, entry, target, RollbackFills.from_journal(entry))]
     item = history.find(entry.name)
     hash_, code = history.compute_digest(item.name), make_code_extractor(item)
     if entry.direction == "forwards":
-        work = build_begun_work(history, applied, entry, target.dialect)
+        work = build_started_operations(history, applied, entry, target.dialect)
         return [build_forward_run(history, item, work, target, entry.phase, entry.parts)]
     states = compute_states(item.operations, history.compute_state_before(item.name))
     kept = list[str]()
@@ -59,12 +61,16 @@ def plan_resume(history: History, applied: Applied, text: str, target: Target) -
     back = plan_backward_units(item, states, target, fills, kept if entry.forced else None)
     # a squashed file may have been applied as itself, or as the files before the squash
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
-    made = build_file_run(item.name, hash_, "backwards", back, recorded=names, code=code)
+    made = build_file_run(item.name, hash_, "backwards", back, recorded=names, extract_code=code)
     return [replace(made, kept=tuple(kept))]
 
 
 def plan_abandon(
-    history: History, applied: Applied, text: str, target: Target, fills: RollbackFills
+    history: History,
+    applied: Applied,
+    name_prefix: str,
+    target: DatabaseTarget,
+    fills: RollbackFills,
 ) -> list[FileRun]:
     """Return the run that takes a half applied file back, as far as it can be; `kept` of it says
     what stays, and `fills` the fields that come back without a value.
@@ -72,7 +78,7 @@ def plan_abandon(
     Raises:
         RunError: The file is not half applied, or its complete steps were changed.
     """
-    entry = require_half_done_entry(history, applied, text)
+    entry = require_half_done_entry(history, applied, name_prefix)
     if entry.direction == "backwards" and entry.undo < 0:
         raise RunError(
             f"Migration {entry.name!r} is {describe_progress(entry)};"
@@ -83,24 +89,24 @@ def plan_abandon(
 
 def build_forward_run(
     history: History,
-    item: Loaded,
-    work: Work,
-    target: Target,
+    item: LoadedMigration,
+    work: OperationsWithStates,
+    target: DatabaseTarget,
     phase: Literal["", "expand", "contract"] = "",
-    parts: str = "",
+    phase_letters: str = "",
 ) -> FileRun:
     """Return the run of the operations of a file, or of those of one phase."""
     units = plan_guarded_units(work.operations, work.states, target)
     hash_, code = history.compute_digest(item.name), make_code_extractor(item)
-    made = build_file_run(item.name, hash_, "forwards", units, code=code)
-    return replace(made, phase=phase, parts=parts)
+    made = build_file_run(item.name, hash_, "forwards", units, extract_code=code)
+    return replace(made, phase=phase, parts=phase_letters)
 
 
 def plan_undo(
     history: History,
     applied: Applied,
     entry: Progress,
-    target: Target,
+    target: DatabaseTarget,
     fills: RollbackFills,
     *,
     force: bool = False,
@@ -122,7 +128,7 @@ def plan_undo(
     origin = entry.origin or entry
     force = force or entry.forced
     item = history.find(entry.name)
-    work = build_begun_work(history, applied, entry, target.dialect)
+    work = build_started_operations(history, applied, entry, target.dialect)
     # planned only to know which operation each complete step belongs to
     forwards = build_forward_run(history, item, work, target)
     kept, before = list[str](), frozenset(fills.used)
@@ -130,8 +136,8 @@ def plan_undo(
     touched = count
     # of an expanded file each operation is complete
     if not origin.is_expanded:
-        require_same_steps(forwards, origin)
-        back, count, touched = _plan_begun_operation_undo(
+        require_unchanged_completed_steps(forwards, origin)
+        back, count, touched = _plan_unfinished_operation_undo(
             item, work, forwards, origin, target, fills, kept
         )
     if kept and not force:
@@ -153,36 +159,38 @@ def plan_undo(
         "backwards",
         back,
         recorded=(),
-        undo=touched,
-        code=make_code_extractor(item),
+        undone_operation_count=touched,
+        extract_code=make_code_extractor(item),
     )
     given = fills.list_flags_used_since(before)
     return replace(made, origin=origin, kept=tuple(kept), base=origin.base, fills=given)
 
 
 def list_completed_operations(
-    history: History, applied: Applied, entry: Progress, target: Target
+    history: History, applied: Applied, entry: Progress, target: DatabaseTarget
 ) -> Sequence[Operation]:
     """Return the operations of a half applied file whose steps are all complete."""
     origin = entry.origin or entry
-    work = build_begun_work(history, applied, entry, target.dialect)
+    work = build_started_operations(history, applied, entry, target.dialect)
     units = plan_guarded_units(work.operations, work.states, target)
     return work.operations[: _count_completed_operations(units, origin, len(work.operations))]
 
 
-def _count_completed_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
+def _count_completed_operations(
+    units: Sequence[Unit], entry: Progress, operation_count: int
+) -> int:
     # the operation of the first step that is missing is not complete
-    return units[entry.done].operation if entry.done < len(units) else whole
+    return units[entry.done].operation if entry.done < len(units) else operation_count
 
 
-def _plan_begun_operation_undo(
-    item: Loaded,
-    work: Work,
+def _plan_unfinished_operation_undo(
+    item: LoadedMigration,
+    work: OperationsWithStates,
     forwards: FileRun,
     entry: Progress,
-    target: Target,
+    target: DatabaseTarget,
     fills: RollbackFills,
-    kept: list[str],
+    irreversible_effects: list[str],
 ) -> tuple[list[Unit], int, int]:
     """The steps that take back the operation that is not complete, the number of complete ones, and
     of those that have done anything.
@@ -199,18 +207,18 @@ def _plan_begun_operation_undo(
         return [], count, count
     if isinstance(operation, RunPython):
         return (
-            _plan_python_undo(operation, begun, entry, states[count], target, kept),
+            _plan_python_undo(operation, begun, entry, states[count], target, irreversible_effects),
             count,
             count + 1,
         )
     # their reverse covers all statements, also those that have not run
     if isinstance(operation, (RunSQL, SeparateStateAndDatabase)):
-        kept.append(f"what has run of {operation.describe()!r} stays")
+        irreversible_effects.append(f"what has run of {operation.describe()!r} stays")
         return [], count, count + 1
     done = [*ended, begun] if entry.started else ended
     # once filled, the rows that had NULL cannot be told from the others
-    if isinstance(operation, AlterField) and any(_has_filled(u, entry, begun) for u in done):
-        kept.append(f"the values that {operation.describe()!r} has filled in stay")
+    if isinstance(operation, AlterField) and any(_has_filled_rows(u, entry, begun) for u in done):
+        irreversible_effects.append(f"the values that {operation.describe()!r} has filled in stay")
     reverse = operation.reverse(states[count])
     if reverse is None:
         return [], count, count + 1 if ended else count
@@ -222,7 +230,7 @@ def _plan_begun_operation_undo(
     return back, count, count + 1 if ended else count
 
 
-def _has_filled(unit: Unit, entry: Progress, begun: Unit) -> bool:
+def _has_filled_rows(unit: Unit, entry: Progress, begun: Unit) -> bool:
     fills = isinstance(unit, SqlUnit) and unit.step.repeat
     return fills and (unit is not begun or entry.batches > 0)
 
@@ -232,12 +240,12 @@ def _plan_python_undo(
     begun: Unit,
     entry: Progress,
     state: SchemaState,
-    target: Target,
-    kept: list[str],
+    target: DatabaseTarget,
+    irreversible_effects: list[str],
 ) -> list[Unit]:
     if operation.backward is None:
         amount = describe_batches(entry) if entry.batches else "what it has written"
-        kept.append(f"{amount} of {operation.describe()!r} stay as they are")
+        irreversible_effects.append(f"{amount} of {operation.describe()!r} stay as they are")
         return []
     together = operation.transactional or target.single
     summary = f"run Python: {operation.backward.__name__}"
@@ -249,8 +257,8 @@ def _plan_partial_undo(
     reverse: Operation,
     states: Sequence[SchemaState],
     done: Sequence[Unit],
-    target: Target,
-    place: int,
+    target: DatabaseTarget,
+    operation_index: int,
     *,
     refused: Unit | None,
 ) -> Iterator[Unit]:
@@ -266,15 +274,15 @@ def _plan_partial_undo(
             sql = _ADD.sub(r"\1DROP CONSTRAINT IF EXISTS \2, ADD CONSTRAINT \2", unit.step.sql)
             step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
             if isinstance(refused, SqlUnit) and step.sql == refused.step.before_retry:
-                step = build_removal_step(refused.step, failed=True) or step
-            cleared = build_removal_step(
-                unit.step, failed=False
+                step = build_remains_removal_step(refused.step, was_refused=True) or step
+            cleared = build_remains_removal_step(
+                unit.step, was_refused=False
             )  # it may not have been dropped yet
             if cleared is not None:
-                yield SqlUnit(cleared, place)
-            yield replace(unit, step=step, operation=place)
+                yield SqlUnit(cleared, operation_index)
+            yield replace(unit, step=step, operation=operation_index)
         else:
-            yield replace(unit, operation=place)
+            yield replace(unit, operation=operation_index)
     for unit in reversed(done):
         if not isinstance(unit, SqlUnit):
             continue
@@ -284,8 +292,8 @@ def _plan_partial_undo(
                 summary = f"remove the remains of: {unit.summary}"
                 remains = Step(sql, transactional=False, summary=summary)
                 if sql == unit.step.before_retry and unit is refused:
-                    remains = build_removal_step(unit.step, failed=True) or remains
-                yield SqlUnit(remains, place)
+                    remains = build_remains_removal_step(unit.step, was_refused=True) or remains
+                yield SqlUnit(remains, operation_index)
 
 
 # no second IF EXISTS, and none between INDEX and CONCURRENTLY

@@ -7,7 +7,7 @@ from dataclasses import replace
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.history import History
 from treefold_migrations._records.record_hashes import (
-    is_for_other_databases,
+    is_file_for_other_databases,
     matches_recorded_hash,
     matches_replaced_hash,
 )
@@ -35,14 +35,16 @@ def check_history(history: History, applied: Applied) -> None:
                 "from the branch that has it, and apply or roll it back there first"
             )
         # contract is planned from the file, and must fit what expand has done
-        if entry.hash != history.compute_digest(name) and not is_for_other_databases(history, name):
+        if entry.hash != history.compute_digest(name) and not is_file_for_other_databases(
+            history, name
+        ):
             raise HistoryError(
                 f"Migration {name!r} was changed after it was expanded, or a file before it was: "
                 "restore the files, and `rollback` first what is to be changed"
             )
 
 
-def check_release(history: History, applied: Applied) -> None:
+def check_history_for_release(history: History, applied: Applied) -> None:
     """Compare the files of a release that is to serve with the records.
 
     It raises as `check_history`, but other files may be expanded, which the release bears.

@@ -15,25 +15,25 @@ from types import CodeType
 from typing import Any
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import Loaded
+from treefold_migrations._files.history import LoadedMigration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField, DropField
 from treefold_migrations._operations.custom import (
     RunPython,
     RunSQL,
     SeparateStateAndDatabase,
-    may_change_parts,
+    may_change_schema_by_sql,
 )
 from treefold_migrations._plan.guards import escape_braces
 from treefold_migrations._plan.statements import quote_literal
 from treefold_migrations._plan.step import Step
-from treefold_migrations._schedule.expanded import Work
+from treefold_migrations._schedule.expanded import OperationsWithStates
 from treefold_migrations._state.rendering import render_fill_sql, render_table
 from treefold_migrations._state.schema_state import SchemaState, derive_column_name
 from treefold_orm.schema import MISSING, Dialect, literal, quote
 
 
-def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
+def build_prerequisite_checks(work: OperationsWithStates, dialect: Dialect) -> list[Step]:
     """Return steps that only verify: each fails where the file would fail later.
 
     Args:
@@ -48,17 +48,19 @@ def build_lookups(work: Work, dialect: Dialect) -> list[Step]:
     if wanted:
         steps.append(_build_missing_column_guard(wanted, dialect))
     if dialect.name == "postgres":
-        changed = list(_list_changed_columns(work, dialect))
-        steps += [_build_dependents_lookup(changed)] if changed else []
+        changed = list(_list_dropped_or_retyped_columns(work, dialect))
+        steps += [_build_no_dependents_check(changed)] if changed else []
     for place, operation in enumerate(operations):
         if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
             break  # which may make the rows that are missing
         if isinstance(operation, AddField) and operation.table in states[0]:
-            steps += _build_default_row_lookup(operation, states[0], states[place + 1], dialect)
+            steps += _build_default_target_row_check(
+                operation, states[0], states[place + 1], dialect
+            )
     return steps
 
 
-def require_imports(item: Loaded, functions: Sequence[Any]) -> None:
+def require_importable_modules(item: LoadedMigration, functions: Sequence[Any]) -> None:
     """Find each module that functions import, without running it.
 
     Raises:
@@ -139,11 +141,13 @@ def _build_missing_column_guard(wanted: list[tuple[str, str]], dialect: Dialect)
     )
 
 
-def _list_changed_columns(work: Work, dialect: Dialect) -> Iterator[tuple[str, str]]:
+def _list_dropped_or_retyped_columns(
+    work: OperationsWithStates, dialect: Dialect
+) -> Iterator[tuple[str, str]]:
     """The tables and columns there before the file that it drops or gives another type."""
     first = work.states[0]
     for place, operation in enumerate(work.operations):
-        if may_change_parts(operation):
+        if may_change_schema_by_sql(operation):
             return  # which may drop the view that is in the way
         if not isinstance(operation, AlterField | DropField):
             continue
@@ -174,7 +178,7 @@ _FIND_DEPENDENTS = (
 )
 
 
-def _build_dependents_lookup(columns: list[tuple[str, str]]) -> Step:
+def _build_no_dependents_check(columns: list[tuple[str, str]]) -> Step:
     """The check that no view, rule, policy, trigger or generated column uses columns."""
     values = ", ".join(f"({quote_literal(t)}, {quote_literal(c)})" for t, c in columns)
     return Step(
@@ -188,7 +192,7 @@ def _build_dependents_lookup(columns: list[tuple[str, str]]) -> Step:
     )
 
 
-def _build_default_row_lookup(
+def _build_default_target_row_check(
     operation: AddField, before: SchemaState, after: SchemaState, dialect: Dialect
 ) -> Iterator[Step]:
     """The check that the row exists which the rows there will refer to."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._plan.operations import plan_operations, update_fresh_tables
-from treefold_migrations._schedule.guard_order import assign_guards
+from treefold_migrations._plan.operations import plan_operations, track_newly_created_tables
+from treefold_migrations._schedule.guard_order import attach_guards_to_units
 from treefold_migrations._schedule.rollback_fills import RollbackFills
 from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
@@ -18,7 +18,7 @@ from treefold_orm.schema import Dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DatabaseTarget:
     """The target of steps; `single` is True for a database in memory."""
 
     dialect: Dialect
@@ -26,36 +26,40 @@ class Target:
 
 
 def plan_backward_units(
-    item: Loaded,
+    item: LoadedMigration,
     states: Sequence[SchemaState],
-    target: Target,
+    target: DatabaseTarget,
     fills: RollbackFills,
-    kept: list[str] | None = None,
+    irreversible_effects: list[str] | None = None,
 ) -> list[Unit]:
     """Return the units that take a file back. With a list they leave what cannot be taken back, and
     name it there; else it raises as `build_reverse_operations`.
     """
-    if kept is not None:
-        return plan_possible_reverse_units(item, item.operations, states, target, fills, kept)
+    if irreversible_effects is not None:
+        return plan_possible_reverse_units(
+            item, item.operations, states, target, fills, irreversible_effects
+        )
     reverses = build_reverse_operations(item, item.operations, states, fills)
     return plan_guarded_units(reverses, states[::-1], target)
 
 
 def plan_possible_reverse_units(
-    item: Loaded,
+    item: LoadedMigration,
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
-    target: Target,
+    target: DatabaseTarget,
     fills: RollbackFills,
-    kept: list[str],
+    irreversible_effects: list[str],
 ) -> list[Unit]:
-    """Return the units that take operations back as far as they can be; `kept` gets the rest."""
+    """Return the units that take operations back as far as they can be; `irreversible_effects` gets
+    the rest.
+    """
     reverses, between = list[Operation](), [states[len(operations)]]
     for place in reversed(range(len(operations))):
         operation = operations[place]
         reverse = operation.reverse(states[place])
         if reverse is None:
-            kept.append(f"what {operation.describe()!r} has done stays")
+            irreversible_effects.append(f"what {operation.describe()!r} has done stays")
             # they leave the state as it is, so that the reverses around them still fit each other
             if isinstance(operation, (RunPython, RunSQL)):
                 continue
@@ -78,7 +82,7 @@ def _build_partial_reverse(operation: Operation, before: SchemaState) -> Operati
 
 
 def build_reverse_operations(
-    item: Loaded,
+    item: LoadedMigration,
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     fills: RollbackFills,
@@ -105,19 +109,19 @@ def build_reverse_operations(
 def plan_guarded_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
-    target: Target,
+    target: DatabaseTarget,
 ) -> list[Unit]:
     """Return the units of operations between their states, each with the guards to run before it;
     those of SQL are planned together.
     """
-    return assign_guards(_plan_units(operations, states, target), operations, states)
+    return attach_guards_to_units(_plan_units(operations, states, target), operations, states)
 
 
 def _plan_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
-    target: Target,
-    fresh: frozenset[str] = frozenset(),
+    target: DatabaseTarget,
+    new_tables: frozenset[str] = frozenset(),
 ) -> Iterator[Unit]:
     place = 0
     while place < len(operations):
@@ -130,14 +134,14 @@ def _plan_units(
         elif isinstance(operation, SeparateStateAndDatabase):
             inner = compute_states(operation.database, states[place])
             # all have the place of the whole, which is taken back as one operation
-            for unit in _plan_units(operation.database, inner, target, fresh):
+            for unit in _plan_units(operation.database, inner, target, new_tables):
                 yield replace(unit, operation=place)
         else:
             while end < len(operations) and not isinstance(operations[end], _OWN_UNITS):
                 end += 1
-            yield from _plan_sql_units(operations, states, target, place, end, fresh)
+            yield from _plan_sql_units(operations, states, target, place, end, new_tables)
         for done in operations[place:end]:
-            fresh = update_fresh_tables(done, fresh)
+            new_tables = track_newly_created_tables(done, new_tables)
         place = end
 
 
@@ -147,16 +151,16 @@ _OWN_UNITS = (RunPython, SeparateStateAndDatabase)
 def _plan_sql_units(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
-    target: Target,
+    target: DatabaseTarget,
     place: int,
     end: int,
-    fresh: frozenset[str],
+    new_tables: frozenset[str],
 ) -> Iterator[Unit]:
     planned = plan_operations(
         operations[place:end],
         states[place : end + 1],
         target.dialect,
-        fresh=fresh,
+        new_tables=new_tables,
     )
     for first, steps in planned:
         # the planner's statements bear a second run, those of an author may not
@@ -165,14 +169,16 @@ def _plan_sql_units(
             yield SqlUnit(step, place + first, again)
 
 
-def plan_single_file(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
+def plan_single_file(
+    history: History, name_prefix: str, target: DatabaseTarget, *, backwards: bool
+) -> FileRun:
     """Return the run of one file, applied or not.
 
     Raises:
         HistoryError: There is no such file.
         RunError: An operation cannot be reversed.
     """
-    item = history.find(text)
+    item = history.find(name_prefix)
     states = compute_states(item.operations, history.compute_state_before(item.name))
     hash_ = history.compute_digest(item.name)
     if backwards:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._base.sql_words import changes_rows_alone
+from treefold_migrations._base.sql_words import contains_only_row_changes
 from treefold_migrations._plan.perform import perform_step
 from treefold_migrations._plan.step import Step
 from treefold_migrations._schedule.units import FileRun, PythonUnit
@@ -22,7 +22,7 @@ CATALOG = (
 )
 
 
-def rehearse(
+def rehearse_on_empty_copy(
     run: FileRun, begin: int, skipped: Collection[int], catalog: Sequence[tuple[str, str]]
 ) -> None:
     """Run the steps of a file that are left on an empty copy of the schema.
@@ -39,19 +39,21 @@ def rehearse(
     Raises:
         RunError: A step fails on the copy, as it would in the database.
     """
-    steps = list(_choose_steps(run, begin, skipped))
+    steps = list(_list_rehearsable_steps(run, begin, skipped))
     if steps:
         run_in_memory(_perform_on_copy(run, steps, catalog))
 
 
-def _choose_steps(run: FileRun, begin: int, skipped: Collection[int]) -> Iterator[tuple[int, Step]]:
+def _list_rehearsable_steps(
+    run: FileRun, begin: int, skipped: Collection[int]
+) -> Iterator[tuple[int, Step]]:
     for place in range(begin, len(run.units)):
         unit = run.units[place]
         # a function changes rows, of which the copy has none
         if place in skipped or isinstance(unit, PythonUnit):
             continue
         if not unit.again:
-            if not changes_rows_alone(unit.step.sql):
+            if not contains_only_row_changes(unit.step.sql):
                 return
             continue
         yield place, unit.step
@@ -76,5 +78,5 @@ def _perform_on_copy(
         except (RunError, ORMError) as error:
             if isinstance(error, RunError):
                 raise
-            what = f"step {run.find_step_number(place)}, {step.summary},"
+            what = f"step {run.find_displayed_step_number(place)}, {step.summary},"
             raise RunError(f"{what} would fail: {error}") from error

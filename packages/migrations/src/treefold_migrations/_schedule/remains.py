@@ -17,18 +17,18 @@ from treefold_orm.schema import Postgres, literal
 _DROP = "DROP INDEX CONCURRENTLY IF EXISTS "
 
 
-def build_removal_step(step: Step, *, failed: bool) -> Step | None:
+def build_remains_removal_step(step: Step, *, was_refused: bool) -> Step | None:
     """Return the step that removes the remains of a step, or None for one that leaves none.
 
     Args:
         step: The step.
-        failed: True where the server refused it, False for a run that was cut off.
+        was_refused: True where the server refused it, False for a run that was cut off.
     """
     if not step.before_retry:
         return None
     summary = f"remove the remains of: {step.summary}"
     made = Step(step.before_retry, transactional=False, summary=summary)
-    if not failed or not step.before_retry.startswith(_DROP):
+    if not was_refused or not step.before_retry.startswith(_DROP):
         return made
     name = literal(step.before_retry.removeprefix(_DROP), Postgres())
     sql = (

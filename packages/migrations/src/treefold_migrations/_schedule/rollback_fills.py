@@ -5,7 +5,8 @@ File: `DropField("book", "shelf")` of an `IntegerField(default=0)`. Its reverse 
 
 1. `rollback --fill book.shelf:3`, or `book.shelf:{id}` for another one in each row;
 2. a plain default, or the time for `auto_now`: here 0, as `makemigrations` does forwards;
-3. none: `require_filled` refuses before the first step if there are rows, with the flag to give.
+3. none: `require_fill_values` refuses before the first step if there are rows, with the flag to
+   give.
 
 A default that is a function is no part of a file, so it is case 3.
 """
@@ -19,7 +20,7 @@ from typing import Any
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._detect.answers import parse_fill_flags
 from treefold_migrations._detect.fill_templates import BY_ROW
-from treefold_migrations._detect.fills import find_constant_default, needs_fill, parse_fill
+from treefold_migrations._detect.fills import find_constant_default, needs_fill, parse_fill_value
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
@@ -128,7 +129,7 @@ class RollbackFills:
         texts = {**self.kept, **self.texts}
         if subject in texts:
             self.used.add(subject)
-            return parse_fill(end, table, name, texts[subject])
+            return parse_fill_value(end, table, name, texts[subject])
         # a default of the database fills a new column, and leaves NULL in one that is there
         if not needs_fill(made):
             return made.db_default if column else MISSING
@@ -138,7 +139,7 @@ class RollbackFills:
         return known
 
 
-def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]:
+def require_fill_values(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]:
     """Stop before the first step where rows need a value and none is given.
 
     Args:
@@ -151,7 +152,7 @@ def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]
     """
     wanted: list[Unfilled] = []
     for lacking in missing:
-        if (yield from _has_rows(lacking, live)):
+        if (yield from _has_rows_without_value(lacking, live)):
             wanted.append(lacking)  # noqa: PERF401 - a comprehension cannot yield
     if not wanted:
         return
@@ -165,7 +166,7 @@ def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]
     )
 
 
-def _has_rows(lacking: Unfilled, live: SchemaState) -> Flow[bool]:
+def _has_rows_without_value(lacking: Unfilled, live: SchemaState) -> Flow[bool]:
     table = live.tables.get(lacking.table)
     # it has another name now, and a query by this one would fail
     if table is None:

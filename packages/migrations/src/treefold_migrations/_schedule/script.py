@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._schedule.planning import Target
+from treefold_migrations._schedule.planning import DatabaseTarget
 from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit, find_transaction_group
 
 
-def render_script(runs: Iterable[FileRun], target: Target) -> str:
+def render_script(runs: Iterable[FileRun], target: DatabaseTarget) -> str:
     """Return the statements of some files, with transactions and comments.
 
     Python steps, and the records of applied files, are comments: a script does not do them.
@@ -17,7 +17,7 @@ def render_script(runs: Iterable[FileRun], target: Target) -> str:
     return "\n".join(line for run in runs for line in _render_file(run, target))
 
 
-def _render_file(run: FileRun, target: Target) -> Iterator[str]:
+def _render_file(run: FileRun, target: DatabaseTarget) -> Iterator[str]:
     turn = "" if run.direction == "forwards" else ", backwards"
     yield f"-- {run.name} ({target.dialect.name}{turn})"
     place = 0

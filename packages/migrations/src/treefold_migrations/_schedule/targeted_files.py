@@ -31,7 +31,7 @@ def list_applied_after(history: History, applied: Applied, upto: str) -> list[st
     return [item.name for item in history.order() if item.name in done - kept]
 
 
-def collect_kept_names(history: History, to: str) -> set[str]:
+def collect_names_kept_by_rollback(history: History, to: str) -> set[str]:
     """Return the files that a `rollback` to a target leaves applied: none for "zero".
 
     Raises:

@@ -21,7 +21,7 @@ from treefold_migrations._records.record_names import collect_applied_names
 from treefold_migrations._records.records import Applied
 
 
-def plan_forward_turns(
+def plan_migrate_calls(
     history: History, pending: Mapping[str, Collection[str]], upto: str | None
 ) -> list[tuple[str, str | None]]:
     """Return the aliases in turn, each with the last file of its turn, None for all files.
@@ -50,14 +50,18 @@ def plan_forward_turns(
     return [(alias, stop) for stop in (*stops, upto) for alias in pending]
 
 
-def plan_backward_turns(
-    history: History, there: Mapping[str, Collection[str]], *, steps: int, to: str | None
+def plan_rollback_calls(
+    history: History,
+    recorded_by_alias: Mapping[str, Collection[str]],
+    *,
+    steps: int,
+    to: str | None,
 ) -> list[tuple[str, list[str]]]:
     """Return the aliases in turn, each with the files to be taken back in it.
 
     Args:
         history: The files.
-        there: The files that are applied, expanded or half done, by alias.
+        recorded_by_alias: The files that are applied, expanded or half done, by alias.
         steps: How many files, the last one first, without `to`.
         to: The target of `rollback`.
 
@@ -65,7 +69,7 @@ def plan_backward_turns(
         HistoryError: There is no such target.
     """
     order = [item.name for item in history.order()]
-    names = [name for name in order if any(name in known for known in there.values())]
+    names = [name for name in order if any(name in known for known in recorded_by_alias.values())]
     if to is None:
         # names[-0:] would be all of them
         chosen = names[-steps:] if steps > 0 else []
@@ -81,10 +85,10 @@ def plan_backward_turns(
         groups[-1].append(name)
         alone = python
     turns = [
-        (alias, [name for name in group if name in there[alias]])
+        (alias, [name for name in group if name in recorded_by_alias[alias]])
         for group in groups
         # the way forward began with the first database
-        for alias in reversed(list(there))
+        for alias in reversed(list(recorded_by_alias))
     ]
     return [(alias, found) for alias, found in turns if found]
 

@@ -116,9 +116,9 @@ class FileRun:
         """The number of units."""
         return len(self.units)
 
-    def find_step_number(self, place: int) -> int:
+    def find_displayed_step_number(self, unit_index: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
-        return max(bisect_right(self.shown, place), 1)
+        return max(bisect_right(self.shown, unit_index), 1)
 
 
 def build_file_run(
@@ -128,44 +128,49 @@ def build_file_run(
     units: Sequence[Unit],
     *,
     recorded: Sequence[str] | None = None,
-    undo: int = -1,
-    code: Callable[[str], str] | None = None,
+    undone_operation_count: int = -1,
+    extract_code: Callable[[str], str] | None = None,
 ) -> FileRun:
-    """Return the run of a file; `code` returns the code of a function of the file by its name."""
+    """Return the run of a file; `extract_code` returns the code of a function of the file by its
+    name.
+    """
     digest = hashlib.sha256()
     for unit in units:
         # the separator keeps "ab", "c" apart from "a", "bc"
         digest.update(unit.identity_text.encode() + b"\0")
-    digests = tuple(_compute_unit_digest(unit, code) for unit in units)
+    digests = tuple(_compute_unit_digest(unit, extract_code) for unit in units)
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
     shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
     shown = shown or tuple(range(len(units)))
-    return FileRun(name, hash_, direction, tuple(units), plan, names, undo, shown, digests)
+    return FileRun(
+        name, hash_, direction, tuple(units), plan, names, undone_operation_count, shown, digests
+    )
 
 
-def _compute_unit_digest(unit: Unit, code: Callable[[str], str] | None) -> str:
+def _compute_unit_digest(unit: Unit, extract_code: Callable[[str], str] | None) -> str:
     text = unit.identity_text
-    if isinstance(unit, PythonUnit) and code is not None:
+    if isinstance(unit, PythonUnit) and extract_code is not None:
         # by its name alone, a function that was corrected would be the one that has run
-        text += "\0" + code(unit.function.__name__)
+        text += "\0" + extract_code(unit.function.__name__)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def find_transaction_group(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
-    """Return the units from `place` on that share a transaction, or the one that stands alone.
+def find_transaction_group(units: tuple[Unit, ...], start_index: int) -> tuple[Unit, ...]:
+    """Return the units from `start_index` on that share a transaction, or the one that stands
+    alone.
 
     A unit with guards begins a transaction where the one before has locks that others wait for.
     """
-    end, blocking = place + 1, units[place].blocking
-    if units[place].transactional:
+    end, blocking = start_index + 1, units[start_index].blocking
+    if units[start_index].transactional:
         while end < len(units) and units[end].transactional:
             # the commit gives the locks back before the rows are read
             if blocking and units[end].guards:
                 break
             blocking = blocking or units[end].blocking
             end += 1
-    return units[place:end]
+    return units[start_index:end]
 
 
 def needs_several_transactions(units: Sequence[Unit]) -> bool:
@@ -176,15 +181,15 @@ def needs_several_transactions(units: Sequence[Unit]) -> bool:
     )
 
 
-def find_step_places(units: tuple[Unit, ...], place: int) -> list[int]:
-    """Return the places of the units that are one step with that at `place`: a rebuild is done as a
-    whole or not at all, since without its copy of the rows it would lose them.
+def find_places_of_same_step(units: tuple[Unit, ...], unit_index: int) -> list[int]:
+    """Return the places of the units that are one step with that at `unit_index`: a rebuild is done
+    as a whole or not at all, since without its copy of the rows it would lose them.
     """
-    unit = units[place]
+    unit = units[unit_index]
     known = unit.step.known if isinstance(unit, SqlUnit) else None
     if not unit.hidden and (known is None or known.dropping):
-        return [place]
-    first = last = place
+        return [unit_index]
+    first = last = unit_index
     while first and units[first - 1].operation == unit.operation and units[first - 1].transactional:
         first -= 1
     while last + 1 < len(units) and units[last + 1].operation == unit.operation:

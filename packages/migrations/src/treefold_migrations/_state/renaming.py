@@ -61,12 +61,12 @@ def rename_field(table: TableState, old: str, new: str) -> TableState:
             primary_key=tuple(renames.get(name, name) for name in options.primary_key),
             constraints=tuple(rename_fields_in_part(c, renames) for c in options.constraints),
             indexes=tuple(rename_fields_in_part(i, renames) for i in options.indexes),
-            as_found=_rename_findings(table, old, new),
+            as_found=_rename_column_in_findings(table, old, new),
         ),
     )
 
 
-def _rename_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
+def _rename_column_in_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
     before, after = table.column(old), derive_column_name(new, table.field(old))
     return tuple(
         (kind, after if name == before else name, found)

@@ -58,7 +58,9 @@ def render_table(state: SchemaState, name: str, dialect: schema.Dialect) -> sche
         raise StateError(f"Table {name!r}: {error}") from error
 
 
-def render_state(state: SchemaState, dialect: schema.Dialect) -> dict[str, schema.TableDef]:
+def render_managed_tables(
+    state: SchemaState, dialect: schema.Dialect
+) -> dict[str, schema.TableDef]:
     """Return the records of all tables that migrations manage."""
     return {
         name: render_table(state, name, dialect)

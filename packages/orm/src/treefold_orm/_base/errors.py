@@ -163,11 +163,11 @@ class ZoneMismatch(DatabaseError):
         super().__init__(f"Argument {place} of the statement {self._REMEDY}")
         self.place = place
 
-    def with_field_name(self, names: Sequence[str]) -> DatabaseError:
+    def with_field_name(self, ordered_argument_names: Sequence[str]) -> DatabaseError:
         """The error with the name of the argument's field, of those that the statement takes."""
-        if self.place > len(names):
+        if self.place > len(ordered_argument_names):
             return self
-        return DatabaseError(f"{names[self.place - 1]} {self._REMEDY}")
+        return DatabaseError(f"{ordered_argument_names[self.place - 1]} {self._REMEDY}")
 
 
 class DataError(DatabaseError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def _find_running_loop() -> Any:
+def _bind_and_find_running_loop() -> Any:
     global running_loop  # noqa: PLW0603, RUF100 - from here on asyncio itself is asked
     if "asyncio.runners" not in sys.modules:
         return None  # there is no loop before asyncio is whole
@@ -19,7 +19,7 @@ def _find_running_loop() -> Any:
     return running_loop()
 
 
-running_loop: Callable[[], Any] = _find_running_loop
+running_loop: Callable[[], Any] = _bind_and_find_running_loop
 """Return the event loop that this thread runs, or None; call it as `interpreter.running_loop()`."""
 
 
@@ -34,7 +34,7 @@ def is_being_imported(module: str) -> bool:
     return getattr(spec, "_initializing", False)
 
 
-def find_caller_location() -> str:
+def find_external_caller_location() -> str:
     """Return `file:line` of the nearest frame outside of this package and the standard library's
     loop.
     """

@@ -48,7 +48,7 @@ active = _Active()
 """The journal of the operation that runs on this thread."""
 
 
-class _Former:
+class _InstanceSnapshot:
     """One instance before its first change: `state` as in STATE, `values` of attributes that an
     operation has set (before, and as set), `caches` of related rows as they were, and the
     `references`: attributes of others that hold the key which it got.
@@ -63,14 +63,14 @@ class _Former:
         self.caches: dict[str, Any] = _NOTHING
         self.references: dict[tuple[int, str], tuple[weakref.ref[Any], Any]] = _NOTHING
 
-    def restore_instance(self, *, in_doubt: bool) -> None:
+    def restore_instance(self, *, commit_unanswered: bool) -> None:
         instance = self.ref()
         if instance is None:
             return
         held = instance.__dict__
         for name, value in zip(STATE, self.state, strict=True):
             _restore_attribute(held, name, value)
-        if in_doubt and held.get("_row"):
+        if commit_unanswered and held.get("_row"):
             held["_read_in"] = UNKNOWN
         for name, (before, given) in self.values.items():
             # another object was set by the application since, and stays
@@ -85,8 +85,8 @@ class _Former:
                 referring.__dict__[f"_awaits_{name}"] = True  # it takes the next key of the target
 
 
-def _expand_to_former(new: _New) -> _Former:
-    made: _Former = object.__new__(_Former)
+def _expand_compact_entry(new: _New) -> _InstanceSnapshot:
+    made: _InstanceSnapshot = object.__new__(_InstanceSnapshot)
     made.ref, name, before, given = new
     made.state = _ALL_ABSENT
     made.values = {name: (before, given)}
@@ -94,11 +94,11 @@ def _expand_to_former(new: _New) -> _Former:
     return made
 
 
-def _restore_attribute(held: dict[str, Any], name: str, value: Any) -> None:
+def _restore_attribute(instance_dict: dict[str, Any], name: str, value: Any) -> None:
     if value is _ABSENT:
-        held.pop(name, None)
+        instance_dict.pop(name, None)
     else:
-        held[name] = value
+        instance_dict[name] = value
 
 
 class Journal:
@@ -116,7 +116,7 @@ class Journal:
         self.undone = False
         self.single = False
         self._merged: Journal | None = None
-        self._former: dict[int, _Former | _New] = {}
+        self._former: dict[int, _InstanceSnapshot | _New] = {}
         self._limit = _SWEEP
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -126,62 +126,64 @@ class Journal:
     def __len__(self) -> int:
         return len(self._former)
 
-    def record_state(self, instance: Any) -> _Former:
+    def ensure_state_recorded(self, instance: Any) -> _InstanceSnapshot:
         """Keep the state of an instance before its first change."""
-        found = self._find_entry(instance)
+        found = self._find_snapshot(instance)
         if found is None:
             if len(self._former) >= self._limit:
                 self._drop_dead_entries()
-            found = self._former[id(instance)] = _Former(instance)
+            found = self._former[id(instance)] = _InstanceSnapshot(instance)
         return found
 
-    def _find_entry(self, instance: Any) -> _Former | None:
+    def _find_snapshot(self, instance: Any) -> _InstanceSnapshot | None:
         found = self._former.get(id(instance))
         if found.__class__ is tuple:  # most of these are never asked for
-            found = self._former[id(instance)] = _expand_to_former(cast("_New", found))
-        former = cast("_Former | None", found)
+            found = self._former[id(instance)] = _expand_compact_entry(cast("_New", found))
+        former = cast("_InstanceSnapshot | None", found)
         # an id() is used again once its object is gone
         return None if former is None or former.ref() is not instance else former
 
-    def record_value(self, instance: Any, name: str, value: Any) -> None:
-        """Keep the value of an attribute that an operation is about to set to `value`."""
-        former = self.record_state(instance)
+    def record_attribute_change(self, instance: Any, name: str, new_value: Any) -> None:
+        """Keep the value of an attribute that an operation is about to set to `new_value`."""
+        former = self.ensure_state_recorded(instance)
         now = instance.__dict__.get(name, _ABSENT)
         before, given = former.values.get(name, (now, now))
         # a value that the application has set in between is the one that a rollback goes back to
-        former.values[name] = (before if now is given else now, value)
+        former.values[name] = (before if now is given else now, new_value)
 
-    def record_values(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
-        """`record_value` for many instances, each with a value of its own."""
+    def record_attribute_changes(
+        self, instances: Sequence[Any], name: str, new_values: Iterable[Any]
+    ) -> None:
+        """`record_attribute_change` for many instances, each with a value of its own."""
         former, limit, reference = self._former, self._limit, weakref.ref
-        for instance, value in zip(instances, values, strict=True):
+        for instance, value in zip(instances, new_values, strict=True):
             key, held = id(instance), instance.__dict__
             if key in former or len(former) >= limit or not _OF_STATE.isdisjoint(held):
-                self.record_value(instance, name, value)
+                self.record_attribute_change(instance, name, value)
                 former, limit = self._former, self._limit
             else:
                 former[key] = (reference(instance), name, held.get(name, _ABSENT), value)
 
-    def record_cache(self, instance: Any, name: str) -> None:
+    def record_related_cache(self, instance: Any, name: str) -> None:
         """Keep a cache of related rows that is about to be emptied or loaded again."""
-        former = self.record_state(instance)
+        former = self.ensure_state_recorded(instance)
         # a new dictionary, since _NOTHING is shared by all; the oldest state of a cache wins
         former.caches = {name: instance.__dict__.get(name, _ABSENT), **former.caches}
 
-    def record_reference(self, instance: Any, name: str, target: Any, key: str) -> None:
+    def record_copied_key(self, instance: Any, name: str, target: Any, key_attribute: str) -> None:
         """Note that an attribute was set to the key of `target`; where this transaction has given
         the key, the attribute is emptied with it.
         """
         level: Journal | None = self
         while level is not None:
-            former = level._find_entry(target)
-            if former is not None and key in former.values:
+            former = level._find_snapshot(target)
+            if former is not None and key_attribute in former.values:
                 held = (weakref.ref(instance), instance.__dict__[name])
                 former.references = {**former.references, (id(instance), name): held}
                 return
             level = level.parent
 
-    def find_written_journal(self) -> Journal | None:
+    def find_innermost_written_journal(self) -> Journal | None:
         """The innermost transaction whose rollback makes rows untrue that are read now."""
         found: Journal | None = self
         while found is not None and not found.written:
@@ -198,18 +200,19 @@ class Journal:
             found = found._merged
         return False
 
-    def undo_changes(self, *, in_doubt: bool = False) -> None:
+    def roll_back_instances(self, *, commit_unanswered: bool = False) -> None:
         """Put every instance back: the transaction was rolled back.
 
-        `in_doubt` says that its COMMIT was not answered, so that a stored row may hold either.
+        `commit_unanswered` says that its COMMIT was not answered, so that a stored row may hold
+        either.
         """
         self.undone = True
         former, self._former = self._former, {}
         for entry in former.values():
-            made = _expand_to_former(entry) if isinstance(entry, tuple) else entry
-            made.restore_instance(in_doubt=in_doubt)
+            made = _expand_compact_entry(entry) if isinstance(entry, tuple) else entry
+            made.restore_instance(commit_unanswered=commit_unanswered)
 
-    def close(self) -> None:
+    def merge_into_parent(self) -> None:
         """End with a commit; the entries of a savepoint become part of its transaction."""
         former, self._former = self._former, {}
         parent = self._merged = self.parent
@@ -220,8 +223,8 @@ class Journal:
             if key not in parent._former:
                 parent._former[key] = later
                 continue
-            entry = _expand_to_former(later) if isinstance(later, tuple) else later
-            known = parent._find_entry(entry.ref())
+            entry = _expand_compact_entry(later) if isinstance(later, tuple) else later
+            known = parent._find_snapshot(entry.ref())
             if known is None:
                 parent._former[key] = entry
                 continue
@@ -232,7 +235,7 @@ class Journal:
                 earlier, put = known.values.get(name, (before, before))
                 known.values[name] = (earlier if before is put else before, given)
 
-    def run_step(self, function: Callable[..., T], *args: Any) -> T:
+    def call_with_journal_active(self, function: Callable[..., T], *args: Any) -> T:
         """Run one step of an operation with this journal active."""
         outer, active.journal = active.journal, self
         try:
@@ -247,7 +250,7 @@ class Journal:
         self._limit = max(_SWEEP, 2 * len(self._former))
 
 
-def _extract_instance_reference(entry: _Former | _New) -> weakref.ref[Any]:
+def _extract_instance_reference(entry: _InstanceSnapshot | _New) -> weakref.ref[Any]:
     return entry[0] if isinstance(entry, tuple) else entry.ref
 
 
@@ -260,35 +263,35 @@ def _load_unknown_journal() -> Journal:
     return UNKNOWN
 
 
-def record_changes(
+def wrap_operation_with_journal(
     operation: Operation[T],
     journal: Journal,
-    statement: Statement | None = None,
+    first_statement: Statement | None = None,
     *,
-    atomic: bool = False,
+    in_own_transaction: bool = False,
 ) -> Operation[T]:
     """The same operation with its changes to instances in `journal`.
 
-    `statement` is its first one where it has begun; `atomic` says that it runs in a transaction or
-    savepoint of its own, so that it need not ask for one.
+    `first_statement` is its first one where it has begun; `in_own_transaction` says that it runs in
+    a transaction or savepoint of its own, so that it need not ask for one.
     """
-    step, send = journal.run_step, operation.send
+    step, send = journal.call_with_journal_active, operation.send
     try:
-        if statement is None:
-            statement = step(send, None)
+        if first_statement is None:
+            first_statement = step(send, None)
         while True:
-            if atomic and statement is ATOMIC:
-                statement = step(send, None)
+            if in_own_transaction and first_statement is ATOMIC:
+                first_statement = step(send, None)
                 continue
             try:
-                outcome = yield statement
+                outcome = yield first_statement
             except GeneratorExit:
                 step(operation.close)
                 raise
             except BaseException as error:  # noqa: BLE001, RUF100 - handed on as it is
-                statement = step(operation.throw, error)
+                first_statement = step(operation.throw, error)
             else:
-                statement = step(send, outcome)
+                first_statement = step(send, outcome)
     except StopIteration as stop:
         return stop.value
 
@@ -297,7 +300,7 @@ def record_state_for_undo(instance: Any) -> None:
     """Keep the state of an instance for a rollback, before changing it."""
     journal = active.journal
     if journal is not None:
-        journal.record_state(instance)
+        journal.ensure_state_recorded(instance)
 
 
 def mark_row_uncertain(instance: Any) -> None:
@@ -310,7 +313,7 @@ def set_attribute_with_undo(instance: Any, name: str, value: Any) -> None:
     """Set an attribute to what the database or `save()` gave; a rollback takes it back."""
     journal = active.journal
     if journal is not None:
-        journal.record_value(instance, name, value)
+        journal.record_attribute_change(instance, name, value)
     setattr(instance, name, value)
 
 
@@ -318,12 +321,12 @@ def record_cache_for_undo(instance: Any, name: str) -> None:
     """Keep a cache of related rows that is about to be replaced; a rollback puts it back."""
     journal = active.journal
     if journal is not None:
-        journal.record_cache(instance, name)
+        journal.record_related_cache(instance, name)
 
 
-def drop_cache(instance: Any, name: str) -> None:
+def drop_cache_with_undo(instance: Any, name: str) -> None:
     """Empty a cache of related rows; a rollback puts it back."""
     journal = active.journal
     if journal is not None:
-        journal.record_cache(instance, name)
+        journal.record_related_cache(instance, name)
     instance.__dict__.pop(name, None)

@@ -66,7 +66,7 @@ def constraint_name(prefix: str, table: str, *columns: str) -> str:
     return f"{kept}_{digest}"
 
 
-def check_alias(name: str, *, taken: frozenset[str]) -> str:
+def require_annotation_name(name: str, *, taken: frozenset[str]) -> str:
     """Return `name` if it may name an annotation: a plain ASCII name without `__` that is not
     taken yet.
     """

@@ -38,7 +38,7 @@ class Record:
 
 
 @dataclass_transform(frozen_default=True)
-def record(kind: type[N]) -> type[N]:
+def frozen_record(kind: type[N]) -> type[N]:
     """A frozen, slotted class with a parameter for each annotation.
 
     It is made in a tenth of the time that a dataclass takes, and there are many: all are made when
@@ -63,7 +63,7 @@ def record(kind: type[N]) -> type[N]:
     return made
 
 
-def replace_parts(one: N, **changes: Any) -> N:
+def copy_with_changes(original: N, **changes: Any) -> N:
     """The same record with other parts."""
-    same: Any = one
-    return same.__class__(**{name: getattr(one, name) for name in same._names} | changes)
+    same: Any = original
+    return same.__class__(**{name: getattr(original, name) for name in same._names} | changes)

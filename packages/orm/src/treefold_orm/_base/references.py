@@ -25,7 +25,7 @@ class OwnerReference(weakref.ref[Any]):
     prefetched: bool
 
 
-def build_owner_reference(instance: Any, key: Any, *, prefetched: bool) -> OwnerReference:
+def make_weak_owner_reference(instance: Any, key: Any, *, prefetched: bool) -> OwnerReference:
     """Make the reference of a row to `instance`."""
     made = OwnerReference(instance)
     made.key = key
@@ -39,7 +39,7 @@ def find_cached_related(instance: Any, name: str) -> Any:
     return found() if found.__class__ is OwnerReference else found
 
 
-def is_cached(instance: Any, name: str) -> bool:
+def is_relation_cached(instance: Any, name: str) -> bool:
     """True if the relation `name` is loaded, were it to no row."""
     found = getattr(instance, f"_cached_{name}", _ABSENT)
     return found() is not None if found.__class__ is OwnerReference else found is not _ABSENT

@@ -15,7 +15,7 @@ from treefold_orm._fields.base import AnyField
 Key = tuple[Any, ...]
 
 
-def list_column_fields(key: Key) -> tuple[AnyField | None, ...]:
+def list_subquery_column_fields(key: Key) -> tuple[AnyField | None, ...]:
     """The types of the columns that a query gives: of a query of instances, its key alone."""
     from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
@@ -23,14 +23,14 @@ def list_column_fields(key: Key) -> tuple[AnyField | None, ...]:
     return state.meta.keys if state.rows == "instances" else state.output_fields
 
 
-def unify_column_types(key: Key) -> Key:
+def unify_combined_column_types(key: Key) -> Key:
     """Return the key of a combined query, its parts converted column by column.
 
     Raises `FieldError` for columns of types that have none in common.
     """
     from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    parts = [replay_steps(part).output_fields for part in _list_parts(key)]
+    parts = [replay_steps(part).output_fields for part in _list_combined_queries(key)]
     if len(set(map(len, parts))) != 1:
         return key  # refused when it is compiled, with the number of columns
     if all(part == parts[0] for part in parts):
@@ -38,13 +38,13 @@ def unify_column_types(key: Key) -> Key:
     return _set_common_types(key, tuple(map(find_common_type, zip(*parts, strict=True))))
 
 
-def _list_parts(key: Key) -> list[Key]:
+def _list_combined_queries(key: Key) -> list[Key]:
     """The queries that a combined one is made of, those of its parts included."""
     own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
     found = [own]
     for step in key[1:]:
         if isinstance(step, Combine):
-            found += _list_parts(step.key)
+            found += _list_combined_queries(step.key)
     return found
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol, Self, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.names import check_alias, check_untainted
-from treefold_orm._building.one_database import check_database
+from treefold_orm._base.names import check_untainted, require_annotation_name
+from treefold_orm._building.one_database import require_common_database
 from treefold_orm._expressions.nodes import CTENode, Node, contains_window
-from treefold_orm._expressions.operands import build_comparison
+from treefold_orm._expressions.operands import build_comparison_node
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import FromCTE, JoinCTE
@@ -48,12 +48,12 @@ class CTEJoins:
 
 def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
     """A query with a CTE joined to it."""
-    query._require_chainable("join()")
+    query._require_unsliced_and_uncombined("join()")
     if not hasattr(cte, "source"):
         raise FieldError(f"join() takes a CTE, not {type(cte).__name__}: wrap the query in CTE()")
     if not on:
         raise FieldError("join() needs at least one column: join(cte, column='field')")
-    alias = check_database(cte.alias, query._alias, query._meta, "CTE")
+    alias = require_common_database(cte.alias, query._alias, query._meta, "CTE")
     source = cte.source
     # joined CTEs are numbered: a node of a column names its CTE by this place
     place = sum(isinstance(step, JoinCTE) for step in query._key)
@@ -62,7 +62,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     }
     scope: Scope = query._make_scope()
     scope.database = [alias]
-    base = find_identical_run(scope.params, cte.params)
+    base = find_identical_slice_start(scope.params, cte.params)
     if base is None:
         base = len(scope.params)
         scope.params.extend(cte.params)
@@ -73,7 +73,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     from treefold_orm._expressions.cte_nodes import Join  # loaded with the driver, not before
 
     step = Join(source, base, tests, tuple(names.items()), optional, single)
-    made = query._add_resolved(JoinCTE(step), scope)
+    made = query._add_step_from_scope(JoinCTE(step), scope)
     made._notes = {**(query._notes or {}), **names}
     return made
 
@@ -89,7 +89,7 @@ def _build_join_tests(
         right = resolve(as_expression(value), scope)
         if contains_window(right):
             raise FieldError("join() cannot compare with a window: annotate and filter by it")
-        tests.append(build_comparison(columns[name], "exact", right))
+        tests.append(build_comparison_node(columns[name], "exact", right))
     return tuple(tests)
 
 
@@ -101,24 +101,31 @@ def _choose_added_columns(
     added = {name: column for name, column in columns.items() if name and name not in on}
     for name in added:
         try:
-            require_unused_name(query, name)
+            require_unused_annotation_name(query, name)
         except FieldError as error:
             raise FieldError(f"{error}: name the column of the CTE otherwise") from None
     return added
 
 
-def require_unused_name(query: Any, name: str, *known: str) -> None:
-    """Raise `FieldError` for a name that the query has already, or that is one of `known`."""
+def require_unused_annotation_name(query: Any, name: str, *also_taken: str) -> None:
+    """Raise `FieldError` for a name that the query has already, or that is one of `also_taken`."""
     meta = query._meta
-    taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk", *(query._notes or ()), *known}
-    check_alias(name, taken=frozenset(taken))
+    taken = {
+        *meta.fields,
+        *meta.by_attname,
+        *meta.relations,
+        "pk",
+        *(query._notes or ()),
+        *also_taken,
+    }
+    require_annotation_name(name, taken=frozenset(taken))
     if hasattr(meta.model, name):
         raise FieldError(
             f"{name!r} cannot name an annotation: {meta.name} has that attribute already"
         )
 
 
-def find_identical_run(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+def find_identical_slice_start(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
     """Where the very same values stand among the parameters already, else None."""
     size = len(wanted)
     for start in range(len(params) - size + 1):
@@ -141,7 +148,7 @@ def find_ctes_shared_with_outer(
         else:
             source, base = step.join.source, step.join.base
         place = (
-            find_identical_run(scope.params, params[base : base + source.size])
+            find_identical_slice_start(scope.params, params[base : base + source.size])
             if source.size
             else None
         )

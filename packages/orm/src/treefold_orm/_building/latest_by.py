@@ -22,7 +22,7 @@ DAYS = ("year", "month", "week", "day")
 def order_by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B:
     """Order a query by `fields`, or by `Meta.get_latest_by` without any; NULL comes last."""
     what = "latest()" if latest else "earliest()"
-    query._require_chainable(what)
+    query._require_unsliced_and_uncombined(what)
     names = fields or query._meta.latest_by
     if not names:
         raise FieldError(f"{what} needs a field, or Meta.get_latest_by in {query._meta.name}")
@@ -39,24 +39,31 @@ def order_by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool
 
 
 def require_column_type(
-    query: AnyQuery, field: str | Column[Any], kind: type[Any], what: str, other: str
+    query: AnyQuery,
+    field: str | Column[Any],
+    field_class: type[Any],
+    caller_name: str,
+    suggestion: str,
 ) -> None:
-    """Raise `FieldError` unless `field` names a column of the class `kind`."""
+    """Raise `FieldError` unless `field` names a column of the class `field_class`."""
     path = field.path if isinstance(field, Column) else field
     _, column, rest = walk_path(query._meta, path)
-    if rest or not isinstance(column, kind):
+    if rest or not isinstance(column, field_class):
         raise FieldError(
-            f"{what} takes a {kind.__name__}, and {path!r} is none: {other} or values()"
+            f"{caller_name} takes a {field_class.__name__}, and {path!r} is none: "
+            f"{suggestion} or values()"
         )
 
 
-def select_distinct_values(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
-    """The different values of `unit`, made of a field, in their order."""
+def select_distinct_values(
+    query: B, field: str | Column[Any], value_expression: Expression, order: Order
+) -> B:
+    """The different values of `value_expression`, made of a field, in their order."""
     if order not in {"ASC", "DESC"}:
         raise FieldError(f"order={order!r} is not 'ASC' or 'DESC'")
     label = next(n for n in ("unit", "unit0", "unit00") if not _is_name_taken(query, n))
     known = field.is_null(False) if isinstance(field, Column) else Q(**{f"{field}__isnull": False})
-    found = query.filter(known)._select_values("flat", (), {label: unit})
+    found = query.filter(known)._select_values("flat", (), {label: value_expression})
     return found.distinct().order_by(label if order == "ASC" else f"-{label}")
 
 

@@ -26,48 +26,51 @@ from treefold_orm._fields.meta import Meta
 _TAKEN_IN = (SubqueryNode, Combine, FromCTE, JoinCTE)
 
 
-def check_database(inner: str, outer: str, meta: Meta, what: str = "inner query") -> str:
+def require_common_database(
+    inner_alias: str, outer_alias: str, meta: Meta, what: str = "inner query"
+) -> str:
     """Return the database of both; raise `FieldError` where a query would run in another one.
 
     Args:
-        inner: The database of the query that is taken in.
-        outer: That of the query around it.
+        inner_alias: The database of the query that is taken in.
+        outer_alias: That of the query around it.
         meta: A model of the query around it.
         what: The name of the inner query, for the message.
     """
-    if isinstance(inner, Home):
-        if inner in (meta.database, outer):
-            return outer
-        if isinstance(outer, Home):
+    if isinstance(inner_alias, Home):
+        if inner_alias in (meta.database, outer_alias):
+            return outer_alias
+        if isinstance(outer_alias, Home):
             raise FieldError(
-                f"The {what} is of the database {inner!r} and the query of {outer!r}, where their "
-                "models live: read the values of one first, and give them to the other"
+                f"The {what} is of the database {inner_alias!r} and the query of "
+                f"{outer_alias!r}, where their models live: read the values of one first, and give "
+                "them to the other"
             )
-    if inner != outer:
+    if inner_alias != outer_alias:
         raise FieldError(
-            f"The {what} is of the database {inner!r} and the query of {outer!r}: call using() on "
-            "both before they meet"
+            f"The {what} is of the database {inner_alias!r} and the query of {outer_alias!r}: "
+            "call using() on both before they meet"
         )
-    return inner
+    return inner_alias
 
 
-def check_movable(query: Any, alias: str) -> None:
+def check_can_change_database(query: Any, alias: str) -> None:
     """Raise `FieldError` where a query that has taken in another one is to change its database."""
     if query._alias == alias:
         return
-    if not isinstance(query._alias, Home) and _holds_query(query._key[1:]):
+    if not isinstance(query._alias, Home) and _contains_nested_query(query._key[1:]):
         raise FieldError(
             f"using({alias!r}) cannot follow a query that was taken in, which is of the database "
             f"{query._alias!r}; call using() first, on both"
         )
 
 
-def _holds_query(part: Any) -> bool:
+def _contains_nested_query(part: Any) -> bool:
     if isinstance(part, _TAKEN_IN):
         return True
     if isinstance(part, tuple):
-        return any(map(_holds_query, cast("tuple[Any, ...]", part)))
+        return any(map(_contains_nested_query, cast("tuple[Any, ...]", part)))
     if isinstance(part, Record):
         names: Sequence[str] = type(part)._names
-        return any(_holds_query(getattr(part, name)) for name in names)
+        return any(_contains_nested_query(getattr(part, name)) for name in names)
     return False

@@ -52,6 +52,6 @@ def build_key_ordering(meta: Meta) -> tuple[Any, ...]:
     return tuple(part.column for part in meta.keys) if secret else ("pk",)
 
 
-def restrict_to_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
+def load_only_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
     """Load these columns (and the key) only."""
     return query._set_loaded_columns(frozenset([field.name for field in fields]))

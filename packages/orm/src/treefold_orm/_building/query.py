@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.names import check_alias, check_untainted
+from treefold_orm._base.names import check_untainted, require_annotation_name
 from treefold_orm._building.joins import CTEJoins
-from treefold_orm._building.one_database import check_movable
+from treefold_orm._building.one_database import check_can_change_database
 from treefold_orm._building.own_rows import build_key_ordering
 from treefold_orm._building.selecting import (
-    check_grouping,
+    refuse_ungrouped_step_values,
     resolve_distinct_columns,
     resolve_selected_column,
 )
 from treefold_orm._building.sources import (
-    as_prefetch,
     list_relation_source_columns,
     require_relation,
+    require_valid_prefetch,
 )
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
@@ -32,8 +32,8 @@ from treefold_orm._expressions.lookups import (
     Lookup,
     parse_lookup,
     refuse_sensitive,
+    remove_deferred_columns,
     walk_path,
-    without_columns,
 )
 from treefold_orm._expressions.ordering import cache_ordering, resolve_order
 from treefold_orm._expressions.resolving import QuerySource, resolve
@@ -76,7 +76,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         `TaintedInput` for names from a request.
         """
         if self._high is not None or self._low:
-            self._require_chainable("filter()")
+            self._require_unsliced_and_uncombined("filter()")
         if conditions or self._notes is not None or not lookups:
             return (
                 self._add_condition(Q(*conditions, **lookups))
@@ -106,23 +106,23 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         made._key = (*self._key, steps.Filter(len(params), tuple(lookups_given)))
         made._params = (*params, *values)
         if len(self._key) > 1:
-            self._require_chainable("filter()")
+            self._require_unsliced_and_uncombined("filter()")
         return made
 
     def exclude(self, /, *conditions: Condition, **lookups: Any) -> Self:
         """Only rows that `filter` with the same conditions would not return."""
-        self._require_chainable("exclude()")
+        self._require_unsliced_and_uncombined("exclude()")
         return self._add_condition(~Q(*conditions, **lookups))
 
     def _add_condition(self, condition: Condition) -> Self:
-        self._require_chainable("filter()")
+        self._require_unsliced_and_uncombined("filter()")
         if condition.empty:
             return self._clone()
         scope = self._make_scope()
         node = resolve_condition(condition, scope)
-        made = self._add_resolved(steps.Where(node), scope)
+        made = self._add_step_from_scope(steps.Where(node), scope)
         if self._notes is not None and nodes.contains_group_aggregate(node):
-            check_grouping(made._key)
+            refuse_ungrouped_step_values(made._key)
         return made
 
     def order_by(self, *terms: Any) -> Self:
@@ -130,7 +130,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         call counts, none clears.
         """
         if self._low or self._high is not None:
-            self._require_chainable("order_by()")
+            self._require_unsliced_and_uncombined("order_by()")
         named = self._notes is None and all([term.__class__ is str for term in terms])
         known = self._meta.orderings.get(terms) if named else None
         if known is not None:
@@ -139,11 +139,11 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         found = resolve_order(scope, terms)
         if named and all(isinstance(term.expr, nodes.ColumnNode) for term in found):
             return self._add_step(cache_ordering(self._meta, terms, found))
-        return self._add_resolved(steps.Ordering(found), scope)
+        return self._add_step_from_scope(steps.Ordering(found), scope)
 
     def reverse(self) -> Self:
         """The same rows in the opposite order (of the key, where the query has none)."""
-        self._require_chainable("reverse()")
+        self._require_unsliced_and_uncombined("reverse()")
         if self._has_step(steps.DistinctOn):
             raise FieldError("reverse() after distinct(fields) would take other rows: order first")
         made: Self = self
@@ -160,7 +160,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         The first one in the query's order, which must begin with these fields; rows that it leaves
         equal are taken by key.
         """
-        self._require_chainable("distinct()")
+        self._require_unsliced_and_uncombined("distinct()")
         if not fields:
             return self._add_step(steps.Distinct())
         if self._has_step(steps.FromCTE):
@@ -172,11 +172,11 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         columns = tuple(
             column for field in fields for column in resolve_distinct_columns(scope, field)
         )
-        return self._add_resolved(steps.DistinctOn(columns), scope)
+        return self._add_step_from_scope(steps.DistinctOn(columns), scope)
 
     def using(self, alias: str) -> Self:
         """Ask the database behind another alias; comes before other queries are taken in."""
-        check_movable(self, alias)
+        check_can_change_database(self, alias)
         made = self._clone()
         made._alias = alias
         return made
@@ -226,7 +226,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         be given again, and is loaded from then on.
         """
         return self._add_named_expressions(
-            "annotate", aggregates, expressions, free=self._find_unloaded_annotations()
+            "annotate", aggregates, expressions, reusable_names=self._find_unloaded_annotations()
         )
 
     def alias(self, /, *aggregates: Aggregate, **expressions: Expression | Condition) -> Self:
@@ -235,7 +235,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
         Names are as in `annotate`, which loads one later: `annotate(n=F("n"))`.
         """
-        return self._add_named_expressions("alias", aggregates, expressions, free=frozenset())
+        return self._add_named_expressions(
+            "alias", aggregates, expressions, reusable_names=frozenset()
+        )
 
     def _find_unloaded_annotations(self) -> frozenset[str]:
         named = [step for step in self._key if isinstance(step, steps.Annotate)]
@@ -243,18 +245,19 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
     def _add_named_expressions(
         self,
-        kind: str,
+        method_name: str,
         aggregates: tuple[Aggregate, ...],
         expressions: dict[str, Expression | Condition],
         *,
-        free: frozenset[str],
-        columns: frozenset[str] = frozenset(),
+        reusable_names: frozenset[str],
+        allowed_field_names: frozenset[str] = frozenset(),
     ) -> Self:
-        """Add named expressions; `columns` are names of fields, which rows of `values()` may have.
+        """Add named expressions; `allowed_field_names` are names of fields, which rows of
+        `values()` may have.
 
         Within one call such a name means the field: `values(a=F("b"), b=F("a"))`.
         """
-        self._require_chainable(f"{kind}()")
+        self._require_unsliced_and_uncombined(f"{method_name}()")
         made = self
         renamed: dict[str, nodes.Expr] = {}
         taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
@@ -266,12 +269,12 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
             given = assign_aggregate_names(aggregates, expressions)
         for name, expression in given.items():
-            known = frozenset(made._notes or ()) - free
+            known = frozenset(made._notes or ()) - reusable_names
             if name in expressions:
-                check_alias(name, taken=(taken - columns) | known)
+                require_annotation_name(name, taken=(taken - allowed_field_names) | known)
             elif name in known:
                 raise FieldError(f"{name!r} is an annotation already: give the aggregate a name")
-            if name not in columns and hasattr(self._meta.model, name):
+            if name not in allowed_field_names and hasattr(self._meta.model, name):
                 raise FieldError(
                     f"{name!r} cannot name an annotation: {self._meta.name} has that attribute "
                     "already"
@@ -280,21 +283,21 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                 expression = Truth(expression)
             if not isinstance(cast("Any", expression), Expression):
                 raise FieldError(
-                    f"{kind}({name}=...) takes an expression: wrap a plain value in Value()"
+                    f"{method_name}({name}=...) takes an expression: wrap a plain value in Value()"
                 )
             scope = made._make_scope()
             node = resolve(expression, scope)
             grouping = nodes.contains_group_aggregate(node)
             if grouping and not made._has_step(steps.Values):
-                node = nodes.wrap_row_aggregate(node)
-            step = steps.Annotate(name, node, grouping, loaded=kind == "annotate")
-            made = made._add_resolved(step, scope)
-            if name in columns:
+                node = nodes.wrap_aggregate_per_row(node)
+            step = steps.Annotate(name, node, grouping, loaded=method_name == "annotate")
+            made = made._add_step_from_scope(step, scope)
+            if name in allowed_field_names:
                 renamed[name] = node
             else:
                 made._notes = {**(made._notes or {}), name: node}
-            if grouping and not isinstance(node, (nodes.AggregateNode, nodes.RowNode)):
-                check_grouping(made._key)
+            if grouping and not isinstance(node, (nodes.AggregateNode, nodes.PerRowNode)):
+                refuse_ungrouped_step_values(made._key)
         if renamed:
             made._notes = {**(made._notes or {}), **renamed}
         return made
@@ -303,18 +306,20 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """Load these columns (and the key) only; others are loaded, or refused, when they are
         read.
         """
-        return self._set_loaded_columns(self._resolve_column_paths(names, read=True))
+        return self._set_loaded_columns(self._resolve_column_paths(names, reject_sensitive=True))
 
     def defer(self, *names: str | Column[Any] | None) -> Self:
         """Load all columns but these, and but those that earlier calls left out; `defer(None)`
         loads all again.
         """
         if any(name is None for name in names):
-            return self._clear_steps(steps.Load, names)
+            return self._copy_without_steps(steps.Load, names)
         loaded = self._find_last_step(steps.Load)
         known = None if loaded is None else loaded.names
         return self._set_loaded_columns(
-            without_columns(self._meta, known, self._resolve_column_paths(names, read=False))
+            remove_deferred_columns(
+                self._meta, known, self._resolve_column_paths(names, reject_sensitive=False)
+            )
         )
 
     def _set_loaded_columns(self, names: frozenset[str]) -> Self:
@@ -323,7 +328,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         names |= self._find_prefetch_columns(self._prefetches)
         return self._add_step(steps.Load(names))
 
-    def _resolve_column_paths(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
+    def _resolve_column_paths(
+        self, names: Sequence[Any], *, reject_sensitive: bool
+    ) -> frozenset[str]:
         paths: list[str] = []
         for name in names:
             if isinstance(name, Column):
@@ -332,7 +339,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             _, column, rest = walk_path(self._meta, path)
             if rest:
                 raise FieldError(f"{path!r} must name a column")
-            if read and path is name:
+            if reject_sensitive and path is name:
                 refuse_sensitive(self._meta, column, path)
             paths.append(path)
         return frozenset(paths)
@@ -341,11 +348,11 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """Load to-one relations along with the rows, by a join: `select_related("author",
         "author__country")`; `select_related(None)` loads none again.
         """
-        self._require_chainable("select_related()")
+        self._require_unsliced_and_uncombined("select_related()")
         if not paths:
             raise FieldError("select_related() needs the names of relations; None clears")
         if None in paths:
-            return self._clear_steps(steps.SelectRelated, paths)
+            return self._copy_without_steps(steps.SelectRelated, paths)
         joined = self._find_last_step(steps.SelectRelated)
         known = () if joined is None else joined.paths
         for path in cast("tuple[str, ...]", paths):
@@ -370,10 +377,12 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """
         made = self._clone()
         if None in lookups:
-            made = self._clear_steps(None, lookups)
+            made = self._copy_without_steps(None, lookups)
             made._prefetches = ()
             return made
-        given = [as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None]
+        given = [
+            require_valid_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None
+        ]
         loaded = made._find_last_step(steps.Load)
         if loaded is not None and (missing := self._find_prefetch_columns(given) - loaded.names):
             made = made._set_loaded_columns(loaded.names | missing)
@@ -389,9 +398,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         return frozenset([field.name for field in found])
 
     def _select_values(
-        self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
+        self, row_kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
     ) -> Any:
-        self._require_chainable("values()")
+        self._require_unsliced_and_uncombined("values()")
         query: Any = self
         if expressions:
             columns_named = frozenset({*self._meta.fields, *self._meta.by_attname} & {*expressions})
@@ -404,8 +413,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                 "annotate",
                 (),
                 expressions,
-                free=self._find_unloaded_annotations(),
-                columns=columns_named,
+                reusable_names=self._find_unloaded_annotations(),
+                allowed_field_names=columns_named,
             )
         scope: Scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
@@ -429,7 +438,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             added = [name for name in self._notes if name not in hidden]
         columns += [(name, query._notes[name]) for name in added]
         labels += added
-        return query._add_resolved(steps.Values(kind, tuple(labels), tuple(columns)), scope)
+        return query._add_step_from_scope(
+            steps.Values(row_kind, tuple(labels), tuple(columns)), scope
+        )
 
     def _list_nonsensitive_columns(self) -> list[str]:
         return [field.attname for field in self._meta.columns if not field.sensitive]

@@ -18,21 +18,26 @@ from treefold_orm._terms.operators import Condition, Expression
 from treefold_orm._terms.values import as_expression
 
 
-def annotate_unnamed_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def annotate_unnamed_expressions(
+    query: Any, names_and_expressions: tuple[Any, ...]
+) -> tuple[Any, tuple[Any, ...]]:
     """Annotate a query with the expressions among these names; return it with names alone.
 
     `(Lower("title"), "id")` becomes `("lower1", "id")`.
     """
     found = {
         place: name
-        for place, name in enumerate(names)
+        for place, name in enumerate(names_and_expressions)
         if isinstance(name, (Expression, Condition)) and not isinstance(name, Column)
     }
     if not found:
-        return query, names
-    taken = {*(query._notes or ()), *(name for name in names if isinstance(name, str))}
+        return query, names_and_expressions
+    taken = {
+        *(query._notes or ()),
+        *(name for name in names_and_expressions if isinstance(name, str)),
+    }
     labels: dict[str, Any] = {}
-    made: list[Any] = list(names)
+    made: list[Any] = list(names_and_expressions)
     for place, expression in found.items():
         number, word = place + 1, type(expression).__name__.lower()
         while f"{word}{number}" in taken or query._meta.find(f"{word}{number}") is not None:
@@ -49,9 +54,9 @@ def resolve_distinct_columns(scope: Scope, field: Any) -> tuple[Expr, ...]:
         return (resolve(as_expression(field), scope),)
     except SeveralColumns:
         # few models have such a key
-        from treefold_orm._expressions.key_lookups import resolve_key_columns
+        from treefold_orm._expressions.key_lookups import resolve_composite_key_columns
 
-        return resolve_key_columns(scope, field)
+        return resolve_composite_key_columns(scope, field)
 
 
 def resolve_selected_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
@@ -59,9 +64,11 @@ def resolve_selected_column(scope: Scope, name: Any) -> tuple[str, list[tuple[st
     if isinstance(name, Column):
         column = cast("Column[Any]", name)
         if isinstance(column.field, KeyColumns):
-            from treefold_orm._expressions.key_lookups import resolve_key_columns
+            from treefold_orm._expressions.key_lookups import resolve_composite_key_columns
 
-            return column.path, _label_key_parts(column.path, resolve_key_columns(scope, column))
+            return column.path, _label_key_parts(
+                column.path, resolve_composite_key_columns(scope, column)
+            )
         return column.path, [(column.path, resolve(column, scope))]
     if not isinstance(name, str):
         raise FieldError(
@@ -74,7 +81,7 @@ def resolve_selected_column(scope: Scope, name: Any) -> tuple[str, list[tuple[st
     hops, column_field, rest = walk_path(scope.meta, name)
     refuse_sensitive(scope.meta, column_field, name)
     if rest:
-        return name, [(name, resolve_path(scope, name, typed=False))]
+        return name, [(name, resolve_path(scope, name, from_typed_column=False))]
     if isinstance(column_field, KeyColumns):
         nodes = tuple(ColumnNode(part, hops, part) for part in column_field.parts)
         return name, _label_key_parts(name, nodes)
@@ -86,12 +93,12 @@ def _label_key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str
     return [(prefix + node.column.attname, node) for node in nodes]
 
 
-def check_grouping(key: tuple[Any, ...]) -> None:
+def refuse_ungrouped_step_values(key: tuple[Any, ...]) -> None:
     """Raise `FieldError` where a query groups and a step of it takes a value of single rows."""
-    from treefold_orm._compile.grouping import check_grouped_query  # few queries group
+    from treefold_orm._compile.grouping import refuse_ungrouped_values  # few queries group
     from treefold_orm._compile.state import replay_steps
 
     state = replay_steps(key)
     if state.grouped:
         state.order = None  # a later values() may name the expressions of the order
-        check_grouped_query(state)
+        refuse_ungrouped_values(state)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Generic, Self
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.combining import unify_column_types
+from treefold_orm._building.combining import unify_combined_column_types
 from treefold_orm._building.conjunctions import intersect_rows, unite_rows
-from treefold_orm._building.one_database import check_database
+from treefold_orm._building.one_database import require_common_database
 from treefold_orm._building.query import M, QueryBuilder, R
 from treefold_orm._building.sources import convert_manager_to_query
 from treefold_orm._building.steps import build_nesting_error
@@ -17,19 +17,20 @@ from treefold_orm._expressions.steps import Combine, Common, DistinctOn, Lock, V
 MAX_PARTS = 500  # of SQLite
 
 
-def _list_parts(op: str, key: tuple[Any, ...], base: int) -> list[Combine]:
-    """The steps that add a query to others of one operation, its parameters starting at `base`.
+def _build_combine_steps(op: str, key: tuple[Any, ...], param_offset: int) -> list[Combine]:
+    """The steps that add a query to others of one operation, its parameters starting at
+    `param_offset`.
 
     `b.union(c)` is added to `a` as b and c: the result of a loop stays flat. EXCEPT cannot be: the
     rows of b without those of c are others than what is left without both.
     """
     combined = [step for step in key[1:] if isinstance(step, Combine)]
     if not combined or op == "except" or any(step.op != op for step in combined):
-        return [Combine(op, key, base)]
+        return [Combine(op, key, param_offset)]
     own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
     return [
-        Combine(op, own, base),
-        *(Combine(op, step.key, base + step.base) for step in combined),
+        Combine(op, own, param_offset),
+        *(Combine(op, step.key, param_offset + step.base) for step in combined),
     ]
 
 
@@ -69,7 +70,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             )
         count = sum(isinstance(step, Combine) for step in self._key[1:])
         for other in map(convert_manager_to_query, others):
-            alias = check_database(other._alias, made._alias, made._meta)
+            alias = require_common_database(other._alias, made._alias, made._meta)
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")
@@ -83,7 +84,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                     f"{other._meta.name} cannot be combined with {self._meta.name}: use "
                     "values() on both"
                 )
-            parts = _list_parts(op, key, len(made._params))
+            parts = _build_combine_steps(op, key, len(made._params))
             count += len(parts)
             if count >= MAX_PARTS:
                 raise FieldError(
@@ -95,7 +96,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 made = made._add_step(part)
             made._alias = alias
         try:
-            made._key = unify_column_types(made._key)
+            made._key = unify_combined_column_types(made._key)
         # q = other.difference(q) in a loop puts queries inside of each other, hundreds deep
         except RecursionError:
             raise build_nesting_error() from None
@@ -120,7 +121,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             no_key: let others insert rows that refer to these.
             of: the model's own rows, the only ones that are locked.
         """
-        self._require_chainable("select_for_update()")
+        self._require_unsliced_and_uncombined("select_for_update()")
         if tuple(of) != ("self",):
             raise FieldError(
                 f"select_for_update() locks the rows of the model alone, got of={of!r}; lock "

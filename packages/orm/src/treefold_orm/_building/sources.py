@@ -74,7 +74,7 @@ def _check_prefetch_slice(query: Any, path: str) -> None:
             )
 
 
-def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
+def require_valid_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
     """Check a relation path against a model; return it as `Prefetch`."""
     spec = lookup if isinstance(lookup, Prefetch) else Prefetch(lookup)
     here = source = meta

@@ -31,7 +31,7 @@ def build_unfiltered_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     return instantiate_query(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
 
 
-def build_default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+def build_default_manager_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     """The query of the model's default manager: the first that the model declares, else a plain
     one.
     """
@@ -54,7 +54,7 @@ def initialize_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> N
     query._raises_lazy = False
 
 
-def find_exact_lookup_plan(
+def compile_exact_get_plan(
     meta: Meta, alias: str, lookups: dict[str, Any]
 ) -> tuple[Plan, Sequence[Any]] | None:
     """The plan and arguments of `get` with one exact lookup among all rows, the commonest query of
@@ -75,12 +75,12 @@ def find_exact_lookup_plan(
     return plan, params if plan.bind is None else plan.bind(params)
 
 
-def find_unfiltered_exact_plan(
+def compile_unfiltered_get_plan(
     query: QueryBuilder[Any, Any], lookups: dict[str, Any]
 ) -> tuple[Plan, Sequence[Any]] | None:
-    """The result of `find_exact_lookup_plan` for a query of all rows of its model, else None."""
+    """The result of `compile_exact_get_plan` for a query of all rows of its model, else None."""
     if len(query._key) != 1 or query._prefetches or query._high is not None or query._low:
         return None
     if query._raises_lazy:
         return None
-    return find_exact_lookup_plan(query._meta, query._alias, lookups)
+    return compile_exact_get_plan(query._meta, query._alias, lookups)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.combining import list_column_fields
+from treefold_orm._building.combining import list_subquery_column_fields
 from treefold_orm._building.joins import find_ctes_shared_with_outer
-from treefold_orm._building.one_database import check_database
+from treefold_orm._building.one_database import require_common_database
 from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import resolve_outer_types
 from treefold_orm._expressions.resolving import QuerySource
@@ -109,7 +109,7 @@ class QuerySteps(QuerySource):
             made._params = (*self._params, *params)
         return made
 
-    def _add_resolved(self, step: Step, scope: Scope) -> Self:
+    def _add_step_from_scope(self, step: Step, scope: Scope) -> Self:
         made = self._add_step(step)
         made._params = tuple(scope.params)
         if scope.database is not None:
@@ -125,7 +125,7 @@ class QuerySteps(QuerySource):
         made._low, made._high = low, high
         return made
 
-    def _require_chainable(self, what: str) -> None:
+    def _require_unsliced_and_uncombined(self, what: str) -> None:
         if self._low or self._high is not None:
             raise FieldError(f"{what} cannot follow a slice: slice last")
         if isinstance(self._key[-1], Combine):
@@ -143,9 +143,9 @@ class QuerySteps(QuerySource):
         found = self._find_last_step(Ordering)
         return None if found is None else found.terms
 
-    def _clear_steps(self, kind: type[Step] | None, given: tuple[Any, ...]) -> Self:
-        if len(given) != 1:
-            raise FieldError(f"None stands alone: it clears, got {given!r}")
+    def _copy_without_steps(self, kind: type[Step] | None, call_arguments: tuple[Any, ...]) -> Self:
+        if len(call_arguments) != 1:
+            raise FieldError(f"None stands alone: it clears, got {call_arguments!r}")
         made = self._clone()
         if kind is not None:
             made._key = tuple(step for step in self._key if not isinstance(step, kind))
@@ -153,7 +153,7 @@ class QuerySteps(QuerySource):
 
     # -- compiling --------------------------------------------------------------------------------
 
-    def _build_key_with_slice(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _build_key_and_params(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         low, high = self._low, self._high
         if high is None and not low:
             return self._key, self._params
@@ -164,7 +164,7 @@ class QuerySteps(QuerySource):
 
     def _compile_plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
         database = database_for(self._alias)
-        key, params = self._build_key_with_slice()
+        key, params = self._build_key_and_params()
         try:
             plan = database.plans.get((kind, key))
             if plan is None:
@@ -181,7 +181,7 @@ class QuerySteps(QuerySource):
     ) -> tuple[Plan, Sequence[Any]]:
         """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
         database = database_for(self._alias)
-        key, params = self._build_key_with_slice()
+        key, params = self._build_key_and_params()
         params = (*params, keys)
         name = ("linked", relation.source_field, key)
         plan = database.plans.get(name)
@@ -199,7 +199,7 @@ class QuerySteps(QuerySource):
     def _compile_partitioned_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
         """The plan for the slice of the rows of each value of a column."""
         database = database_for(self._alias)
-        key, params = self._build_key_with_slice()
+        key, params = self._build_key_and_params()
         name = ("parted", field, key)
         plan = database.plans.get(name)
         if plan is None:
@@ -214,14 +214,14 @@ class QuerySteps(QuerySource):
     def _resolve_subquery(self, scope: Scope) -> SubqueryNode:
         if scope.database is not None:
             (outer,) = scope.database
-            scope.database[:] = [check_database(self._alias, outer, scope.meta)]
-        key, params = self._build_key_with_slice()
+            scope.database[:] = [require_common_database(self._alias, outer, scope.meta)]
+        key, params = self._build_key_and_params()
         base = len(scope.params)
         shared = find_ctes_shared_with_outer(key, params, scope)
         scope.params.extend(params)
         try:
-            key = resolve_outer_types(key, scope, list_column_fields)
-            fields = list_column_fields(key)
+            key = resolve_outer_types(key, scope, list_subquery_column_fields)
+            fields = list_subquery_column_fields(key)
         except RecursionError:
             raise build_nesting_error() from None
         return SubqueryNode(fields[0] if fields else None, key, base, shared)

@@ -19,17 +19,21 @@ from dataclasses import replace
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._compile import clauses, hydrate
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.frame import FromBuilder, Hops
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
-from treefold_orm._compile.plan import Plan, finish_plan
+from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.select import needs_distinct
 from treefold_orm._compile.state import Key, State, replay_steps
-from treefold_orm._compile.writing import build_aliased_select, build_expression, build_key_select
+from treefold_orm._compile.writing import (
+    build_aliased_select,
+    build_expression,
+    build_primary_key_select,
+)
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, join_sql, render_integer
+from treefold_orm._dialects.sql import SQL, StatementBuilder, join_sql, render_integer
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -37,41 +41,41 @@ from treefold_orm._expressions.nodes import (
     Expr,
     Node,
     OuterNode,
+    PerRowNode,
     RankNode,
-    RowNode,
     SubqueryNode,
     WindowNode,
     collect_children,
     contains_window,
-    rebuild_node,
+    map_child_nodes,
 )
 from treefold_orm._fields.base import AnyField
 
-_OF_ONE_ROW = (ColumnNode, CTENode, OuterNode, RankNode, RowNode, WindowNode)
+_OF_ONE_ROW = (ColumnNode, CTENode, OuterNode, RankNode, PerRowNode, WindowNode)
 
 
 def build_aggregate_plan(
     dialect: Dialect, key: Key, aggregates: tuple[tuple[str, Expr], ...], *, given: int
 ) -> Plan:
     """The plan that returns one row of aggregates over a query's rows."""
-    builder = Builder()
+    builder = StatementBuilder()
     state = replay_steps(key)
     for name, node in aggregates:
-        _check_aggregate(name, node)
+        _refuse_single_row_values(name, node)
     nodes = [node for _, node in aggregates]
     write = (
-        _build_aggregate_over_subquery
+        _build_subquery_aggregate_select
         if _needs_subquery(state, nodes)
-        else _build_aggregate_over_rows
+        else _build_direct_aggregate_select
     )
-    decode = hydrate.compile_dicts(
+    decode = hydrate.compile_dict_decoder(
         [n for n, _ in aggregates], [e.field for e in nodes], dialect.name
     )
-    statement = write(Frame(builder, dialect, state.meta), state, key, nodes)
-    return finish_plan(builder, statement, dialect, given=given, decode=decode)
+    statement = write(FromBuilder(builder, dialect, state.meta), state, key, nodes)
+    return build_plan_from_statement(builder, statement, dialect, given=given, decode=decode)
 
 
-def _check_aggregate(name: str, node: Expr) -> None:
+def _refuse_single_row_values(name: str, node: Expr) -> None:
     stack: list[Node] = [node]
     while stack:
         item = stack.pop()
@@ -95,27 +99,31 @@ def _needs_subquery(state: State, nodes: list[Expr]) -> bool:
         or state.grouped
         or repeated
         or (state.distinct and values)
-        or (not state.is_simple and (state.joins or state.source is not None))
+        or (not state.is_where_only and (state.joins or state.source is not None))
         or any(contains_window(node) for node in nodes)
     )
 
 
-def _build_aggregate_over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+def _build_direct_aggregate_select(
+    frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
+) -> SQL:
     attach_ctes(frame, state)
 
-    def build_row_filter(frame: Frame) -> SQL:
-        if state.is_simple:
+    def build_row_filter(frame: FromBuilder) -> SQL:
+        if state.is_where_only:
             return clauses.build_where_clause(frame, state)
         # a LIMIT beside the aggregates would cut their single row, not the rows they are taken of
         return SQL(
-            " WHERE {} IN ({})", frame.build_own_column(state.meta.pk), build_key_select(frame, key)
+            " WHERE {} IN ({})",
+            frame.build_own_column(state.meta.pk),
+            build_primary_key_select(frame, key),
         )
 
-    clauses.set_grouping(frame, state)
+    clauses.configure_frame_aggregation(frame, state)
     # conditions speak of single rows: they are written before the frame counts as grouped
     conditions = build_row_filter(frame)
     frame.grouped = True
-    frame.distinct_over = lambda node: clauses.build_distinct_over_all_rows(
+    frame.distinct_over = lambda node: clauses.build_ungrouped_distinct_aggregate(
         frame, node, build_row_filter
     )
     values = [build_expression(frame, node) for node in nodes]
@@ -125,13 +133,15 @@ def _build_aggregate_over_rows(frame: Frame, state: State, key: Key, nodes: list
 # -- the query as a table -------------------------------------------------------------------------
 
 
-class _Table(Frame):
+class _DerivedTableFrame(FromBuilder):
     """The rows of a query in FROM; without `rows`, all that is known of them are its columns."""
 
-    def __init__(self, frame: Frame, places: dict[Expr, int], rows: Frame | None) -> None:
+    def __init__(
+        self, frame: FromBuilder, places: dict[Expr, int], rows: FromBuilder | None
+    ) -> None:
         super().__init__(frame.builder, frame.dialect, frame.meta, parent=frame.parent)
         self.grouped = True
-        self.distinct_over = _refuse_distinct
+        self.distinct_over = _refuse_distinct_aggregate
         self.rows = rows
         self.columns: list[SQL] = []
         self.held = {expr: self._build_column_reference(place) for expr, place in places.items()}
@@ -171,43 +181,45 @@ class _Table(Frame):
         return super().build_cte_column(node) if found is None else found
 
 
-def _refuse_distinct(_: AggregateNode) -> SQL:
+def _refuse_distinct_aggregate(_: AggregateNode) -> SQL:
     raise FieldError(
         "aggregate() cannot count the distinct rows of a relation after values(), union() or a "
         "window: make a CTE of the query and filter the relation's rows by it"
     )
 
 
-def _build_aggregate_over_subquery(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+def _build_subquery_aggregate_select(
+    frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
+) -> SQL:
     attach_ctes(frame, state)
     if not state.is_sliced and not state.distinct_on:
         state = replace(state, order=())
-    clauses.set_grouping(frame, state)
+    clauses.configure_frame_aggregation(frame, state)
     closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
     columns: list[SQL] = []
     places: dict[Expr, int] = {}
     if state.rows != "instances":
         columns = clauses.build_output_columns(frame, state)
-        places = {expr: i for i, expr in enumerate(state.row_values)}
+        places = {expr: i for i, expr in enumerate(state.derived_table_expressions)}
     elif closed or needs_distinct(state):
         columns = build_instance_columns(frame, state)[0]
         places = map_column_positions(state, len(columns))
         start = len(columns) - len(state.annotations)
         places = {node: i for node, i in places.items() if i < start}
-        places |= {expr: start + i for i, expr in enumerate(state.row_values)}
-    table = _Table(frame, places, None if closed else frame)
+        places |= {expr: start + i for i, expr in enumerate(state.derived_table_expressions)}
+    table = _DerivedTableFrame(frame, places, None if closed else frame)
     table.columns = columns
     # written before the table, to which they add the columns that they need
-    values = [build_expression(table, _rebind_to_table_columns(table, node)) for node in nodes]
-    outer = table.build_from_subquery(
+    values = [build_expression(table, _strip_paths_of_table_columns(table, node)) for node in nodes]
+    outer = table.build_from_with_subquery(
         # Count("*") asks for no column, and SQLite has no SELECT without any
         build_aliased_select(frame, state, table.columns or [SQL("1")])
     )
     return SQL("SELECT {} FROM {}", join_sql(", ", values), outer)
 
 
-def _rebind_to_table_columns(table: _Table, node: Any) -> Any:
+def _strip_paths_of_table_columns(table: _DerivedTableFrame, node: Any) -> Any:
     if isinstance(node, AggregateNode):
         # related rows that the query has joined already are rows of the table
-        return replace_parts(node, hops=()) if node.arg in table.held else node
-    return rebuild_node(node, lambda child: _rebind_to_table_columns(table, child))
+        return copy_with_changes(node, hops=()) if node.arg in table.held else node
+    return map_child_nodes(node, lambda child: _strip_paths_of_table_columns(table, child))

@@ -29,12 +29,12 @@ from dataclasses import dataclass, field
 from typing import LiteralString, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.placing import Placed, find_first_to_many
+from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.placing import ComparisonInFrame, find_first_to_many
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
     InFrame,
-    Reached,
+    JoinedColumn,
     build_condition,
     build_expression,
 )
@@ -57,20 +57,20 @@ _OF_THE_OWNER = (
     nodes.OuterNode,
     nodes.RankNode,
     nodes.RelatedNode,
-    nodes.RowNode,
+    nodes.PerRowNode,
     nodes.SearchNode,
     nodes.SubqueryNode,
     nodes.WindowNode,
 )
 
 
-def build_row_value(frame: Frame, node: nodes.RowNode) -> SQL:
+def build_ungrouped_expression(frame: FromBuilder, node: nodes.PerRowNode) -> SQL:
     """The value that an annotation over aggregates has for each row."""
     with suspend_grouping(frame):
         return build_expression(frame, node.node)
 
 
-def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
+def build_aggregate(frame: FromBuilder, node: nodes.AggregateNode) -> SQL:
     """An aggregate: over the group's rows, over a relation's rows, or over both."""
     split = find_first_to_many(node.hops)
     if split is None and not frame.grouped:  # the one row that points to this one, or none
@@ -81,19 +81,19 @@ def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
                 f"{node.name.capitalize()} has nothing to aggregate here: name a to-many "
                 "relation, or call values() first"
             )
-        return frame.dialect.cast_function_result(build_plain_aggregate(frame, node), node.field)
+        return frame.dialect.cast_function_result(build_own_rows_aggregate(frame, node), node.field)
     prefix = node.hops[: split + 1]
     if not frame.grouped:
         return frame.dialect.cast_function_result(
-            _build_over_relation(frame, node, prefix), node.field
+            _build_relation_aggregate(frame, node, prefix), node.field
         )
     return frame.dialect.cast_function_result(
-        _aggregate_related_in_group(frame, node, prefix), node.field
+        _build_related_aggregate_in_group(frame, node, prefix), node.field
     )
 
 
 @contextmanager
-def suspend_grouping(frame: Frame) -> Generator[None]:
+def suspend_grouping(frame: FromBuilder) -> Generator[None]:
     """Write what belongs to single rows of a frame: what an aggregate takes, or a row's own
     aggregates.
     """
@@ -104,24 +104,30 @@ def suspend_grouping(frame: Frame) -> Generator[None]:
         frame.grouped = grouped
 
 
-def build_plain_aggregate(
-    frame: Frame, node: nodes.AggregateNode, over: SQL | None = None, *, empty: bool = False
+def build_own_rows_aggregate(
+    frame: FromBuilder,
+    node: nodes.AggregateNode,
+    over_clause: SQL | None = None,
+    *,
+    may_be_empty: bool = False,
 ) -> SQL:
-    """An aggregate over the rows of the frame itself or of its group, or of a window: `over`;
-    `empty` says whether a frame of it may have no row.
+    """An aggregate over the rows of the frame itself or of its group, or of a window:
+    `over_clause`; `may_be_empty` says whether a frame of it may have no row.
     """
-    tail = over or SQL("")
+    tail = over_clause or SQL("")
 
     def build_argument(given: nodes.Expr) -> SQL:
         return build_expression(frame, given)
 
     # a window sees the rows that are left, which are groups in a grouped query
-    with suspend_grouping(frame) if over is None else nullcontext():
-        where = None if node.where is None else build_condition(frame, node.where, right=frame)[0]
-        if over is not None and node.arg is not None:
+    with suspend_grouping(frame) if over_clause is None else nullcontext():
+        where = (
+            None if node.where is None else build_condition(frame, node.where, right_frame=frame)[0]
+        )
+        if over_clause is not None and node.arg is not None:
             args = [build_argument(arg) for arg in (node.arg, *node.args)]
             made = frame.dialect.build_window_aggregate(
-                node.name, args, where=where, over=over, empty=empty
+                node.name, args, where=where, over=over_clause, empty=may_be_empty
             )
             if made is not None:
                 return made
@@ -131,16 +137,21 @@ def build_plain_aggregate(
 
 
 def _build_aggregate_call(
-    frame: Frame,
+    frame: FromBuilder,
     node: nodes.AggregateNode,
-    see: Callable[[nodes.Expr], SQL],
-    tail: SQL | None = None,
+    build_argument: Callable[[nodes.Expr], SQL],
+    trailing_clauses: SQL | None = None,
 ) -> SQL:
-    """The aggregate of the expressions from `see`; `tail` are the clauses after each call."""
-    value, after = SQL("*") if node.arg is None else see(node.arg), tail or SQL("")
+    """The aggregate of the expressions from `build_argument`; `trailing_clauses` are the clauses
+    after each call.
+    """
+    value, after = (
+        SQL("*") if node.arg is None else build_argument(node.arg),
+        trailing_clauses or SQL(""),
+    )
     if node.name in {"string_agg", "array_agg"}:
-        terms = [(see(term.expr), term) for term in node.order]
-        args = [see(arg) for arg in node.args]
+        terms = [(build_argument(term.expr), term) for term in node.order]
+        args = [build_argument(arg) for arg in node.args]
         made = frame.dialect.build_ordered_aggregate(
             node.name, [value, *args], terms, distinct=node.distinct
         )
@@ -149,62 +160,74 @@ def _build_aggregate_call(
     def call_aggregate(name: str) -> SQL:
         return SQL("{}{}", frame.dialect.aggregate(name, value, distinct=node.distinct), after)
 
-    return _convert_result(frame, node, call_aggregate)
+    return _build_type_safe_aggregate(frame, node, call_aggregate)
 
 
-def _convert_result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL]) -> SQL:
+def _build_type_safe_aggregate(
+    frame: FromBuilder, node: nodes.AggregateNode, build_call: Callable[[str], SQL]
+) -> SQL:
     given = None if node.arg is None else node.arg.field
     match node.name:
         case "avg":
-            return frame.dialect.numbers.build_mean(call, given, node.field, distinct=node.distinct)
+            return frame.dialect.numbers.build_mean(
+                build_call, given, node.field, distinct=node.distinct
+            )
         case "sum":
-            return frame.dialect.numbers.build_checked_sum(call("sum"), node.field)
+            return frame.dialect.numbers.build_checked_sum(build_call("sum"), node.field)
         case _:
-            return call(node.name)
+            return build_call(node.name)
 
 
-def _aggregate_related_in_group(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _build_related_aggregate_in_group(
+    frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops
+) -> SQL:
     if node.name in {"bool_and", "bool_or"}:
         return frame.dialect.aggregate(
-            node.name, _build_over_relation(frame, node, prefix), distinct=False
+            node.name, _build_relation_aggregate(frame, node, prefix), distinct=False
         )
     whole = node.distinct or not (node.name in _OUTER or node.name == "avg")
     # a value that two rows of the group have would count twice in a sum over both
     if whole and frame.distinct_over is not None:
         return frame.distinct_over(node)
     if node.name != "avg":
-        return _convert_result(
-            frame, node, lambda name: SQL(_OUTER[name], _build_over_relation(frame, node, prefix))
+        return _build_type_safe_aggregate(
+            frame,
+            node,
+            lambda name: SQL(_OUTER[name], _build_relation_aggregate(frame, node, prefix)),
         )
 
-    def call_aggregate(name: str) -> SQL:
+    def build_outer_aggregate(name: str) -> SQL:
         if name == "avg":
             # a mean of means would weigh a single related row like the hundred of another row
-            return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", build_part("sum"), build_part("count"))
-        return SQL("SUM({})", build_part(name))
+            return SQL(
+                "SUM({}) * 1.0 / NULLIF(SUM({}), 0)",
+                build_per_row_aggregate("sum"),
+                build_per_row_aggregate("count"),
+            )
+        return SQL("SUM({})", build_per_row_aggregate(name))
 
-    def build_part(name: str) -> SQL:
+    def build_per_row_aggregate(name: str) -> SQL:
         made = nodes.AggregateNode(None, name, node.arg, False, node.where, node.hops)
-        return _build_over_relation(frame, made, prefix)
+        return _build_relation_aggregate(frame, made, prefix)
 
-    return _convert_result(frame, node, call_aggregate)
+    return _build_type_safe_aggregate(frame, node, build_outer_aggregate)
 
 
 # -- related rows ---------------------------------------------------------------------------------
 
 
-def _build_over_relation(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _build_relation_aggregate(frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if frame.whole and frame.joinable and _depends_only_on_relation(node, prefix):
-        return _build_grouped_join(frame, node, prefix)
+        return _join_grouped_aggregate(frame, node, prefix)
     inner, tie = frame.build_correlated_frame(prefix[-1], prefix[:-1])
     inner.counts_rows = True
-    call = _build_correlated_aggregate(frame, inner, node, prefix)
+    call = _build_related_aggregate_call(frame, inner, node, prefix)
     tests = join_sql(" AND ", [tie, *_build_aggregate_filter(frame, inner, node, prefix)])
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.build_from(), tests)
 
 
-def _build_correlated_aggregate(
-    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
+def _build_related_aggregate_call(
+    frame: FromBuilder, inner: FromBuilder, node: nodes.AggregateNode, prefix: Hops
 ) -> SQL:
     def build_argument(given: nodes.Expr) -> SQL:
         return build_expression(
@@ -216,48 +239,57 @@ def _build_correlated_aggregate(
 
 
 def _build_aggregate_filter(
-    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
+    frame: FromBuilder, inner: FromBuilder, node: nodes.AggregateNode, prefix: Hops
 ) -> list[SQL]:
     if node.where is None:
         return []
     with suspend_grouping(frame):
         seen = _rebind_to_related_row(inner, node.where, prefix, node.hops)
-        return [build_condition(frame, seen, right=frame)[0]]
+        return [build_condition(frame, seen, right_frame=frame)[0]]
 
 
-def _rebind_to_related_row(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes.Node:
+def _rebind_to_related_row(
+    inner: FromBuilder, node: nodes.Node, prefix: Hops, aggregated_path: Hops
+) -> nodes.Node:
     """The node with what lies over `prefix` taken from the row in `inner`, and what lies over more
-    of `way`, the relations that are aggregated, from the row that is joined to it.
+    of `aggregated_path`, the relations that are aggregated, from the row that is joined to it.
     """
     if isinstance(node, nodes.ColumnNode):
         if node.hops[: len(prefix)] != prefix:
             return node
         rest = node.hops[len(prefix) :]
-        return InFrame(node.field, inner, Reached(node.field, rest, node.column))
+        return InFrame(node.field, inner, JoinedColumn(node.field, rest, node.column))
     if isinstance(node, nodes.Compare):
         right = (
-            None if node.right is None else _rebind_to_related_row(inner, node.right, prefix, way)
+            None
+            if node.right is None
+            else _rebind_to_related_row(inner, node.right, prefix, aggregated_path)
         )
         compare = nodes.Compare(node.lookup, cast("nodes.Expr | None", right), node.field)
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
             return compare
-        return Placed(
-            inner, compare, hops[len(prefix) :], _count_shared_relations(hops, way) - len(prefix)
+        return ComparisonInFrame(
+            inner,
+            compare,
+            hops[len(prefix) :],
+            _count_common_leading_relations(hops, aggregated_path) - len(prefix),
         )
     if isinstance(node, _OF_THE_OWNER):
         return node
-    return nodes.rebuild_node(node, lambda child: _rebind_to_related_row(inner, child, prefix, way))
+    return nodes.map_child_nodes(
+        node, lambda child: _rebind_to_related_row(inner, child, prefix, aggregated_path)
+    )
 
 
-def _count_shared_relations(hops: Hops, way: Hops) -> int:
+def _count_common_leading_relations(hops: Hops, way: Hops) -> int:
     """How many relations two ways have in common from their start."""
     same = (i for i, (one, other) in enumerate(zip(hops, way, strict=False)) if one is not other)
     return next(same, min(len(hops), len(way)))
 
 
-def build_related_distinct_parts(
-    base: Frame, node: nodes.AggregateNode
+def build_distinct_related_clauses(
+    base: FromBuilder, node: nodes.AggregateNode
 ) -> tuple[SQL, Callable[[], SQL], SQL]:
     """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
     from (to be called last: it collects joins), and the condition that ties both together.
@@ -265,7 +297,7 @@ def build_related_distinct_parts(
     prefix = node.hops[: (find_first_to_many(node.hops) or 0) + 1]
     inner, tie = base.build_correlated_frame(prefix[-1], prefix[:-1])
     value = base.dialect.cast_function_result(
-        _build_correlated_aggregate(base, inner, node, prefix), node.field
+        _build_related_aggregate_call(base, inner, node, prefix), node.field
     )
     return (
         value,
@@ -278,7 +310,7 @@ def build_related_distinct_parts(
 
 
 @dataclass(slots=True)
-class _ByOwner:
+class _RelatedRowsByOwner:
     """Related rows grouped by the row they belong to, with one column for each aggregate.
 
     In the first example `alias` is `t2`, `inner` the frame of `article AS t1`, `key` is
@@ -287,13 +319,13 @@ class _ByOwner:
     """
 
     alias: SQL
-    inner: Frame
+    inner: FromBuilder
     key: SQL
     owner: SQL
     tests: list[SQL]
     columns: list[SQL] = field(default_factory=list[SQL])
 
-    def build_join(self) -> SQL:
+    def build_grouped_left_join(self) -> SQL:
         """The LEFT JOIN, once all columns are known."""
         columns = [SQL("{} AS v{}", text, render_integer(i)) for i, text in enumerate(self.columns)]
         where = SQL(" WHERE {}", join_sql(" AND ", self.tests)) if self.tests else SQL("")
@@ -327,20 +359,20 @@ def _depends_only_on_relation(node: nodes.AggregateNode, prefix: Hops) -> bool:
     return True
 
 
-def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _join_grouped_aggregate(frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     # aggregates that take the same related rows share one join; others would multiply them
     rows = (node.hops, node.where)
-    group: _ByOwner | None = frame.aggregated.get(rows)
+    group: _RelatedRowsByOwner | None = frame.aggregated.get(rows)
     if group is None:
         owner = frame.build_referenced_column(prefix[-1], prefix[:-1])
         inner, key = frame.build_related_frame(prefix[-1])
         inner.counts_rows = True
         tests = _build_aggregate_filter(frame, inner, node, prefix)
-        group = _ByOwner(frame.builder.generate_table_alias(), inner, key, owner, tests)
+        group = _RelatedRowsByOwner(frame.builder.generate_table_alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group
         # as a function: further aggregates add columns to the join until FROM is written
-        frame.joins.append(group.build_join)
-    call = _build_correlated_aggregate(frame, group.inner, node, prefix)
+        frame.joins.append(group.build_grouped_left_join)
+    call = _build_related_aggregate_call(frame, group.inner, node, prefix)
     texts = [column.text for column in group.columns]
     if call.text not in texts:
         group.columns.append(call)
@@ -350,4 +382,6 @@ def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
 
 
-EXPRESSIONS.update({nodes.AggregateNode: build_aggregate, nodes.RowNode: build_row_value})
+EXPRESSIONS.update(
+    {nodes.AggregateNode: build_aggregate, nodes.PerRowNode: build_ungrouped_expression}
+)

@@ -16,32 +16,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treefold_orm._compile.aggregates import build_related_distinct_parts
-from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.grouping import check_grouped_query, list_group_terms
+from treefold_orm._compile.aggregates import build_distinct_related_clauses
+from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.grouping import list_group_terms, refuse_ungrouped_values
 from treefold_orm._compile.rules import (
+    build_column_with_joins,
     build_condition,
     build_expression,
-    build_reached_column,
     join_conditions,
 )
-from treefold_orm._compile.state import State, is_selective, split_where_and_having
+from treefold_orm._compile.state import State, is_selective, split_mixed_conjunctions
 from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conversion import build_representation_key
 from treefold_orm._fields.base import Field
 
 
-def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
+def build_where_clause(frame: FromBuilder, state: State, *, having: bool = False) -> SQL:
     """The WHERE clause of a state, or with `having` its HAVING clause, with a leading space."""
     parts: list[SQL] = []
-    for node in split_where_and_having(state.where):
+    for node in split_mixed_conjunctions(state.where):
         # a window is computed after WHERE: `select.py` tests its result one level further out
         if nodes.contains_window(node):
             continue
         if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
-        parts.append(build_condition(frame, node, right=frame)[0])
+        parts.append(build_condition(frame, node, right_frame=frame)[0])
     # `none()` is a statement like others: a union takes its columns, and no row of it
     if state.nothing and not having:
         parts.append(SQL("1 = 0"))
@@ -50,7 +50,7 @@ def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> S
     return SQL(" HAVING {}" if having else " WHERE {}", join_conditions(" AND ", parts))
 
 
-def build_group_by_clause(frame: Frame, state: State) -> SQL:
+def build_group_by_and_having(frame: FromBuilder, state: State) -> SQL:
     """The GROUP BY and HAVING clauses of a state, with a leading space."""
     if not state.grouped:
         return SQL("")
@@ -61,31 +61,39 @@ def build_group_by_clause(frame: Frame, state: State) -> SQL:
     return SQL(" GROUP BY {}{}", join_sql(", ", terms), having)
 
 
-def set_grouping(frame: Frame, state: State, *, few: bool = False) -> None:
-    """Tell a frame how aggregates are to be taken in it; with `few` the statement needs few of its
-    rows.
+def configure_frame_aggregation(
+    frame: FromBuilder, state: State, *, needs_few_rows: bool = False
+) -> None:
+    """Tell a frame how aggregates are to be taken in it; with `needs_few_rows` the statement needs
+    few of its rows.
     """
     frame.grouped = state.grouped
-    frame.whole = not (few or state.selects_few_rows or state.joins or state.source is not None)
+    frame.whole = not (
+        needs_few_rows or state.selects_few_rows or state.joins or state.source is not None
+    )
     kept = [
-        node for node in split_where_and_having(state.where) if _has_no_aggregate_or_window(node)
+        node for node in split_mixed_conjunctions(state.where) if _has_no_aggregate_or_window(node)
     ]
     if kept and (frame.dialect.name == "sqlite" or any(map(is_selective, kept))):
         # Where conditions leave few rows, looking up what belongs to each is several times faster;
         # where they leave all, half as fast. SQLite looks up faster in any case.
         frame.whole = False
     if state.grouped:
-        check_grouped_query(state)
-        frame.distinct_over = lambda node: _build_distinct_per_group(frame, state, node)
-        _join_group_subqueries(frame, state)
+        refuse_ungrouped_values(state)
+        frame.distinct_over = lambda node: _join_distinct_aggregate_per_group(frame, state, node)
+        _join_lateral_group_subqueries(frame, state)
 
 
 def _has_no_aggregate_or_window(node: nodes.Node) -> bool:
-    found = (nodes.contains_group_aggregate, nodes.contains_row_aggregate, nodes.contains_window)
+    found = (
+        nodes.contains_group_aggregate,
+        nodes.contains_per_row_aggregate,
+        nodes.contains_window,
+    )
     return not any(contains(node) for contains in found)
 
 
-def _join_group_subqueries(frame: Frame, state: State) -> None:
+def _join_lateral_group_subqueries(frame: FromBuilder, state: State) -> None:
     # PostgreSQL takes a subquery in SELECT and in GROUP BY for two; a column of FROM is one
     if frame.dialect.name != "postgres":
         return
@@ -99,25 +107,27 @@ def _join_group_subqueries(frame: Frame, state: State) -> None:
             frame.held[expr] = SQL("{}.v", alias)
 
 
-def build_distinct_over_all_rows(
-    frame: Frame, node: nodes.AggregateNode, where: Callable[[Frame], SQL]
+def build_ungrouped_distinct_aggregate(
+    frame: FromBuilder, node: nodes.AggregateNode, where: Callable[[FromBuilder], SQL]
 ) -> SQL:
     """A distinct aggregate of related rows over all rows that `where` leaves."""
     base = _duplicate_frame(frame)
-    value, source, tests = build_related_distinct_parts(base, node)
+    value, source, tests = build_distinct_related_clauses(base, node)
     where_base = where(base)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
     return SQL("(SELECT {} FROM {}, {}{})", value, base.build_from(), source(), tail)
 
 
-def _build_distinct_per_group(frame: Frame, state: State, node: nodes.AggregateNode) -> SQL:
+def _join_distinct_aggregate_per_group(
+    frame: FromBuilder, state: State, node: nodes.AggregateNode
+) -> SQL:
     # the distinct values of each group are aggregated on their own and joined to its rows, so that
     # neither they nor the group's other aggregates are multiplied
     base = _duplicate_frame(frame)
     wanted = list_group_terms(state)
     if state.grouped:
-        _join_group_subqueries(base, state)
-    value, source, tests = build_related_distinct_parts(base, node)
+        _join_lateral_group_subqueries(base, state)
+    value, source, tests = build_distinct_related_clauses(base, node)
     terms = [build_output_column(base, expr) for expr in wanted]
     where_base = build_where_clause(base, state)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
@@ -144,9 +154,11 @@ def _build_distinct_per_group(frame: Frame, state: State, node: nodes.AggregateN
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 
 
-def _duplicate_frame(frame: Frame) -> Frame:
+def _duplicate_frame(frame: FromBuilder) -> FromBuilder:
     """The rows of a frame once more, its CTEs included."""
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    base = FromBuilder(
+        frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent
+    )
     base.whole = frame.whole
     # aliases of joined CTEs belong to one FROM: the copy joins them under its own
     if frame.attach is not None:
@@ -154,7 +166,7 @@ def _duplicate_frame(frame: Frame) -> Frame:
     return base
 
 
-def build_output_columns(frame: Frame, state: State) -> list[SQL]:
+def build_output_columns(frame: FromBuilder, state: State) -> list[SQL]:
     """The output columns of a state, in the types that parts of a combined query share."""
     pairs = zip(state.output_expressions, state.output_fields, strict=True)
     return [
@@ -164,7 +176,7 @@ def build_output_columns(frame: Frame, state: State) -> list[SQL]:
 
 
 def convert_to_common_type(
-    frame: Frame, value: SQL, source: Field[Any] | None, target: Field[Any] | None
+    frame: FromBuilder, value: SQL, source: Field[Any] | None, target: Field[Any] | None
 ) -> SQL:
     """A column of one part of a combined query in the type of all parts."""
     if (
@@ -176,8 +188,8 @@ def convert_to_common_type(
     return frame.dialect.build_conversion(value, source, target, "value")
 
 
-def build_output_column(frame: Frame, expr: nodes.Expr) -> SQL:
+def build_output_column(frame: FromBuilder, expr: nodes.Expr) -> SQL:
     """An output column, which may be reached over to-many relations: one row for each."""
     if isinstance(expr, nodes.ColumnNode):
-        return frame.find_override(expr) or build_reached_column(frame, expr)
+        return frame.find_override(expr) or build_column_with_joins(frame, expr)
     return build_expression(frame, expr)

@@ -22,7 +22,7 @@ from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import placing
-from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.frame import FromBuilder, Hops
 from treefold_orm._compile.rules import (
     CONDITIONS,
     ConditionSQL,
@@ -44,14 +44,21 @@ from treefold_orm._search.search_index import require_search_index
 
 
 def build_comparison(
-    frame: Frame, node: nodes.Compare, hops: Hops, *, right: Frame, joined: int = 0
+    frame: FromBuilder,
+    node: nodes.Compare,
+    hops: Hops,
+    *,
+    right_frame: FromBuilder,
+    joined_hops: int = 0,
 ) -> ConditionSQL:
     """One lookup; `hops` is what is left of its way from the frame's model, of which the first
-    `joined` are taken by joins whatever they lead to.
+    `joined_hops` are taken by joins whatever they lead to.
     """
-    split = placing.find_first_to_many(hops, joined)
+    split = placing.find_first_to_many(hops, joined_hops)
     if split is not None:
-        return _build_existence(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
+        return _build_exists_condition(
+            frame, hops[: split + 1], [(node, hops[split + 1 :])], right_frame
+        )
     lookup: Lookup = node.lookup
     if (
         lookup.op in {"null", "notnull"}
@@ -74,7 +81,7 @@ def build_comparison(
         or lookup.custom is not None
     )
     if lookup.op.startswith("json:"):
-        return _build_json_lookup(frame, lookup, column, node.right, right), True
+        return _build_json_lookup(frame, lookup, column, node.right, right_frame), True
     field = lookup.column
     for transform in lookup.transforms:
         column = frame.dialect.extract(transform, column, field)
@@ -83,10 +90,10 @@ def build_comparison(
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
     if node.field is not None:
         column = frame.dialect.build_conversion(column, lookup.field, node.field, "operand")
-    return _build_operator(right, lookup, column, node.right), nullable
+    return _build_lookup_comparison(right_frame, lookup, column, node.right), nullable
 
 
-def _build_search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
+def _build_search(frame: FromBuilder, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
     if not isinstance(right, nodes.ParamNode) or lookup.search is None:
         raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
     index = require_search_index(find_owner_meta(lookup.column), [lookup.column])
@@ -94,7 +101,9 @@ def _build_search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | 
     return build_match(frame, node, hops)
 
 
-def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None) -> SQL:
+def _build_lookup_comparison(
+    frame: FromBuilder, lookup: Lookup, left: SQL, right: nodes.Expr | None
+) -> SQL:
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:
         raise FieldError(f"{lookup.name}__{op} needs a value")
@@ -126,7 +135,7 @@ def _is_json(node: nodes.Expr) -> bool:
     return node.field is not None and node.field.internal == "json"
 
 
-def _build_operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
+def _build_operand(frame: FromBuilder, node: nodes.Expr | None, *, cast: bool) -> SQL:
     if isinstance(node, nodes.ParamNode):
         return build_param(frame, node, cast=cast)
     if node is None:
@@ -134,7 +143,7 @@ def _build_operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
     return build_expression(frame, node)
 
 
-def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
+def _build_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
     if isinstance(lookup.field, KeyColumns):
         return _build_key_membership(frame, left, right, lookup.field)
     query, converts = right, list[nodes.ConvertNode]()
@@ -153,7 +162,7 @@ def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup
     return frame.dialect.build_in_list(left, mark, lookup.field)
 
 
-def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
+def _build_key_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     if isinstance(right, nodes.SubqueryNode):
         return SQL("{} IN {}", left, build_subquery(frame, right, width=len(key.parts)))
     if not isinstance(right, nodes.ParamNode):
@@ -165,7 +174,7 @@ def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyCo
     return SQL("{} IN ({})", left, rows)
 
 
-def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
+def _build_range(frame: FromBuilder, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
     place, mark = right.index + frame.offset, frame.builder.bind_param
     # a pair is one parameter of the query, which travels as two: one encoder for each bound
@@ -174,7 +183,7 @@ def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     return SQL("{} BETWEEN {} AND {}", left, low, high)
 
 
-def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
+def _build_expression_test(frame: FromBuilder, node: nodes.ExpressionCompare) -> SQL:
     left = build_expression(frame, node.left)
     if node.op in {"null", "notnull"}:
         return SQL("{} IS NULL" if node.op == "null" else "{} IS NOT NULL", left)
@@ -197,13 +206,20 @@ def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
 
 
 def _build_json_lookup(
-    frame: Frame, lookup: Lookup, column: SQL, right: nodes.Expr | None, given: Frame
+    frame: FromBuilder,
+    lookup: Lookup,
+    column: SQL,
+    right: nodes.Expr | None,
+    right_frame: FromBuilder,
 ) -> SQL:
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
     if isinstance(right, nodes.ParamNode):
-        encode, place = frame.dialect.json.select_encoder(name), right.index + given.offset
-        mark = given.builder.bind_param
+        encode, place = (
+            frame.dialect.json.select_json_test_encoder(name),
+            right.index + right_frame.offset,
+        )
+        mark = right_frame.builder.bind_param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
             # `i=i` keeps the number of this turn: called later, both would read the last one
@@ -212,30 +228,35 @@ def _build_json_lookup(
             ]
     keys, bind = lookup.keys or (), frame.builder.bind_const
     text = frame.dialect.text
-    return frame.dialect.json.build_path_test(name, column, keys, bind=bind, right=marks, text=text)
+    return frame.dialect.json.build_json_path_condition(
+        name, column, keys, bind=bind, right=marks, build_text_lookup=text
+    )
 
 
 def _encode_range_bounds(encode: Encoder | None, pair: list[Any]) -> list[Any]:
     return pair if encode is None else encode(pair)
 
 
-def _build_conjunction(frame: Frame, children: list[nodes.Node], right: Frame) -> ConditionSQL:
+def _build_conjunction(
+    frame: FromBuilder, children: list[nodes.Node], right_frame: FromBuilder
+) -> ConditionSQL:
     parts: list[ConditionSQL] = []
     found: dict[placing.Key, list[tuple[nodes.Compare, Hops]]] = {}
     children = _flatten_conjunction(children)
-    shared = placing.find_rows_shared_with_or(frame, children)
+    shared = placing.identify_rows_shared_with_or(frame, children)
     if shared is not None:
-        inside, children = placing.split_by_relation(frame, children, shared)
-        parts.append(_build_shared_row_condition(frame, inside, shared, right))
+        inside, children = placing.split_conditions_by_related_rows(frame, children, shared)
+        parts.append(_build_shared_row_condition(frame, inside, shared, right_frame))
     for child in children:
-        key = placing.find_to_many_key(frame, child)
-        if key is None or not isinstance(child, (nodes.Compare, placing.Placed)):
-            parts.append(build_condition(frame, child, right=right))
+        key = placing.identify_related_rows(frame, child)
+        if key is None or not isinstance(child, (nodes.Compare, placing.ComparisonInFrame)):
+            parts.append(build_condition(frame, child, right_frame=right_frame))
         else:
             compared, hops = placing.unwrap_lookup(child)
             found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
     parts += [
-        _build_existence(owner, prefix, tests, right) for (owner, prefix), tests in found.items()
+        _build_exists_condition(owner, prefix, tests, right_frame)
+        for (owner, prefix), tests in found.items()
     ]
     if not parts:
         return SQL("1 = 1"), False
@@ -243,22 +264,24 @@ def _build_conjunction(frame: Frame, children: list[nodes.Node], right: Frame) -
 
 
 def _build_shared_row_condition(
-    frame: Frame, children: list[nodes.Node], key: placing.Key, right: Frame
+    frame: FromBuilder, children: list[nodes.Node], key: placing.Key, right_frame: FromBuilder
 ) -> ConditionSQL:
     owner, prefix = key
     inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     body = _build_conjunction(
-        frame, [placing.rebind_condition(frame, child, key, inner) for child in children], right
+        frame,
+        [placing.rebind_condition(frame, child, key, inner) for child in children],
+        right_frame,
     )[0]
     found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), tie, body)
-    without = placing.evaluate_without_row(frame, nodes.And(tuple(children)), key)
+    without = placing.evaluate_without_related_row(frame, nodes.And(tuple(children)), key)
     if without is False:
         return found, False
     # a row without related ones may meet the condition as well, as in `Q(articles=None) | ...`
     inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
     if not isinstance(without, bool):
-        none = SQL("({} AND {})", none, build_condition(frame, without, right=right)[0])
+        none = SQL("({} AND {})", none, build_condition(frame, without, right_frame=right_frame)[0])
     return SQL("({} OR {})", found, none), True
 
 
@@ -271,17 +294,22 @@ def _flatten_conjunction(children: list[nodes.Node]) -> list[nodes.Node]:
     return found
 
 
-def _build_existence(
-    frame: Frame, prefix: Hops, inside: list[tuple[nodes.Compare, Hops]], right: Frame
+def _build_exists_condition(
+    frame: FromBuilder,
+    prefix: Hops,
+    related_comparisons: list[tuple[nodes.Compare, Hops]],
+    right_frame: FromBuilder,
 ) -> ConditionSQL:
     relation = prefix[-1]
-    missing = [c for c, rest in inside if placing.matches_missing_row(c, rest, relation)]
-    if 0 < len(missing) < len(inside):  # a row that is not there meets nothing
+    missing = [
+        c for c, rest in related_comparisons if placing.matches_missing_row(c, rest, relation)
+    ]
+    if 0 < len(missing) < len(related_comparisons):  # a row that is not there meets nothing
         return SQL("1 = 0"), False
     inner, tie = frame.build_correlated_frame(relation, prefix[:-1])
     tests = [tie]
     deeper: dict[Hops, list[tuple[nodes.Compare, Hops]]] = {}
-    for child, rest in inside:
+    for child, rest in related_comparisons:
         if child in missing:
             continue
         split = placing.find_first_to_many(rest)
@@ -289,26 +317,29 @@ def _build_existence(
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
             # EXISTS takes unknown for no match: what may be NULL inside is decided here
-            tests.append(build_comparison(inner, child, rest, right=right)[0])
-    tests += [_build_existence(inner, nested, below, right)[0] for nested, below in deeper.items()]
+            tests.append(build_comparison(inner, child, rest, right_frame=right_frame)[0])
+    tests += [
+        _build_exists_condition(inner, nested, below, right_frame)[0]
+        for nested, below in deeper.items()
+    ]
     text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
     return (SQL("NOT {}", text) if missing else text), False
 
 
-def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
+def _build_related_exists(frame: FromBuilder, node: nodes.RelatedNode) -> ConditionSQL:
     relation, rest = node.hops[0], node.hops[1:]
     inner, tie = frame.build_correlated_frame(relation, ())
     tests = [tie]
     if rest:
-        tests.append(_build_related_comparison(inner, nodes.RelatedNode(rest, node.where))[0])
+        tests.append(_build_related_exists(inner, nodes.RelatedNode(rest, node.where))[0])
     elif node.where is not None:
-        tests.append(build_condition(inner, node.where, right=inner)[0])
+        tests.append(build_condition(inner, node.where, right_frame=inner)[0])
     return SQL(
         "EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests)
     ), False
 
 
-def _require_regex_enabled(frame: Frame, op: str) -> None:
+def _require_regex_enabled(frame: FromBuilder, op: str) -> None:
     # a hostile pattern can backtrack for hours: SQLite runs it in Python's `re`, without a limit
     if op in {"regex", "iregex"} and not getattr(frame.dialect, "regex", False):
         raise FieldError(
@@ -320,41 +351,45 @@ def _require_regex_enabled(frame: Frame, op: str) -> None:
 
 
 def _build_and_or_condition(
-    frame: Frame, node: nodes.Apart | nodes.Or, right: Frame
+    frame: FromBuilder, node: nodes.UnsharedAnd | nodes.Or, right_frame: FromBuilder
 ) -> ConditionSQL:
-    parts = [build_condition(frame, child, right=right) for child in node.children]
+    parts = [build_condition(frame, child, right_frame=right_frame) for child in node.children]
     if not parts:
         return SQL("1 = 1"), False
     word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
     return SQL("({})", join_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
 
 
-def _build_negation(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
-    text, nullable = build_condition(frame, node.child, right=right)
+def _build_negation(frame: FromBuilder, node: nodes.Not, right_frame: FromBuilder) -> ConditionSQL:
+    text, nullable = build_condition(frame, node.child, right_frame=right_frame)
     # NOT of unknown is unknown: `exclude(title="x")` would lose the rows whose title is NULL
     return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
 
 
-def _build_placed_comparison(_: Frame, node: placing.Placed, right: Frame) -> ConditionSQL:
-    return build_comparison(node.frame, node.compare, node.hops, right=right, joined=node.joined)
+def _build_comparison_in_frame(
+    _: FromBuilder, node: placing.ComparisonInFrame, right_frame: FromBuilder
+) -> ConditionSQL:
+    return build_comparison(
+        node.frame, node.compare, node.hops, right_frame=right_frame, joined_hops=node.joined
+    )
 
 
 CONDITIONS.update(
     {
         nodes.And: lambda frame, node, right: _build_conjunction(frame, list(node.children), right),
-        nodes.Apart: _build_and_or_condition,
+        nodes.UnsharedAnd: _build_and_or_condition,
         nodes.Or: _build_and_or_condition,
         nodes.Not: _build_negation,
         nodes.Compare: lambda frame, node, right: build_comparison(
-            frame, node, node.lookup.hops, right=right
+            frame, node, node.lookup.hops, right_frame=right
         ),
-        placing.Placed: _build_placed_comparison,
-        nodes.Test: lambda _, node, right: (_build_expression_test(right, node), True),
+        placing.ComparisonInFrame: _build_comparison_in_frame,
+        nodes.ExpressionCompare: lambda _, node, right: (_build_expression_test(right, node), True),
         nodes.ExistsNode: lambda _, node, right: (
             SQL("EXISTS {}", build_subquery(right, node.query, exists=True)),
             False,
         ),
-        nodes.RelatedNode: lambda frame, node, _: _build_related_comparison(frame, node),
+        nodes.RelatedNode: lambda frame, node, _: _build_related_exists(frame, node),
         nodes.SearchNode: lambda frame, node, _: (build_match(frame, node, ()), False),
         nodes.SchemaSQLNode: lambda frame, node, _: (build_expression(frame, node), True),
     }

@@ -3,7 +3,7 @@
 A recursive one ends by itself: UNION drops rows that it has seen, and where rows are kept apart by
 their depth, either the depth is limited or no way meets a row twice.
 
-Example, `_define_recursive` receives the first rows and the relation to follow:
+Example, `_define_recursive_cte` receives the first rows and the relation to follow:
 
     >>> CTE.recursive(Writer.objects.filter(id=1), "reports").objects.values("name")
     WITH RECURSIVE w0 (c0) AS (SELECT t2."id" FROM "writer" AS t2 WHERE t2."id" = ? UNION SELECT
@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from treefold_orm._compile.clauses import build_output_columns, set_grouping
+from treefold_orm._compile.clauses import build_output_columns, configure_frame_aggregation
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.frame import FromBuilder, Hops
 from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
 from treefold_orm._compile.select import build_select
 from treefold_orm._compile.state import State, replay_steps
@@ -43,32 +43,36 @@ _WAYS: dict[str, tuple[LiteralString, LiteralString, LiteralString]] = {
 }
 
 
-def define_cte(frame: Frame, source: Source, start: int) -> SQL:
-    """Write a CTE, whose parameters start at `start`; return its name."""
-    return (_define_plain if source.recursion is None else _define_recursive)(frame, source, start)
+def define_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+    """Write a CTE, whose parameters start at `param_offset`; return its name."""
+    return (_define_nonrecursive_cte if source.recursion is None else _define_recursive_cte)(
+        frame, source, param_offset
+    )
 
 
-def _open_cte_frame(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
+def _build_cte_frame(
+    frame: FromBuilder, source: Source, param_offset: int
+) -> tuple[FromBuilder, State]:
     state = replay_steps(source.key)
     if not state.is_sliced and not state.distinct_on:
         # an order inside of WITH orders nothing outside: only a slice or DISTINCT ON depends on it
         state.order = ()
-    made = Frame(frame.builder, frame.dialect, state.meta, offset=start)
+    made = FromBuilder(frame.builder, frame.dialect, state.meta, offset=param_offset)
     attach_ctes(made, state)
-    set_grouping(made, state)
+    configure_frame_aggregation(made, state)
     return made, state
 
 
-def _define_plain(frame: Frame, source: Source, start: int) -> SQL:
-    inner, state = _open_cte_frame(frame, source, start)
+def _define_nonrecursive_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+    inner, state = _build_cte_frame(frame, source, param_offset)
     body = build_select(inner, state, build_output_columns(inner, state))
-    return _add_definition(frame, frame.builder.generate_cte_name(), len(source.columns), body)
+    return _add_cte_definition(frame, frame.builder.generate_cte_name(), len(source.columns), body)
 
 
-def _add_definition(
-    frame: Frame, name: SQL, size: int, body: SQL, *, recursive: bool = False
+def _add_cte_definition(
+    frame: FromBuilder, name: SQL, column_count: int, body: SQL, *, recursive: bool = False
 ) -> SQL:
-    columns = join_sql(", ", [SQL("c{}", render_integer(i)) for i in range(size)])
+    columns = join_sql(", ", [SQL("c{}", render_integer(i)) for i in range(column_count)])
     frame.builder.add_cte_text(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
     return name
 
@@ -76,7 +80,7 @@ def _add_definition(
 # -- recursion ------------------------------------------------------------------------------------
 
 
-class _PreviousRowFrame(Frame):
+class _PreviousRowFrame(FromBuilder):
     """The row before as the step of a recursion knows it: its key, and what leads on from it."""
 
     link_column = 0
@@ -86,37 +90,37 @@ class _PreviousRowFrame(Frame):
         return SQL("{}.c{}", self.alias, render_integer(place))
 
 
-def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
+def _define_recursive_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     # the name comes first: the step of the recursion reads from it
     name = frame.builder.generate_cte_name()
-    inner, state = _open_cte_frame(frame, source, start)
+    inner, state = _build_cte_frame(frame, source, param_offset)
     body = SQL(
         "{} UNION{} {}",
-        build_select(inner, state, _build_first_columns(inner, recursion)),
-        SQL(" ALL" if _keeps_way(recursion) else ""),
-        _build_recursive_step(frame, name, source, start),
+        build_select(inner, state, _build_anchor_columns(inner, recursion)),
+        SQL(" ALL" if _tracks_visited_path(recursion) else ""),
+        _build_recursive_step(frame, name, source, param_offset),
     )
-    size = len(source.columns) + _leads_on(recursion) + _keeps_way(recursion)
-    _add_definition(frame, name, size, body, recursive=True)
+    size = len(source.columns) + _needs_link_column(recursion) + _tracks_visited_path(recursion)
+    _add_cte_definition(frame, name, size, body, recursive=True)
     if not recursion.depth or recursion.carried:
         return name
     # a row that is reached on ways of several lengths is there once for each
     nearest = SQL("SELECT c0, MIN(c1) FROM {} GROUP BY c0", name)
-    return _add_definition(frame, frame.builder.generate_cte_name(), 2, nearest)
+    return _add_cte_definition(frame, frame.builder.generate_cte_name(), 2, nearest)
 
 
-def _keeps_way(recursion: Recursion) -> bool:
+def _tracks_visited_path(recursion: Recursion) -> bool:
     return bool(recursion.carried) or (recursion.depth and recursion.limit is None)
 
 
-def _leads_on(recursion: Recursion) -> bool:
+def _needs_link_column(recursion: Recursion) -> bool:
     relation = recursion.relation
     return relation.kind != "many" and relation.source_field is not relation.source.pk
 
 
-def _build_first_columns(frame: Frame, recursion: Recursion) -> list[SQL]:
+def _build_anchor_columns(frame: FromBuilder, recursion: Recursion) -> list[SQL]:
     key = frame.build_own_column(frame.meta.pk)
     columns = [key]
     if recursion.depth:
@@ -124,19 +128,19 @@ def _build_first_columns(frame: Frame, recursion: Recursion) -> list[SQL]:
     for begin, _ in recursion.carried:
         # PostgreSQL refuses a step whose types differ from the first rows: varchar(10) is not text
         columns.append(frame.dialect.cast(build_expression(frame, begin), begin.field))
-    if _leads_on(recursion):
+    if _needs_link_column(recursion):
         columns.append(frame.build_own_column(recursion.relation.source_field))
-    if _keeps_way(recursion):
+    if _tracks_visited_path(recursion):
         columns.append(SQL(_WAYS[frame.dialect.name][0], key))
     return columns
 
 
-def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -> SQL:
+def _build_recursive_step(frame: FromBuilder, name: SQL, source: Source, param_offset: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     relation, dialect = recursion.relation, frame.dialect
     public = len(source.columns)
-    before = _PreviousRowFrame(frame.builder, dialect, relation.source, offset=start)
+    before = _PreviousRowFrame(frame.builder, dialect, relation.source, offset=param_offset)
     before.link_column = public
     inner, tie = before.build_correlated_frame(relation, ())
     inner.ctes[PREVIOUS] = before.alias
@@ -146,19 +150,19 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -
         depth = SQL("{}.c1", before.alias)
         columns.append(SQL("{} + 1", depth))
         if recursion.limit is not None:
-            limit = frame.builder.bind_param(start + recursion.limit, None)
+            limit = frame.builder.bind_param(param_offset + recursion.limit, None)
             tests.append(SQL("{} < {}", depth, dialect.cast(limit, INTEGER)))
     columns += [
         dialect.cast(build_expression(inner, then), then.field) for _, then in recursion.carried
     ]
-    if _leads_on(recursion):
+    if _needs_link_column(recursion):
         columns.append(inner.build_own_column(relation.source_field))
-    if _keeps_way(recursion):
+    if _tracks_visited_path(recursion):
         way = SQL("{}.c{}", before.alias, render_integer(len(columns)))
         columns.append(SQL(_WAYS[dialect.name][1], way, key))
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:
-        tests.append(build_condition(inner, recursion.where, right=inner)[0])
+        tests.append(build_condition(inner, recursion.where, right_frame=inner)[0])
     return SQL(
         "SELECT {} FROM {} AS {}, {} WHERE {}",
         join_sql(", ", columns),

@@ -13,36 +13,42 @@ Example, `attach_ctes` joins the CTE under the alias that its columns are read f
 
 from __future__ import annotations
 
-from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._compile.rules import build_condition, define_cte
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, join_sql
+from treefold_orm._dialects.sql import SQL, StatementBuilder, join_sql
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.nodes import SELECTED, CTENode
 
 
-def build_statement_frame(dialect: Dialect, key: Key) -> tuple[Frame, State]:
+def build_statement_frame(dialect: Dialect, key: Key) -> tuple[FromBuilder, State]:
     """The frame of a new statement for a query, its CTEs attached, and the query's state."""
     state = replay_steps(key)
-    frame = Frame(Builder(), dialect, state.meta)
+    frame = FromBuilder(StatementBuilder(), dialect, state.meta)
     attach_ctes(frame, state)
     return frame, state
 
 
 def attach_ctes(
-    frame: Frame, state: State, *, shared: tuple[tuple[int, int, int], ...] = (), outer: int = 0
+    frame: FromBuilder,
+    state: State,
+    *,
+    shared: tuple[tuple[int, int, int], ...] = (),
+    outer_param_offset: int = 0,
 ) -> None:
-    """Attach the CTEs of a query to its frame; `shared` ones are those of the query at `outer`."""
+    """Attach the CTEs of a query to its frame; `shared` ones are those of the query at
+    `outer_param_offset`.
+    """
     if state.source is None and not state.joins:
         return
     same = frame.builder.same
     for here, size, there in shared:
-        place = outer + there
+        place = outer_param_offset + there
         # a shared place may be shared itself, three queries deep: all lead to the outermost one
         same[frame.offset + here, size] = same.get((place, size), place)
 
-    def attach_to_frame(frame: Frame) -> None:
+    def attach_to_frame(frame: FromBuilder) -> None:
         if state.source is not None:
             frame.table = _ensure_cte_defined(frame, state.source, 0)
             frame.ctes[SELECTED] = frame.alias
@@ -56,19 +62,19 @@ def attach_ctes(
     attach_to_frame(frame)
 
 
-def _join_cte(frame: Frame, added: Join, place: int) -> None:
+def _join_cte(frame: FromBuilder, cte_join: Join, place: int) -> None:
     alias = frame.builder.generate_table_alias()
-    name = _ensure_cte_defined(frame, added.source, added.base)
+    name = _ensure_cte_defined(frame, cte_join.source, cte_join.base)
     frame.ctes[place] = alias
-    tests = [build_condition(frame, node, right=frame)[0] for node in added.on]
-    kind = SQL("LEFT JOIN" if added.optional else "JOIN")
+    tests = [build_condition(frame, node, right_frame=frame)[0] for node in cte_join.on]
+    kind = SQL("LEFT JOIN" if cte_join.optional else "JOIN")
     frame.joins.append(SQL("{} {} AS {} ON {}", kind, name, alias, join_sql(" AND ", tests)))
-    for known, node in added.names:
+    for known, node in cte_join.names:
         if isinstance(node, CTENode):
             frame.cte_columns[known] = node
 
 
-def _ensure_cte_defined(frame: Frame, source: Source, base: int) -> SQL:
+def _ensure_cte_defined(frame: FromBuilder, source: Source, base: int) -> SQL:
     """The name of a CTE, which is written when it is first asked for."""
     builder = frame.builder
     start = frame.offset + base

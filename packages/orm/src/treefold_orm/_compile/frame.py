@@ -18,17 +18,17 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.links import build_through_table
+from treefold_orm._compile.links import build_through_from_item
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,
-    Builder,
+    StatementBuilder,
     build_qualified_column,
     join_sql,
     quote_table,
     render_integer,
 )
-from treefold_orm._dialects.storage import read
+from treefold_orm._dialects.storage import convert_from_storage_if_needed
 from treefold_orm._expressions.nodes import CTENode, Expr
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -41,7 +41,7 @@ class NeedsJoin(Exception):  # noqa: N818, RUF100 - a signal inside this package
     """An UPDATE or DELETE met a column of another table and must be rewritten over keys."""
 
 
-class Frame:
+class FromBuilder:
     """One table and the tables joined to it.
 
     Attributes:
@@ -68,12 +68,12 @@ class Frame:
 
     def __init__(
         self,
-        builder: Builder,
+        builder: StatementBuilder,
         dialect: Dialect,
         meta: Meta,
         *,
         offset: int = 0,
-        parent: Frame | None = None,
+        parent: FromBuilder | None = None,
         joinable: bool = True,
     ) -> None:
         self.builder = builder
@@ -97,7 +97,7 @@ class Frame:
         self.ctes: dict[int, SQL] = {}
         self.cte_columns: dict[str, CTENode] = {}
         self.ranks: dict[Any, SQL] = {}
-        self.attach: Callable[[Frame], None] | None = None
+        self.attach: Callable[[FromBuilder], None] | None = None
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()
 
@@ -110,12 +110,12 @@ class Frame:
             table = SQL("{} AS {}", quote_table(relation.through), self.link)
             # a membership that is there twice would be counted twice
             if self.counts_rows:
-                table = build_through_table(relation, self.link, self.tie)
+                table = build_through_from_item(relation, self.link, self.tie)
         else:
             table = SQL("{} AS {}", self.table or quote_table(self.meta), self.alias)
         return self._append_joins(table)
 
-    def build_from_subquery(self, query: SQL) -> SQL:
+    def build_from_with_subquery(self, query: SQL) -> SQL:
         """The FROM clause with a query in place of the table."""
         return self._append_joins(SQL("({}) AS {}", query, self.alias))
 
@@ -142,9 +142,9 @@ class Frame:
             # the through row holds this key itself, and its foreign key vouches for the target
             if field is self.meta.pk:
                 return build_qualified_column(self.link, self.pending.target_field)
-            self._join_target(self.pending, self.link)
+            self._join_many_to_many_target(self.pending, self.link)
         made = build_qualified_column(self.ensure_join_alias(hops), field)
-        return read(self.dialect, made, field)
+        return convert_from_storage_if_needed(self.dialect, made, field)
 
     def build_cte_column(self, node: CTENode) -> SQL:
         """A column of a CTE that the query joins or selects from."""
@@ -163,7 +163,7 @@ class Frame:
         """The alias at the end of `hops`, adding missing joins."""
         if not hops:
             if self.pending is not None and self.link is not None:
-                self._join_target(self.pending, self.link)
+                self._join_many_to_many_target(self.pending, self.link)
             return self.alias
         found = self._aliases.get(hops)
         if found is not None:
@@ -192,7 +192,7 @@ class Frame:
         """Return True if the row at the end of `hops` may be missing."""
         return hops in self._optional
 
-    def build_correlated_frame(self, relation: Relation, hops: Hops) -> tuple[Frame, SQL]:
+    def build_correlated_frame(self, relation: Relation, hops: Hops) -> tuple[FromBuilder, SQL]:
         """A new frame over the rows of `relation`, and the condition that ties it to the row at
         `hops`.
         """
@@ -200,12 +200,12 @@ class Frame:
         inner.tie = SQL("{} = {}", key, self.build_referenced_column(relation, hops))
         return inner, inner.tie
 
-    def build_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
+    def build_related_frame(self, relation: Relation) -> tuple[FromBuilder, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
         # the parent is that of this frame: OuterRef counts queries, not sub-selects made here
-        inner = Frame(
+        inner = FromBuilder(
             self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
         )
         if relation.kind != "many":
@@ -228,13 +228,13 @@ class Frame:
                     "aggregate, Subquery or Exists"
                 )
 
-    def _join_target(self, relation: Relation, link: SQL) -> None:
+    def _join_many_to_many_target(self, relation: Relation, through_alias: SQL) -> None:
         if () in self._aliases:
             return
         self._aliases[()] = self.alias
         own, theirs = (
             build_qualified_column(self.alias, self.meta.pk),
-            build_qualified_column(link, relation.target_field),
+            build_qualified_column(through_alias, relation.target_field),
         )
         self._add_join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
 
@@ -248,7 +248,7 @@ class Frame:
         left = self.build_column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", build_qualified_column(link, relation.source_field), left)
         # LEFT here and for the target: `values("labels__word")` keeps an article without labels
-        self.joins.append(SQL("LEFT JOIN {} ON {}", build_through_table(relation, link), same))
+        self.joins.append(SQL("LEFT JOIN {} ON {}", build_through_from_item(relation, link), same))
         own, theirs = (
             build_qualified_column(alias, relation.target.pk),
             build_qualified_column(link, relation.target_field),

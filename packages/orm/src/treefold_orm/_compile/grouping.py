@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.state import State, split_where_and_having
+from treefold_orm._compile.state import State, split_mixed_conjunctions
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import Lookup, walk_path
 from treefold_orm._fields.base import Field
@@ -31,17 +31,17 @@ def list_group_terms(state: State) -> list[nodes.Expr]:
     return [e for e in named if not (nodes.contains_group_aggregate(e) or nodes.contains_window(e))]
 
 
-def check_grouped_query(state: State) -> None:
+def refuse_ungrouped_values(state: State) -> None:
     """Raise `FieldError` for a value of single rows in a grouped query."""
     groups = {*list_group_terms(state)}
     for node in _iterate_grouped_nodes(state):
-        check_grouped_node(node, groups, state)
+        refuse_ungrouped_node_values(node, groups, state)
 
 
 def _iterate_grouped_nodes(state: State) -> Iterator[nodes.Node]:
     yield from (expr for _, expr in state.columns if _is_computed_per_group(expr))
     yield from (
-        node for node in split_where_and_having(state.where) if _is_computed_per_group(node)
+        node for node in split_mixed_conjunctions(state.where) if _is_computed_per_group(node)
     )
     yield from (term.expr for term in state.order or ())
 
@@ -50,29 +50,29 @@ def _is_computed_per_group(node: nodes.Node) -> bool:
     return nodes.contains_group_aggregate(node) or nodes.contains_window(node)
 
 
-def check_grouped_node(node: nodes.Node, groups: set[nodes.Expr], state: State) -> None:
+def refuse_ungrouped_node_values(node: nodes.Node, groups: set[nodes.Expr], state: State) -> None:
     """Raise `FieldError` where a part of a node has many values in a group."""
     held: set[Column] = {
         (term.hops, term.column) for term in groups if isinstance(term, nodes.ColumnNode)
     }
-    for name, column in _find_ungrouped(node, groups, state):
-        if column is None or not _has_single_value(column, held):
+    for name, column in _iterate_ungrouped_columns(node, groups, state):
+        if column is None or not _has_single_value_per_group(column, held):
             raise FieldError(
                 f"{name} has many values in a group: add it to values() before the aggregate, or "
                 "wrap it in an aggregate such as Max()"
             )
 
 
-def _has_single_value(column: Column, held: set[Column]) -> bool:
+def _has_single_value_per_group(column: Column, grouped_columns: set[Column]) -> bool:
     # a column that is grouped by, or of a row whose key is
     hops, field = column
-    if column in held:
+    if column in grouped_columns:
         return True
     meta = hops[-1].target if hops else field.meta
-    return bool(meta.keys) and all((hops, key) in held for key in meta.keys)
+    return bool(meta.keys) and all((hops, key) in grouped_columns for key in meta.keys)
 
 
-def _find_ungrouped(
+def _iterate_ungrouped_columns(
     node: nodes.Node, groups: set[nodes.Expr], state: State
 ) -> Iterator[tuple[str, Column | None]]:
     match node:
@@ -88,22 +88,22 @@ def _find_ungrouped(
         case nodes.RelatedNode():
             yield _describe_owner_key(node.hops)
             return
-        case nodes.CTENode() | nodes.RowNode() | nodes.RankNode() | nodes.SearchNode():
+        case nodes.CTENode() | nodes.PerRowNode() | nodes.RankNode() | nodes.SearchNode():
             yield "A value of single rows", None
             return
         case nodes.SubqueryNode():
-            yield from _find_outer_columns(node.key[1:], groups, state)
+            yield from _find_columns_read_by_subqueries(node.key[1:], groups, state)
             return
         # it runs over the groups: what its aggregate takes must have one value in each of them
         case nodes.WindowNode() if isinstance(node.function, nodes.AggregateNode):
             for part in (node.function, *node.partition, *node.order):
                 for child in nodes.collect_children(part) if part is node.function else (part,):
-                    yield from _find_ungrouped(child, groups, state)
+                    yield from _iterate_ungrouped_columns(child, groups, state)
             return
         case _:
             pass
     for child in nodes.collect_children(node):
-        yield from _find_ungrouped(child, groups, state)
+        yield from _iterate_ungrouped_columns(child, groups, state)
 
 
 def _describe_column(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
@@ -123,7 +123,7 @@ def _describe_owner_key(hops: tuple[Relation, ...]) -> tuple[str, Column]:
     return _describe_column(hops[:place], hops[place].source.pk)
 
 
-def _find_outer_columns(
+def _find_columns_read_by_subqueries(
     parts: Iterable[Any], groups: set[nodes.Expr], state: State, level: int = 1
 ) -> Iterator[tuple[str, Column | None]]:
     """The columns of a row of this query that an inner query reads."""
@@ -133,13 +133,17 @@ def _find_outer_columns(
             if part.level != level:
                 continue
             if part.known is not None:
-                yield from _find_ungrouped(part.known.expr, groups, state)
+                yield from _iterate_ungrouped_columns(part.known.expr, groups, state)
             elif part.path not in state.annotations:
                 hops, column, _ = walk_path(state.meta, part.path)
                 yield _describe_column(hops, column)
         elif isinstance(part, nodes.SubqueryNode):
-            yield from _find_outer_columns(part.key[1:], groups, state, level + 1)
+            yield from _find_columns_read_by_subqueries(part.key[1:], groups, state, level + 1)
         elif isinstance(part, nodes.Node):
-            yield from _find_outer_columns(nodes.collect_children(part), groups, state, level)
+            yield from _find_columns_read_by_subqueries(
+                nodes.collect_children(part), groups, state, level
+            )
         elif part.__class__ is tuple:
-            yield from _find_outer_columns(cast("tuple[Any, ...]", part), groups, state, level)
+            yield from _find_columns_read_by_subqueries(
+                cast("tuple[Any, ...]", part), groups, state, level
+            )

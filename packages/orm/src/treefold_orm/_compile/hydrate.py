@@ -10,7 +10,7 @@ Example, a query on SQLite, of which one row is `(1, "Ants", 7, "1961-05-04")`:
 
 The shape of a writer in it, `writer`, is `Shape(Writer, (id, born), partial=True, repeated=True)`,
 that of an article `Shape(Article, (id, title), partial=True, related=(("writer", writer),))`. For
-it `compile_instances` generates
+it `compile_instance_list_decoder` generates
 
     def decode(rows):
         out = list(map(new, repeat(model, len(rows))))
@@ -58,7 +58,7 @@ Decode = Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class InstanceLayout:
     """The columns that one instance takes from a row.
 
     `fields` are its columns in order; `partial` says that the model has more; `related` are
@@ -70,7 +70,7 @@ class Shape:
     model: type[Any]
     fields: tuple[AnyField, ...]
     partial: bool = False
-    related: tuple[tuple[str, Shape], ...] = ()
+    related: tuple[tuple[str, InstanceLayout], ...] = ()
     extras: tuple[tuple[str, AnyField | None], ...] = ()
     optional: bool = False
     key: int = 0
@@ -78,7 +78,7 @@ class Shape:
     spare: int = 0
 
 
-class _Code:
+class _DecoderSource:
     """What the parts of one generated function have in common.
 
     Attributes:
@@ -111,19 +111,19 @@ class _Code:
         self.objects = 0
         self.prologue: list[str] = []
 
-    def add_name(self, prefix: str, value: Any) -> str:
+    def add_namespace_value(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.names)}"
         self.names[name] = value
         return name
 
-    def build_value(self, cell: str, field: AnyField | None) -> str:
+    def build_decode_expression(self, cell: str, field: AnyField | None) -> str:
         reading = None if field is None else field.build_read_rule(self.dialect)
         if field is None or reading is None or (reading.decode is None and not reading.raw):
             return cell
         self.readings.append((int(cell[1:]), field))
         made = cell
         if reading.decode is not None:
-            made = f"{self.add_name('decode', reading.decode)}({cell})"
+            made = f"{self.add_namespace_value('decode', reading.decode)}({cell})"
         if reading.raw:
             wrong = self._build_unexpected_value(cell, field)
             made = f"{made} if {reading.raw.format(cell)} else {wrong}"
@@ -134,29 +134,31 @@ class _Code:
         return f"None if {cell} is None else {made}"
 
     def _build_unexpected_value(self, cell: str, field: AnyField) -> str:
-        return f"{self.add_name('unexpected', field.read_unexpected_value)}({cell})"
+        return f"{self.add_namespace_value('unexpected', field.read_unexpected_value)}({cell})"
 
     def add_error_locator(self) -> str:
         """The name of what finds the row and the column that could not be read."""
-        return self.add_name("locate", _make_error_locator(self.readings, self.dialect))
+        return self.add_namespace_value("locate", _make_error_locator(self.readings, self.dialect))
 
 
-def compile_instance_decoders(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
+def compile_async_and_sync_decoders(
+    shape: InstanceLayout, dialect: str, *, alias: str
+) -> tuple[Decode, Decode]:
     """Return the functions that turn rows into instances, for async and for sync code."""
-    decode = compile_instances(shape, dialect, batch_lazy=False, alias=alias)
+    decode = compile_instance_list_decoder(shape, dialect, batch_lazy=False, alias=alias)
     if not can_load_lazily(shape):
         return decode, decode
-    return decode, compile_instances(shape, dialect, batch_lazy=True, alias=alias)
+    return decode, compile_instance_list_decoder(shape, dialect, batch_lazy=True, alias=alias)
 
 
-def compile_instances(
-    shape: Shape, dialect: str, *, batch_lazy: bool, alias: str = "default"
+def compile_instance_list_decoder(
+    shape: InstanceLayout, dialect: str, *, batch_lazy: bool, alias: str = "default"
 ) -> Decode:
     """Return the function that turns rows of the database `alias` into instances; with
     `batch_lazy`, each knows the rows of its result.
     """
-    code = _Code(dialect, batch_lazy=batch_lazy, several=True, alias=alias)
-    body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
+    code = _DecoderSource(dialect, batch_lazy=batch_lazy, several=True, alias=alias)
+    body = _build_unpacking_lines(code, shape) or _build_decoding_lines(code, shape)
     # all instances are made by one C loop first; then each row is unpacked straight into attributes
     code.names.update(map=map, repeat=repeat, zip=zip, list=list, len=len, model=shape.model)
     prologue = ["out = list(map(new, repeat(model, len(rows))))", *code.prologue]
@@ -164,24 +166,26 @@ def compile_instances(
     return _compile_decoder(code, "rows", prologue, loop, "out")
 
 
-def compile_instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any], Any]:
+def compile_single_instance_decoder(
+    shape: InstanceLayout, dialect: str, *, alias: str
+) -> Callable[[Any], Any]:
     """Return the function that turns a row into an instance that is alone in its result."""
-    code = _Code(dialect, alias=alias)
-    body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
+    code = _DecoderSource(dialect, alias=alias)
+    body = _build_unpacking_lines(code, shape) or _build_decoding_lines(code, shape)
     code.names.update(model=shape.model)
     return _compile_decoder(code, "row", ["o0 = new(model)"], body, "o0")
 
 
-def can_load_lazily(shape: Shape) -> bool:
+def can_load_lazily(shape: InstanceLayout) -> bool:
     """True if instances of this shape may load columns or relations when they are read."""
-    return _is_incomplete(shape) or any(can_load_lazily(child) for _, child in shape.related)
+    return _has_lazy_attributes(shape) or any(can_load_lazily(child) for _, child in shape.related)
 
 
-def _is_incomplete(shape: Shape) -> bool:
+def _has_lazy_attributes(shape: InstanceLayout) -> bool:
     return shape.partial or bool(shape.model._meta.relations)
 
 
-def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
+def _build_unpacking_lines(code: _DecoderSource, shape: InstanceLayout) -> list[str] | None:
     if shape.related or shape.extras or any(_needs_decoding(f, code.dialect) for f in shape.fields):
         return None
     targets = ", ".join([*(f"o0.{f.attname}" for f in shape.fields), *["_"] * shape.spare])
@@ -189,31 +193,35 @@ def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
     return [*_build_instance_setup(code, "o0", shape, "row", 0), f"{targets}, = row"]
 
 
-def _build_instance_setup(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
-    lines = [] if name == "o0" else [f"{name} = new({code.add_name('model', shape.model)})"]
+def _build_instance_setup(
+    code: _DecoderSource, name: str, shape: InstanceLayout, row: str, first: int
+) -> list[str]:
+    lines = (
+        [] if name == "o0" else [f"{name} = new({code.add_namespace_value('model', shape.model)})"]
+    )
     # save() compares attributes with the row as it came, and writes those that differ
     lines.append(f"{name}._row = {row}")
     # the class has its own database as `_alias`: most rows need no attribute for it
     if code.alias != shape.model._meta.database:
-        lines.append(f"{name}._alias = {code.add_name('alias', code.alias)}")
+        lines.append(f"{name}._alias = {code.add_namespace_value('alias', code.alias)}")
     if shape.partial:
-        lines.append(f"{name}._shape = {code.add_name('fields', shape.fields)}")
-    if code.batch_lazy and _is_incomplete(shape):
+        lines.append(f"{name}._shape = {code.add_namespace_value('fields', shape.fields)}")
+    if code.batch_lazy and _has_lazy_attributes(shape):
         # one batch for each branch of a result, made before the loop and shared by its instances
-        batch, kind = f"batch{code.objects}", code.add_name("LazyBatch", LazyBatch)
-        own_fields = code.add_name("fields", shape.fields)
+        batch, kind = f"batch{code.objects}", code.add_namespace_value("LazyBatch", LazyBatch)
+        own_fields = code.add_namespace_value("fields", shape.fields)
         code.prologue.append(f"{batch} = {kind}(rows, {own_fields}, {first})")
         lines.append(f"{name}._batch = {batch}")
     return lines
 
 
-def _build_general_loop(code: _Code, shape: Shape) -> list[str]:
-    lines = _build_object(code, shape, "row")
+def _build_decoding_lines(code: _DecoderSource, shape: InstanceLayout) -> list[str]:
+    lines = _build_instance_lines(code, shape, "row")
     cells = [code.targets.get(i, f"c{i}") for i in range(code.cells)]
     return [f"{', '.join([*cells, *['_'] * shape.spare])}, = row", *lines]
 
 
-def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
+def _build_instance_lines(code: _DecoderSource, shape: InstanceLayout, row: str) -> list[str]:
     name = f"o{code.objects}"
     code.objects += 1
     first = code.cells
@@ -227,7 +235,7 @@ def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
     for attribute, related in shape.related:
         child = f"o{code.objects}"
         key = f"c{code.cells + related.key}"
-        inner = _build_shared_object(code, related, child)
+        inner = _build_deduplicated_instance_lines(code, related, child)
         if related.optional:
             lines += [
                 f"if {key} is None:",
@@ -246,18 +254,20 @@ def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
 
 
 def _build_assignment(
-    code: _Code, name: str, attribute: str, cell: str, field: AnyField | None
+    code: _DecoderSource, name: str, attribute: str, cell: str, field: AnyField | None
 ) -> list[str]:
-    value = code.build_value(cell, field)
+    value = code.build_decode_expression(cell, field)
     if name == "o0" and value == cell:  # unpacked straight into the attribute
         code.targets[int(cell[1:])] = f"o0.{attribute}"
         return []
     return [f"{name}.{attribute} = {value}"]
 
 
-def _build_shared_object(code: _Code, shape: Shape, child: str) -> list[str]:
+def _build_deduplicated_instance_lines(
+    code: _DecoderSource, shape: InstanceLayout, child: str
+) -> list[str]:
     first = code.cells
-    lines = _build_object(code, shape, "row")
+    lines = _build_instance_lines(code, shape, "row")
     if not (code.several and shape.repeated):
         return lines
     places = [first + shape.fields.index(key) for key in shape.model._meta.keys]
@@ -273,32 +283,37 @@ def _build_shared_object(code: _Code, shape: Shape, child: str) -> list[str]:
     ]
 
 
-def _build_row(code: _Code, fields: Sequence[Output]) -> tuple[list[str], list[str]]:
+def _build_row_expressions(
+    code: _DecoderSource, fields: Sequence[Output]
+) -> tuple[list[str], list[str]]:
     cells: list[str] = []
     values: list[str] = []
     for output in fields:
         parts = output if isinstance(output, tuple) else (output,)
         named = [f"c{len(cells) + i}" for i in range(len(parts))]
-        made = [code.build_value(cell, part) for cell, part in zip(named, parts, strict=True)]
+        made = [
+            code.build_decode_expression(cell, part)
+            for cell, part in zip(named, parts, strict=True)
+        ]
         cells += named
         together = f"None if {named[0]} is None else ({', '.join(made)},)"
         values.append(together if isinstance(output, tuple) else made[0])
     return cells, values
 
 
-def compile_dicts(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
+def compile_dict_decoder(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into dictionaries."""
-    code = _Code(dialect)
-    cells, values = _build_row(code, fields)
+    code = _DecoderSource(dialect)
+    cells, values = _build_row_expressions(code, fields)
     items = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
     made = f"[{{{items}}} for {', '.join(cells)}, in rows]"
     return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
 
-def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
+def compile_tuple_decoder(fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into tuples."""
-    code = _Code(dialect)
-    cells, values = _build_row(code, fields)
+    code = _DecoderSource(dialect)
+    cells, values = _build_row_expressions(code, fields)
     if values == cells:
         # records of asyncpg are no tuples; of a tuple, tuple() is the tuple itself
         return lambda rows: list(map(tuple, rows))
@@ -306,18 +321,20 @@ def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
     return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
 
-def compile_named_tuples(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
+def compile_named_tuple_decoder(
+    names: Sequence[str], fields: Sequence[Output], dialect: str
+) -> Decode:
     """Return the function that turns rows into named tuples."""
-    plain = compile_tuples(fields, dialect)
+    plain = compile_tuple_decoder(fields, dialect)
     # namedtuple() refuses names that come twice, as in `values_list("id", "id")`, unless renamed
     make: Any = cast("Any", namedtuple)("Row", list(names), rename=True)._make
     return lambda rows: list(map(make, plain(rows)))
 
 
-def compile_flat(field: Output, dialect: str) -> Decode:
+def compile_flat_decoder(field: Output, dialect: str) -> Decode:
     """Return the function that turns rows of one value into a list of these values."""
-    code = _Code(dialect)
-    cells, (value,) = _build_row(code, [field])
+    code = _DecoderSource(dialect)
+    cells, (value,) = _build_row_expressions(code, [field])
     made = f"[{value} for {', '.join(cells)}, in rows]"
     return _compile_decoder(code, "rows", [], [f"out = {made}"], "out")
 
@@ -328,12 +345,16 @@ def make_single_row_decoder(decode: Decode) -> Callable[[Any], Any]:
 
 
 def _compile_decoder(
-    code: _Code, given: str, prologue: Sequence[str], body: Sequence[str], result: str
+    code: _DecoderSource,
+    argument_name: str,
+    prologue: Sequence[str],
+    body: Sequence[str],
+    result: str,
 ) -> Any:
     """Compile `decode`, whose errors name the column; without decoders it has nothing to fail."""
-    lines = [f"def decode({given}):", *(f"    {line}" for line in prologue)]
+    lines = [f"def decode({argument_name}):", *(f"    {line}" for line in prologue)]
     if code.readings:
-        rows = "rows" if given == "rows" else "[row]"
+        rows = "rows" if argument_name == "rows" else "[row]"
         lines += [
             "    try:",
             *(f"        {line}" for line in body),
@@ -343,7 +364,7 @@ def _compile_decoder(
         ]
     else:
         lines += [f"    {line}" for line in body]
-    return _compile_source("\n".join([*lines, f"    return {result}", ""]), code.names)
+    return _execute_decoder_source("\n".join([*lines, f"    return {result}", ""]), code.names)
 
 
 def _needs_decoding(field: AnyField, dialect: str) -> bool:
@@ -355,7 +376,7 @@ def _make_error_locator(
     readings: Sequence[tuple[int, AnyField]], dialect: str
 ) -> Callable[[Exception, Sequence[Any]], Exception]:
     # the loop keeps no record of its place, which would cost every row: values are tried once more
-    def locate_error(error: Exception, rows: Sequence[Any]) -> Exception:
+    def build_located_error(error: Exception, rows: Sequence[Any]) -> Exception:
         if isinstance(error, ORMError):
             # an error of this package names its field already
             return error
@@ -371,9 +392,9 @@ def _make_error_locator(
         # each value decodes by itself: it was something else, such as a MemoryError
         return error
 
-    return locate_error
+    return build_located_error
 
 
-def _compile_source(source: str, names: dict[str, Any]) -> Any:
+def _execute_decoder_source(source: str, names: dict[str, Any]) -> Any:
     exec(compile(source, "<treefold_orm rows>", "exec"), names)  # noqa: S102 - see the module's opening
     return names["decode"]

@@ -22,7 +22,7 @@ from treefold_orm._fields.meta import Relation
 from treefold_orm._terms.constraints import UniqueConstraint
 
 
-def build_through_table(relation: Relation, alias: SQL, where: SQL | None = None) -> SQL:
+def build_through_from_item(relation: Relation, alias: SQL, where: SQL | None = None) -> SQL:
     """The table of the through model, or its pairs of keys, as they stand in a FROM clause.
 
     `where` is a condition on the table behind `alias` that the query has too: where it ties the

@@ -15,8 +15,8 @@ from typing import Any
 
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import convert_to_common_type
-from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.hydrate import Shape
+from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.hydrate import InstanceLayout
 from treefold_orm._compile.rules import build_expression
 from treefold_orm._compile.state import State
 from treefold_orm._dialects.dialect import Dialect
@@ -28,19 +28,19 @@ from treefold_orm._fields.meta import Meta
 
 def compile_values_decoder(state: State, dialect: Dialect) -> Any:
     """Return the function that makes values, not instances, of the rows of a query."""
-    names, fields = _collect_output_names(state)
+    names, fields = _collect_output_names_and_fields(state)
     match state.rows:
         case "dicts":
-            return hydrate.compile_dicts(names, fields, dialect.name)
+            return hydrate.compile_dict_decoder(names, fields, dialect.name)
         case "flat":
-            return hydrate.compile_flat(fields[0], dialect.name)
+            return hydrate.compile_flat_decoder(fields[0], dialect.name)
         case "named":
-            return hydrate.compile_named_tuples(names, fields, dialect.name)
+            return hydrate.compile_named_tuple_decoder(names, fields, dialect.name)
         case _:
-            return hydrate.compile_tuples(fields, dialect.name)
+            return hydrate.compile_tuple_decoder(fields, dialect.name)
 
 
-def _collect_output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
+def _collect_output_names_and_fields(state: State) -> tuple[list[str], list[hydrate.Output]]:
     """The names of the values of a row, and their fields; a key of several columns is one."""
     names: list[str] = []
     fields: list[hydrate.Output] = []
@@ -55,7 +55,7 @@ def _collect_output_names(state: State) -> tuple[list[str], list[hydrate.Output]
     return names, fields
 
 
-def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
+def build_instance_columns(frame: FromBuilder, state: State) -> tuple[list[SQL], InstanceLayout]:
     """The columns that instances of a query are made of."""
     columns: list[SQL] = []
     tree: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape
         branch = tree
         for part in path.split("__"):
             branch = branch.setdefault(part, {})
-    shape = _make_shape(frame, state, state.meta, (), tree, columns)
+    shape = _build_shape_and_columns(frame, state, state.meta, (), tree, columns)
     extras: list[tuple[str, AnyField | None]] = []
     for (name, node), field in zip(state.annotations.items(), state.output_fields, strict=True):
         columns.append(
@@ -73,23 +73,33 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape
     return columns, replace(shape, extras=tuple(extras))
 
 
-def _make_shape(
-    frame: Frame, state: State, meta: Meta, hops: Hops, tree: dict[str, Any], columns: list[SQL]
-) -> Shape:
+def _build_shape_and_columns(
+    frame: FromBuilder,
+    state: State,
+    meta: Meta,
+    hops: Hops,
+    tree: dict[str, Any],
+    columns: list[SQL],
+) -> InstanceLayout:
     prefix = "".join(f"{hop.name}__" for hop in hops)
-    wanted = _choose_fields(state, meta, prefix)
+    wanted = _choose_loaded_fields(state, meta, prefix)
     # the order in which `hydrate` counts cells: own columns, then each branch, annotations last
     columns.extend(frame.build_column(hops, field) for field in wanted)
-    related: list[tuple[str, Shape]] = []
+    related: list[tuple[str, InstanceLayout]] = []
     for name, branch in tree.items():
         relation = meta.relations[name]
         related.append(
-            (name, _make_shape(frame, state, relation.target, (*hops, relation), branch, columns))
+            (
+                name,
+                _build_shape_and_columns(
+                    frame, state, relation.target, (*hops, relation), branch, columns
+                ),
+            )
         )
     # no part of a key is ever NULL, so that one part tells whether the row is missing
     key = wanted.index(meta.keys[0])
     partial = len(wanted) != len(meta.columns)
-    return Shape(
+    return InstanceLayout(
         meta.model,
         tuple(wanted),
         partial,
@@ -101,7 +111,7 @@ def _make_shape(
     )
 
 
-def _choose_fields(state: State, meta: Meta, prefix: str) -> list[AnyField]:
+def _choose_loaded_fields(state: State, meta: Meta, prefix: str) -> list[AnyField]:
     if state.loaded is None:
         return list(meta.columns)
     names = {name.removeprefix(prefix) for name in state.loaded if name.startswith(prefix)}
@@ -117,7 +127,7 @@ def map_column_positions(state: State, width: int) -> dict[Expr, int]:
     """Where the output columns stand; annotations of instances are the last of `width`."""
     if state.rows != "instances":
         return {expr: i for i, (_, expr) in enumerate(state.columns)}
-    own = _choose_fields(state, state.meta, "")
+    own = _choose_loaded_fields(state, state.meta, "")
     places: dict[Expr, int] = {ColumnNode(f, (), f): i for i, f in enumerate(own)}
     # columns of `select_related` lie between, so that annotations are counted from the end
     notes = list(state.annotations.values())

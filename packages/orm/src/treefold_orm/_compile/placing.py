@@ -3,8 +3,8 @@
 Conditions on one to-many relation that are joined by AND share a row, also those inside an OR. What
 is negated asks about all rows, and stands for itself.
 
-Example, `find_rows_shared_with_or` finds that three lookups over `articles` speak of one row, two
-of them inside an OR, and `rebind_condition` makes them lookups of that row:
+Example, `identify_rows_shared_with_or` finds that three lookups over `articles` speak of one row,
+two of them inside an OR, and `rebind_condition` makes them lookups of that row:
 
     >>> Writer.objects.filter(
     ... Q(articles__title="x") | Q(articles__title="y"), articles__views__gt=5
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._base.records import record
+from treefold_orm._base.records import frozen_record
 from treefold_orm._compile.frame import Hops
 from treefold_orm._expressions.nodes import And, Compare, Node, Or
 from treefold_orm._fields.meta import Relation
@@ -25,8 +25,8 @@ from treefold_orm._fields.meta import Relation
 Key = tuple[Any, Hops]  # the frame of the row that has many, and the way to them
 
 
-@record
-class Placed(Node):
+@frozen_record
+class ComparisonInFrame(Node):
     """A lookup of a row that is at hand in `frame`; `hops` is the rest of its way.
 
     The first `joined` of them are joined there already, or will be, with a row for each related
@@ -39,26 +39,26 @@ class Placed(Node):
     joined: int = 0
 
 
-def find_first_to_many(hops: Hops, joined: int = 0) -> int | None:
+def find_first_to_many(hops: Hops, already_joined: int = 0) -> int | None:
     """The place of the first relation that leads to many rows, after those that are joined."""
-    return next((i for i, hop in enumerate(hops) if hop.to_many and i >= joined), None)
+    return next((i for i, hop in enumerate(hops) if hop.to_many and i >= already_joined), None)
 
 
 def count_joined_hops(node: Node) -> int:
     """How many relations of a lookup's way are joined."""
-    return node.joined if isinstance(node, Placed) else 0
+    return node.joined if isinstance(node, ComparisonInFrame) else 0
 
 
-def unwrap_lookup(node: Compare | Placed) -> tuple[Compare, Hops]:
+def unwrap_lookup(node: Compare | ComparisonInFrame) -> tuple[Compare, Hops]:
     """A lookup, and the rest of its way."""
-    if isinstance(node, Placed):
+    if isinstance(node, ComparisonInFrame):
         return node.compare, node.hops
     return node, node.lookup.hops
 
 
-def find_to_many_key(frame: Any, node: Node) -> Key | None:
+def identify_related_rows(frame: Any, node: Node) -> Key | None:
     """The rows that a lookup speaks of, None where it is no lookup over a to-many relation."""
-    if not isinstance(node, (Compare, Placed)):
+    if not isinstance(node, (Compare, ComparisonInFrame)):
         return None
     hops = unwrap_lookup(node)[1]
     split = find_first_to_many(hops, count_joined_hops(node))
@@ -66,20 +66,20 @@ def find_to_many_key(frame: Any, node: Node) -> Key | None:
 
 
 def _resolve_frame(frame: Any, node: Node) -> Any:
-    return node.frame if isinstance(node, Placed) else frame
+    return node.frame if isinstance(node, ComparisonInFrame) else frame
 
 
-def collect_to_many_keys(frame: Any, node: Node) -> set[Key]:
+def identify_all_related_rows(frame: Any, node: Node) -> set[Key]:
     """The rows that a condition speaks of, outside of what it negates."""
     if isinstance(node, (And, Or)):
-        return {key for child in node.children for key in collect_to_many_keys(frame, child)}
-    key = find_to_many_key(frame, node)
+        return {key for child in node.children for key in identify_all_related_rows(frame, child)}
+    key = identify_related_rows(frame, node)
     return set() if key is None else {key}
 
 
-def find_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
+def identify_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
     """Rows that an OR speaks of along with another of these conditions."""
-    spoken = [collect_to_many_keys(frame, child) for child in children]
+    spoken = [identify_all_related_rows(frame, child) for child in children]
     for i, child in enumerate(children):
         if isinstance(child, Or):
             others = set[Key]().union(*spoken[:i], *spoken[i + 1 :])
@@ -89,12 +89,14 @@ def find_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
     return None
 
 
-def split_by_relation(frame: Any, children: list[Node], key: Key) -> tuple[list[Node], list[Node]]:
+def split_conditions_by_related_rows(
+    frame: Any, children: list[Node], key: Key
+) -> tuple[list[Node], list[Node]]:
     """The conditions that must be met at once with those about `key`, and the others."""
     inside: list[Node] = []
     outside, reached = children, {key}
     while True:
-        joining = [child for child in outside if collect_to_many_keys(frame, child) & reached]
+        joining = [child for child in outside if identify_all_related_rows(frame, child) & reached]
         if not joining:
             return inside, outside
         inside += joining
@@ -104,7 +106,7 @@ def split_by_relation(frame: Any, children: list[Node], key: Key) -> tuple[list[
             k
             for child in joining
             if isinstance(child, Or)
-            for k in collect_to_many_keys(frame, child)
+            for k in identify_all_related_rows(frame, child)
         }
 
 
@@ -115,32 +117,37 @@ def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
             tuple(rebind_condition(frame, child, key, inner) for child in node.children)
         )
     owner, prefix = key
-    if isinstance(node, (Compare, Placed)) and _resolve_frame(frame, node) is owner:
+    if isinstance(node, (Compare, ComparisonInFrame)) and _resolve_frame(frame, node) is owner:
         compare, hops = unwrap_lookup(node)
         if hops[: len(prefix)] == prefix:
-            return Placed(inner, compare, hops[len(prefix) :])
+            return ComparisonInFrame(inner, compare, hops[len(prefix) :])
     return node
 
 
-def evaluate_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
+def evaluate_without_related_row(frame: Any, node: Node, key: Key) -> Node | bool:
     """The condition where there is no row over `key`; True or False where that decides it."""
     if isinstance(node, (And, Or)):
         # True decides an OR, False an AND; the other value of both drops out
         decided = isinstance(node, Or)
-        rest = [evaluate_without_row(frame, child, key) for child in node.children]
+        rest = [evaluate_without_related_row(frame, child, key) for child in node.children]
         if any(child is decided for child in rest):
             return decided
         left = tuple(child for child in rest if not isinstance(child, bool))
         return type(node)(left) if left else not decided
-    if not isinstance(node, (Compare, Placed)) or find_to_many_key(frame, node) != key:
+    if (
+        not isinstance(node, (Compare, ComparisonInFrame))
+        or identify_related_rows(frame, node) != key
+    ):
         return node
     compare, hops = unwrap_lookup(node)
     return matches_missing_row(compare, hops[len(key[1]) :], key[1][-1])
 
 
-def matches_missing_row(node: Compare, rest: Hops, relation: Relation) -> bool:
-    """Return True if a lookup over `relation`, and `rest` from there, is met without a row."""
+def matches_missing_row(node: Compare, remaining_hops: Hops, relation: Relation) -> bool:
+    """Return True if a lookup over `relation`, and `remaining_hops` from there, is met without a
+    row.
+    """
     lookup = node.lookup
     # a stored row has a key: only a missing one has NULL there. Of a column further on
     # (`articles__boss=None`), the row itself must exist
-    return lookup.op == "null" and not rest and lookup.column in relation.target.keys
+    return lookup.op == "null" and not remaining_hops and lookup.column in relation.target.keys

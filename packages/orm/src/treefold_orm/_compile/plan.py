@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import Any
 
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, Encoder
+from treefold_orm._dialects.sql import SQL, Encoder, StatementBuilder
 
 MAX_PLANS = 2048
 """Plans that one database keeps: shapes of queries, of which a program has some hundred; the bound
@@ -56,8 +56,8 @@ class Plan:
         self.key_place = 0
 
 
-def finish_plan(
-    builder: Builder,
+def build_plan_from_statement(
+    builder: StatementBuilder,
     statement: SQL,
     dialect: Dialect,
     *,

@@ -20,12 +20,16 @@ from dataclasses import replace
 from typing import LiteralString
 
 from treefold_orm._compile import hydrate
-from treefold_orm._compile.clauses import build_output_columns, build_where_clause, set_grouping
+from treefold_orm._compile.clauses import (
+    build_output_columns,
+    build_where_clause,
+    configure_frame_aggregation,
+)
 from treefold_orm._compile.ctes import build_statement_frame
-from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.links import build_through_table
+from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.links import build_through_from_item
 from treefold_orm._compile.outputs import build_instance_columns, compile_values_decoder
-from treefold_orm._compile.plan import Plan, finish_plan
+from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.state import Key, State
 from treefold_orm._compile.writing import (
     build_aliased_select,
@@ -60,11 +64,17 @@ def build_rows_plan(
         # which two rows these are does not matter, two are an error; `distinct(fields)` chooses
         # its rows by the order
         state.order = () if not state.combined and not state.distinct_on else state.order
-    set_grouping(frame, state, few=for_one)
+    configure_frame_aggregation(frame, state, needs_few_rows=for_one)
     if state.rows == "instances":
         columns, shape = build_instance_columns(frame, state)
-        decode, decode_lazy = hydrate.compile_instance_decoders(shape, dialect.name, alias=alias)
-        decode_one = hydrate.compile_instance(shape, dialect.name, alias=alias) if for_one else None
+        decode, decode_lazy = hydrate.compile_async_and_sync_decoders(
+            shape, dialect.name, alias=alias
+        )
+        decode_one = (
+            hydrate.compile_single_instance_decoder(shape, dialect.name, alias=alias)
+            if for_one
+            else None
+        )
     else:
         columns = build_output_columns(frame, state)
         decode = decode_lazy = compile_values_decoder(state, dialect)
@@ -72,7 +82,7 @@ def build_rows_plan(
     statement = build_select(frame, state, columns)
     if at_most_two:
         statement = SQL("{} LIMIT 2", statement)
-    plan = finish_plan(
+    plan = build_plan_from_statement(
         frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
     plan.locks = state.lock is not None
@@ -105,28 +115,33 @@ def build_exists_plan(dialect: Dialect, key: Key, *, given: int, alias: str = "d
 
 
 def _build_count_or_exists_plan(
-    dialect: Dialect, key: Key, plain: LiteralString, nested: LiteralString, *, given: int
+    dialect: Dialect,
+    key: Key,
+    table_template: LiteralString,
+    subquery_template: LiteralString,
+    *,
+    given: int,
 ) -> Plan:
     frame, state = build_statement_frame(dialect, key)
     state.lock = None  # what only counts locks nothing
     # annotations change no number of rows, so that they are not computed
-    if state.is_simple and state.rows == "instances":
+    if state.is_where_only and state.rows == "instances":
         where = build_where_clause(frame, state)
-        statement = SQL(plain, frame.build_from(), where)
+        statement = SQL(table_template, frame.build_from(), where)
     else:
-        statement = SQL(nested, _build_rows_subquery(frame, state))
-    return finish_plan(frame.builder, statement, dialect, given=given)
+        statement = SQL(subquery_template, _build_rows_subquery(frame, state))
+    return build_plan_from_statement(frame.builder, statement, dialect, given=given)
 
 
-def _build_rows_subquery(frame: Frame, state: State) -> SQL:
+def _build_rows_subquery(frame: FromBuilder, state: State) -> SQL:
     if state.rows == "instances":
         # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
         several = bool(state.combined or state.joins)
-        set_grouping(frame, state)
+        configure_frame_aggregation(frame, state)
         keys = [frame.build_own_column(key) for key in state.meta.keys]
         columns = build_instance_columns(frame, state)[0] if several else keys
     else:
-        set_grouping(frame, state)
+        configure_frame_aggregation(frame, state)
         columns = build_output_columns(frame, state)
     return build_aliased_select(frame, state, columns)
 
@@ -140,11 +155,11 @@ def build_many_to_many_plan(
     """
     frame, state = build_statement_frame(dialect, key)
     builder = frame.builder
-    set_grouping(frame, state, few=True)
+    configure_frame_aggregation(frame, state, needs_few_rows=True)
     columns, shape = build_instance_columns(frame, state)
     link, source = builder.generate_table_alias(), relation.source_field
     keys = builder.bind_param(given - 1, dialect.list_encoder(source))
-    connected, table = build_qualified_column(link, source), build_through_table(relation, link)
+    connected, table = build_qualified_column(link, source), build_through_from_item(relation, link)
     theirs, own = (
         build_qualified_column(link, relation.target_field),
         frame.build_own_column(state.meta.pk),
@@ -159,8 +174,8 @@ def build_many_to_many_plan(
         statement = build_select(frame, state, columns)
     # the last cell says which owner the row goes to; the instance has no attribute for it
     shape = replace(shape, spare=1)
-    decode, decode_lazy = hydrate.compile_instance_decoders(shape, dialect.name, alias=alias)
-    plan = finish_plan(
+    decode, decode_lazy = hydrate.compile_async_and_sync_decoders(shape, dialect.name, alias=alias)
+    plan = build_plan_from_statement(
         builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
     plan.key_place = shape.key
@@ -172,11 +187,11 @@ def build_partitioned_plan(
 ) -> Plan:
     """The plan that returns the slice of a query among the rows of each value of a column."""
     frame, state = build_statement_frame(dialect, key)
-    set_grouping(frame, state, few=True)
+    configure_frame_aggregation(frame, state, needs_few_rows=True)
     columns, shape = build_instance_columns(frame, state)
-    decode, decode_lazy = hydrate.compile_instance_decoders(shape, dialect.name, alias=alias)
+    decode, decode_lazy = hydrate.compile_async_and_sync_decoders(shape, dialect.name, alias=alias)
     statement = build_partitioned_select(frame, state, columns, frame.build_own_column(field))
-    return finish_plan(
+    return build_plan_from_statement(
         frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import record
-from treefold_orm._compile.frame import Frame
+from treefold_orm._base.records import frozen_record
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._dialects.functions import build_order_term
 from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions.cte_nodes import Source
@@ -33,19 +33,19 @@ MAX_CHAIN = 250
 expression.
 """
 
-EXPRESSIONS: dict[type[Expr], Callable[[Frame, Any], SQL]] = {}
+EXPRESSIONS: dict[type[Expr], Callable[[FromBuilder, Any], SQL]] = {}
 """The SQL of an expression, by its class."""
 
-CONDITIONS: dict[type[Node], Callable[[Frame, Any, Frame], ConditionSQL]] = {}
+CONDITIONS: dict[type[Node], Callable[[FromBuilder, Any, FromBuilder], ConditionSQL]] = {}
 """The SQL of a condition, by its class: columns are found in the first frame, right sides in the
 second.
 """
 
-DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
+DEFINITIONS: dict[type[Source], Callable[[FromBuilder, Any, int], SQL]] = {}
 """A function that writes a CTE, its parameters starting at a place, and returns its name."""
 
 
-def build_expression(frame: Frame, node: Expr) -> SQL:
+def build_expression(frame: FromBuilder, node: Expr) -> SQL:
     """Return the SQL of one expression node."""
     # read from FROM where it stands there: PostgreSQL takes the same subquery in SELECT and in
     # GROUP BY for two values
@@ -59,12 +59,12 @@ def build_expression(frame: Frame, node: Expr) -> SQL:
     return rule(frame, node)
 
 
-def build_condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
-    """Return a condition's SQL; columns are found in `frame`, right sides in `right`."""
+def build_condition(frame: FromBuilder, node: Node, *, right_frame: FromBuilder) -> ConditionSQL:
+    """Return a condition's SQL; columns are found in `frame`, right sides in `right_frame`."""
     rule = CONDITIONS.get(node.__class__)
     if rule is None:
         raise FieldError(f"{type(node).__name__} is not a condition")
-    return rule(frame, node, right)
+    return rule(frame, node, right_frame)
 
 
 def join_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
@@ -80,13 +80,13 @@ def join_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     return join_sql(word, parts)
 
 
-def define_cte(frame: Frame, source: Source, start: int) -> SQL:
-    """Write a CTE, whose parameters start at `start`; return its name."""
-    return DEFINITIONS[source.__class__](frame, source, start)
+def define_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+    """Write a CTE, whose parameters start at `param_offset`; return its name."""
+    return DEFINITIONS[source.__class__](frame, source, param_offset)
 
 
 def build_order_by_clause(
-    frame: Frame, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
+    frame: FromBuilder, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
 ) -> SQL:
     """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
     both databases.
@@ -97,12 +97,12 @@ def build_order_by_clause(
     return SQL(prefix + "{}", join_sql(", ", terms))
 
 
-def build_order_by_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
+def build_order_by_term(frame: FromBuilder, node: OrderNode, value: SQL) -> SQL:
     """One term of an ORDER BY clause, over a value that is at hand."""
-    return build_order_term(value, node, spelled=frame.dialect.name == "sqlite")
+    return build_order_term(value, node, explicit_nulls=frame.dialect.name == "sqlite")
 
 
-class Reached(ColumnNode):
+class JoinedColumn(ColumnNode):
     """A column whose to-many relations are joined on purpose, inside an aggregate's own
     sub-select.
     """
@@ -110,7 +110,7 @@ class Reached(ColumnNode):
     __slots__ = ()
 
 
-@record
+@frozen_record
 class InFrame(Expr):
     """A value of the row in another frame of the same statement."""
 
@@ -118,6 +118,6 @@ class InFrame(Expr):
     node: Expr
 
 
-def build_reached_column(frame: Frame, node: ColumnNode) -> SQL:
+def build_column_with_joins(frame: FromBuilder, node: ColumnNode) -> SQL:
     """A column over any relations, joining to-many ones too: one row for each related row."""
     return frame.build_column(node.hops, node.column)

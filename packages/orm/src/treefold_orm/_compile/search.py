@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import LiteralString
 
-from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
+from treefold_orm._compile.frame import FromBuilder, Hops, NeedsJoin
 from treefold_orm._dialects.sql import (
     SQL,
     join_sql,
@@ -44,14 +44,14 @@ _QUERIES: dict[str, LiteralString] = {
 _WEIGHTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 
-def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+def build_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> SQL:
     """Test the text of the row at `hops` for the words of a search."""
     meta = find_owner_meta(node.columns[0])
     key = frame.build_column(hops, meta.pk)
     if frame.dialect.name == "sqlite":
         table = quote_identifier(build_search_index_name(node.index, meta))
         found = SQL(
-            "SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _build_fts5_query(frame, node)
+            "SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _bind_fts5_query(frame, node)
         )
         if node.kind == "websearch":
             found = SQL("{} UNION ALL {}", found, _build_excluding_search(frame, node, meta))
@@ -61,10 +61,10 @@ def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     return SQL("({} IS NOT NULL AND {})", key, text) if frame.is_optional(hops) else text
 
 
-def _build_excluding_search(frame: Frame, node: SearchNode, meta: Meta) -> SQL:
+def _build_excluding_search(frame: FromBuilder, node: SearchNode, meta: Meta) -> SQL:
     """The rows that a websearch such as `-fish` finds: FTS5 has no query for the rows without."""
     table = quote_identifier(build_search_index_name(node.index, meta))
-    encode = make_fts5_exclusion_encoder(_list_searched_columns(node))
+    encode = make_fts5_exclusion_encoder(_list_restricting_columns(node))
     mark = frame.builder.bind_param(node.text.index + frame.offset, encode)
     # of a text without such a branch, the mark is NULL: no row is read
     parts = quote_column(meta.pk), quote_table(meta), mark, quote_column(meta.pk)
@@ -78,23 +78,26 @@ def _build_excluding_search(frame: Frame, node: SearchNode, meta: Meta) -> SQL:
     )
 
 
-def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+def _build_tsvector_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> SQL:
     query = _build_tsquery(frame, node)
-    part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, part=True), query)
+    part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, searched_only=True), query)
     # `-word` of a websearch may stand in the rest of the whole, which would hide the row then
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
     # what a part has, the whole has too: the index finds the rows, and the part decides
     return SQL(
-        "({} @@ {} AND {})", _build_search_vector(frame, node, hops, part=False), query, part
+        "({} @@ {} AND {})",
+        _build_search_vector(frame, node, hops, searched_only=False),
+        query,
+        part,
     )
 
 
-def build_rank(frame: Frame, node: RankNode) -> SQL:
+def build_rank(frame: FromBuilder, node: RankNode) -> SQL:
     """How well the frame's own row fits."""
     search = node.search
     if frame.dialect.name != "sqlite":
-        vector = _build_search_vector(frame, search, (), part=True)
+        vector = _build_search_vector(frame, search, (), searched_only=True)
         query = _build_tsquery(frame, search)
         # alone, ts_rank() gives a little to rows that do not match
         template: LiteralString = "CASE WHEN {0} @@ {1} THEN ts_rank({0}, {1}) ELSE 0 END"
@@ -105,7 +108,7 @@ def build_rank(frame: Frame, node: RankNode) -> SQL:
     return SQL("COALESCE({}.c1, 0.0)", alias)
 
 
-def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
+def build_tsvector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     """The tsvector of some columns, one after the other."""
     parts: list[SQL] = []
     for i, column in enumerate(columns):
@@ -121,30 +124,32 @@ def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     return join_sql(" || ", parts) if len(parts) == 1 else SQL("({})", join_sql(" || ", parts))
 
 
-def _build_search_vector(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
+def _build_search_vector(
+    frame: FromBuilder, node: SearchNode, hops: Hops, *, searched_only: bool
+) -> SQL:
     fields = list_indexed_fields(node.index, find_owner_meta(node.columns[0]))
-    wanted = [i for i, field in enumerate(fields) if not part or field in node.columns]
+    wanted = [i for i, field in enumerate(fields) if not searched_only or field in node.columns]
     columns = [frame.build_column(hops, fields[i]) for i in wanted]
     weights = "".join(node.index.weights[i] for i in wanted) if node.index.weights else ""
-    return build_vector(columns, node.index.config, weights)
+    return build_tsvector(columns, node.index.config, weights)
 
 
-def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
+def _build_tsquery(frame: FromBuilder, node: SearchNode) -> SQL:
     mark = frame.builder.bind_param(node.text.index + frame.offset, None)
     return SQL(_QUERIES[node.kind], require_plain_word(node.index.config), mark)
 
 
-def _build_fts5_query(frame: Frame, node: SearchNode) -> SQL:
-    encode = make_fts5_encoder(node.kind, _list_searched_columns(node))
+def _bind_fts5_query(frame: FromBuilder, node: SearchNode) -> SQL:
+    encode = make_fts5_encoder(node.kind, _list_restricting_columns(node))
     return frame.builder.bind_param(node.text.index + frame.offset, encode)
 
 
-def _list_searched_columns(node: SearchNode) -> list[str]:
+def _list_restricting_columns(node: SearchNode) -> list[str]:
     whole = len(node.columns) == len(node.index.fields)
     return [] if whole else [field.column_name for field in node.columns]
 
 
-def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
+def _join_ranked_rows(frame: FromBuilder, node: SearchNode) -> SQL:
     # bm25() works beside MATCH only, and counts the whole table at each start: it is asked once
     if not frame.joinable:
         raise NeedsJoin
@@ -154,7 +159,7 @@ def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     counts = [SQL(", {}.0", render_integer(_WEIGHTS[letter])) for letter in node.index.weights]
     # bm25() is the smaller the better a row fits, ts_rank() the greater
     best = SQL("-bm25({}{})", table, join_sql("", counts))
-    query = _build_fts5_query(frame, node)
+    query = _bind_fts5_query(frame, node)
     body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, query)
     builder.add_cte_text(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
     own = frame.build_own_column(meta.pk)

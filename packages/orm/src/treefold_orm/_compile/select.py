@@ -21,7 +21,7 @@ from typing import Any, LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import clauses
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
@@ -46,39 +46,41 @@ _COMBINE: dict[str, LiteralString] = {
 }
 
 
-def build_key_select(frame: Frame, key: Key) -> SQL:
+def build_primary_key_select(frame: FromBuilder, key: Key) -> SQL:
     """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
-    return build_nested_select(frame, SubqueryNode(None, key, 0), keys=True, parent=frame.parent)
+    return build_nested_select(
+        frame, SubqueryNode(None, key, 0), primary_keys_only=True, parent=frame.parent
+    )
 
 
 def build_nested_select(
-    frame: Frame,
+    frame: FromBuilder,
     node: SubqueryNode,
     *,
     exists: bool = False,
-    keys: bool = False,
+    primary_keys_only: bool = False,
     width: int = 1,
-    parent: Frame | None = None,
-    named: bool = False,
+    parent: FromBuilder | None = None,
+    alias_columns: bool = False,
 ) -> SQL:
-    """A query inside the statement of `frame`: its one column (as `c0` with `named`, or `width` of
-    them for a row), its keys, or only whether it has rows.
+    """A query inside the statement of `frame`: its one column (as `c0` with `alias_columns`, or
+    `width` of them for a row), its keys, or only whether it has rows.
     """
     state = replay_steps(node.key)
     # the keys of the statement's own rows are no query inside it: OuterRef in them means the row
     # around the statement
-    outer = parent if keys else frame
-    inner = Frame(
+    outer = parent if primary_keys_only else frame
+    inner = FromBuilder(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
-    attach_ctes(inner, state, shared=node.shared, outer=frame.offset)
-    clauses.set_grouping(inner, state, few=exists)
+    attach_ctes(inner, state, shared=node.shared, outer_param_offset=frame.offset)
+    clauses.configure_frame_aggregation(inner, state, needs_few_rows=exists)
     if exists and not state.combined:
         columns = [SQL("1")]
         state.distinct = False
     else:
-        columns = _build_nested_columns(inner, state, keys=keys)
-        wanted = len(state.meta.keys) if keys else width
+        columns = _build_nested_columns(inner, state, primary_keys_only=primary_keys_only)
+        wanted = len(state.meta.keys) if primary_keys_only else width
         if len(columns) != wanted and not exists:
             raise FieldError(
                 "A query inside another one must give one column: use values() with one name"
@@ -86,13 +88,13 @@ def build_nested_select(
                 else f"A query compared with a key must give its {wanted} columns, got "
                 f"{len(columns)}; use values() with {wanted} names"
             )
-    if named:
+    if alias_columns:
         columns = _alias_columns(inner, state, columns)
     return build_select(inner, state, columns, nested=True)
 
 
 def build_subquery(
-    frame: Frame,
+    frame: FromBuilder,
     node: SubqueryNode,
     *,
     exists: bool = False,
@@ -105,7 +107,7 @@ def build_subquery(
     if not converts:
         return SQL("({})", build_nested_select(frame, node, exists=exists, width=width))
     inner, alias = (
-        build_nested_select(frame, node, named=True),
+        build_nested_select(frame, node, alias_columns=True),
         frame.builder.generate_table_alias(),
     )
     value = SQL("{}.c0", alias)
@@ -114,8 +116,10 @@ def build_subquery(
     return SQL("(SELECT {} FROM ({}) AS {})", value, inner, alias)
 
 
-def _build_nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
-    if keys or state.rows == "instances":
+def _build_nested_columns(
+    frame: FromBuilder, state: State, *, primary_keys_only: bool = False
+) -> list[SQL]:
+    if primary_keys_only or state.rows == "instances":
         return [frame.build_own_column(key) for key in state.meta.keys]
     return clauses.build_output_columns(frame, state)
 
@@ -123,7 +127,9 @@ def _build_nested_columns(frame: Frame, state: State, *, keys: bool = False) -> 
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
+def build_select(
+    frame: FromBuilder, state: State, columns: list[SQL], *, nested: bool = False
+) -> SQL:
     """The statement of a query, its columns written already.
 
     Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
@@ -132,20 +138,20 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     if state.lock is not None:
         _check_lockable(state)
     if state.combined:
-        return _build_combined(frame, state, columns, nested=nested)
+        return _build_set_operation_select(frame, state, columns, nested=nested)
     if state.distinct_on:
-        return _build_distinct_on(frame, state, columns)
+        return _build_distinct_on_select(frame, state, columns)
     if state.window_conditions:
         return _build_window_filtered_select(frame, state, columns)
     distinct = needs_distinct(state)
     head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join_sql(", ", columns))
     where = clauses.build_where_clause(frame, state)
-    group = clauses.build_group_by_clause(frame, state)
+    group = clauses.build_group_by_and_having(frame, state)
     if distinct and state.columns:
-        order = _build_position_order(frame, state, len(columns))
+        order = _build_order_by_position(frame, state, len(columns))
     else:
         order = build_order_by_clause(frame, _choose_ordering(state))
-    limit = _build_limit(frame, state)
+    limit = _build_limit_offset(frame, state)
     lock = SQL("")
     if state.lock is not None:
         lock = frame.dialect.build_lock_clause(
@@ -195,9 +201,9 @@ def needs_distinct(state: State) -> bool:
     return True
 
 
-def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def _build_window_filtered_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
-    tests = [build_condition(frame, node, right=frame)[0] for node in state.window_conditions]
+    tests = [build_condition(frame, node, right_frame=frame)[0] for node in state.window_conditions]
     distinct = needs_distinct(state)
     by_position = distinct and bool(state.columns)
     ordering = () if by_position else _choose_ordering(state)
@@ -208,7 +214,7 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
     named += [SQL("{} AS o{}", term, render_integer(i)) for i, term in enumerate(order)]
     where, group = (
         clauses.build_where_clause(frame, state),
-        clauses.build_group_by_clause(frame, state),
+        clauses.build_group_by_and_having(frame, state),
     )
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
     outer = frame.builder.generate_table_alias()
@@ -227,16 +233,22 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
         for i, (term, value) in enumerate(zip(ordering, order, strict=True))
     ]
     if by_position:
-        by = _build_position_order(frame, state, len(columns))
+        by = _build_order_by_position(frame, state, len(columns))
     else:
         by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
     head = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", picked)
     return SQL(
-        "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _build_limit(frame, state)
+        "{} FROM ({}) AS {} WHERE {}{}{}",
+        head,
+        inner,
+        outer,
+        kept,
+        by,
+        _build_limit_offset(frame, state),
     )
 
 
-def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def _build_distinct_on_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
     if state.grouped or state.window_conditions:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
     fields = [build_expression(frame, node) for node in state.distinct_on]
@@ -252,7 +264,7 @@ def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if frame.dialect.distinct_on:
         parts = (join_sql(", ", fields), join_sql(", ", columns), frame.build_from(), where, order)
         head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
-        return SQL("{}{}", head, _build_limit(frame, state))
+        return SQL("{}{}", head, _build_limit_offset(frame, state))
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     named.append(
         SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join_sql(", ", fields), order)
@@ -262,12 +274,14 @@ def _build_distinct_on(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     inner = SQL("SELECT {} FROM {}{}", join_sql(", ", named), frame.build_from(), where)
     outer = frame.builder.generate_table_alias()
     picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
-    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _build_limit(frame, state))
+    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _build_limit_offset(frame, state))
     return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
 
 
-def build_partitioned_select(frame: Frame, state: State, columns: list[SQL], part: SQL) -> SQL:
-    """The statement for the slice of a query among the rows of each value of `part`.
+def build_partitioned_select(
+    frame: FromBuilder, state: State, columns: list[SQL], partition_by: SQL
+) -> SQL:
+    """The statement for the slice of a query among the rows of each value of `partition_by`.
 
     Author.objects.prefetch_related(Prefetch("posts", Post.objects.order_by("-views")[:2]))
 
@@ -285,10 +299,10 @@ def build_partitioned_select(frame: Frame, state: State, columns: list[SQL], par
     ]
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     order = join_sql(", ", terms)
-    named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", part, order))
+    named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", partition_by, order))
     where, group = (
         clauses.build_where_clause(frame, state),
-        clauses.build_group_by_clause(frame, state),
+        clauses.build_group_by_and_having(frame, state),
     )
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
     outer = frame.builder.generate_table_alias()
@@ -331,7 +345,7 @@ def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
     return resolve_order(Scope(state.meta, []), state.meta.ordering)
 
 
-def _build_limit(frame: Frame, state: State) -> SQL:
+def _build_limit_offset(frame: FromBuilder, state: State) -> SQL:
     limit = (
         None if state.limit is None else frame.builder.bind_param(state.limit + frame.offset, None)
     )
@@ -343,26 +357,28 @@ def _build_limit(frame: Frame, state: State) -> SQL:
     return frame.dialect.build_limit_clause(limit, offset)
 
 
-def build_aliased_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def build_aliased_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
     """The statement of a query as a table whose columns are called c0, c1 and so on."""
     return build_select(frame, state, _alias_columns(frame, state, columns))
 
 
-def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
+def _alias_columns(frame: FromBuilder, state: State, columns: list[SQL]) -> list[SQL]:
     """The columns as c0, c1 and so on, where `build_select` does not name them itself."""
     if state.window_conditions or (state.distinct_on and not frame.dialect.distinct_on):
         return columns
     return [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
 
 
-def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
+def _build_set_operation_select(
+    frame: FromBuilder, state: State, columns: list[SQL], *, nested: bool
+) -> SQL:
     # ORDER BY and LIMIT behind the last part belong to the whole
     made = build_select(
         frame, replace(state, combined=(), order=(), limit=None, offset=None), columns
     )
     for part in state.combined:
         op, other = part.op, replay_steps(part.key)
-        inner = Frame(
+        inner = FromBuilder(
             frame.builder,
             frame.dialect,
             other.meta,
@@ -370,12 +386,12 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
             parent=frame.parent,
         )
         attach_ctes(inner, other)
-        clauses.set_grouping(inner, other)
+        clauses.configure_frame_aggregation(inner, other)
         if other.lock is not None:
             raise FieldError(f"{op.upper()} cannot take a locked query: lock by key")
         # slices of parts are refused before, so that no order of a part decides anything
         other.order = ()
-        if not nested and _list_loaded_parts(other) != _list_loaded_parts(state):
+        if not nested and _build_loaded_signature(other) != _build_loaded_signature(state):
             raise FieldError(
                 f"{op.upper()} needs the same columns on both sides: use values(), only(), "
                 "select_related() and annotate() on both alike"
@@ -399,12 +415,12 @@ def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: b
     return SQL(
         "{}{}{}",
         made,
-        _build_position_order(frame, state, len(columns)),
-        _build_limit(frame, state),
+        _build_order_by_position(frame, state, len(columns)),
+        _build_limit_offset(frame, state),
     )
 
 
-def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
+def _build_loaded_signature(state: State) -> tuple[Any, ...] | None:
     if state.rows != "instances":
         return None
     # "boss__country" loads the boss along, so that it is the same as "boss" and "boss__country"
@@ -415,7 +431,7 @@ def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
     return state.loaded, related, list(state.annotations)
 
 
-def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
+def _build_order_by_position(frame: FromBuilder, state: State, width: int) -> SQL:
     if not state.order:
         return SQL("")
     places = map_column_positions(state, width)

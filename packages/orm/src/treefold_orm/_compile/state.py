@@ -87,11 +87,12 @@ class State:
         return self.common or tuple(expr.field for expr in self.output_expressions)
 
     @property
-    def row_values(self) -> list[nodes.Expr]:
+    def derived_table_expressions(self) -> list[nodes.Expr]:
         """The output columns as expressions over a derived table that has computed them already."""
         pairs = zip(self.output_expressions, self.output_fields, strict=True)
         return [
-            _convert_to_output_type(nodes.wrap_row_aggregate(expr), field) for expr, field in pairs
+            _convert_to_output_type(nodes.wrap_aggregate_per_row(expr), field)
+            for expr, field in pairs
         ]
 
     @property
@@ -100,7 +101,7 @@ class State:
         return self.limit is not None or self.offset is not None
 
     @property
-    def is_simple(self) -> bool:
+    def is_where_only(self) -> bool:
         """True if the rows are the model's own, each once: conditions alone describe them."""
         return not (
             # joins of CTEs are not among these: a count takes them along, a write asks by itself
@@ -118,7 +119,7 @@ class State:
         if self.nothing or any(_selects_few_rows(node) for node in self.where):
             return True
         chosen = (*self.where, *(self.order or ()))  # a slice by an aggregate needs it of all rows
-        return self.is_sliced and not any(nodes.contains_row_aggregate(node) for node in chosen)
+        return self.is_sliced and not any(nodes.contains_per_row_aggregate(node) for node in chosen)
 
     @property
     def window_conditions(self) -> list[nodes.Node]:
@@ -145,11 +146,13 @@ def _selects_few_rows(node: nodes.Node) -> bool:
         # a unique column of another table (`writer__email`) may be met by thousands of rows of
         # this one, and so may a part of a unique column (`name__length`)
         named = look.op in {"exact", "in"} and look.column.unique
-        return (named and not look.hops and not look.transforms) or nodes.contains_outer(node)
-    return nodes.contains_outer(node)
+        return (named and not look.hops and not look.transforms) or nodes.contains_outer_reference(
+            node
+        )
+    return nodes.contains_outer_reference(node)
 
 
-def split_where_and_having(conditions: list[nodes.Node]) -> list[nodes.Node]:
+def split_mixed_conjunctions(conditions: list[nodes.Node]) -> list[nodes.Node]:
     """The conditions of a query, apart where some of them belong to WHERE and others to HAVING."""
     split: list[nodes.Node] = []
     for node in conditions:
@@ -169,7 +172,7 @@ def is_selective(node: nodes.Node) -> bool:
     negations and those that ask for NULL or for a truth value.
     """
     match node:
-        case nodes.And() | nodes.Apart():
+        case nodes.And() | nodes.UnsharedAnd():
             return any(map(is_selective, node.children))
         # an OR is as wide as its widest part
         case nodes.Or():
@@ -227,13 +230,13 @@ def _add_combined(state: State, step: steps.Combine) -> None:
     state.combined = (*state.combined, step)
 
 
-def _add_join(state: State, step: steps.JoinCTE) -> None:
+def _add_cte_join(state: State, step: steps.JoinCTE) -> None:
     state.joins = (*state.joins, step.join)
     for name, node in step.join.names:
         _add_annotation(state, steps.Annotate(name, node, groups=False, loaded=True))
 
 
-def _make_setter(name: str, part: str) -> Callable[[State, Any], None]:
+def _make_state_setter(name: str, part: str) -> Callable[[State, Any], None]:
     read = attrgetter(part)
     return lambda state, step: setattr(state, name, read(step))
 
@@ -243,19 +246,19 @@ _RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
     steps.Given: lambda state, step: None,
     steps.Filter: _add_filter,
     steps.Where: lambda state, step: state.where.append(step.condition),
-    steps.Ordering: _make_setter("order", "terms"),
-    steps.KnownOrdering: _make_setter("order", "terms"),
+    steps.Ordering: _make_state_setter("order", "terms"),
+    steps.KnownOrdering: _make_state_setter("order", "terms"),
     steps.Annotate: _add_annotation,
     steps.Values: _set_values,
-    steps.Load: _make_setter("loaded", "names"),
-    steps.SelectRelated: _make_setter("related", "paths"),
+    steps.Load: _make_state_setter("loaded", "names"),
+    steps.SelectRelated: _make_state_setter("related", "paths"),
     steps.Distinct: lambda state, step: setattr(state, "distinct", True),
-    steps.DistinctOn: _make_setter("distinct_on", "nodes"),
+    steps.DistinctOn: _make_state_setter("distinct_on", "nodes"),
     steps.NoRows: lambda state, step: setattr(state, "nothing", True),
     steps.Slice: _set_slice,
     steps.Lock: lambda state, step: setattr(state, "lock", step),
     steps.Combine: _add_combined,
-    steps.Common: _make_setter("common", "fields"),
-    steps.FromCTE: _make_setter("source", "source"),
-    steps.JoinCTE: _add_join,
+    steps.Common: _make_state_setter("common", "fields"),
+    steps.FromCTE: _make_state_setter("source", "source"),
+    steps.JoinCTE: _add_cte_join,
 }

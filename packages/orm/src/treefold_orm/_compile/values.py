@@ -22,14 +22,14 @@ from __future__ import annotations
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError, UnsupportedFeature
-from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
     InFrame,
-    Reached,
+    JoinedColumn,
+    build_column_with_joins,
     build_condition,
     build_expression,
-    build_reached_column,
 )
 from treefold_orm._compile.search import build_rank
 from treefold_orm._dialects.sql import SQL, join_sql, wrap_declared_sql
@@ -40,7 +40,7 @@ from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.outer import select_key_part
 
 
-def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
+def build_param(frame: FromBuilder, node: nodes.ParamNode, *, cast: bool) -> SQL:
     """A placeholder for a parameter, with its type spelled out when `cast` is set."""
     field = node.field
     encode = None if field is None else field.encoder(frame.dialect.name)
@@ -48,11 +48,11 @@ def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
     return frame.dialect.cast(mark, field) if cast else mark
 
 
-def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
+def _build_arithmetic(frame: FromBuilder, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
     # one check of the whole is enough: what left its limits on the way stays outside of them
     sides = [
         _build_arithmetic(frame, side, checked=False)
-        if isinstance(side, nodes.ArithNode) and _keeps_precision(node, side)
+        if isinstance(side, nodes.ArithNode) and _can_defer_overflow_check(node, side)
         else build_expression(frame, side)
         for side in (node.left, node.right)
     ]
@@ -62,7 +62,7 @@ def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = Tr
     )
 
 
-def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
+def _can_defer_overflow_check(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
     kinds = {"" if n.field is None else classify_field(n.field) for n in (node, side)}
     if len(kinds) == 1 and kinds <= set(POINTS):
         return True
@@ -70,12 +70,12 @@ def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
     return kinds <= {"integer", "decimal"} and {node.op, side.op} <= {"+", "-", "*"}
 
 
-def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
-    around: Frame | None = frame
+def _build_outer_column(frame: FromBuilder, node: nodes.OuterNode) -> SQL:
+    around: FromBuilder | None = frame
     for _ in range(node.level):
         around = None if around is None else around.parent
     if around is None:
-        raise FieldError(f"{node.shown_call} stands outside of Subquery and Exists")
+        raise FieldError(f"{node.outer_ref_text} stands outside of Subquery and Exists")
     if node.known is not None:
         return build_expression(around, node.known.expr)
     of_cte = around.cte_columns.get(node.path)
@@ -85,12 +85,12 @@ def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
     # the name is text, as it may come from a request: texts never read a secret
     refuse_sensitive(around.meta, column, node.path)
     if rest:
-        raise FieldError(f"{node.shown_call} must name a column")
+        raise FieldError(f"{node.outer_ref_text} must name a column")
     around.require_to_one_path(hops)
     return around.build_column(hops, select_key_part(node, column))
 
 
-def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
+def build_converted_value(frame: FromBuilder, value: SQL, node: nodes.ConvertNode) -> SQL:
     """The value of a `ConvertNode` over a value that is at hand."""
     source, target = node.arg.field, node.field
     if node.mode == "cast" and target is not None:
@@ -100,7 +100,7 @@ def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> 
     return frame.dialect.build_conversion(value, source, target, node.mode)
 
 
-def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
+def _build_function(frame: FromBuilder, node: nodes.FuncNode) -> SQL:
     dialect = frame.dialect
     if node.name == "json_path":
         document, keys = _read_json_path(frame, node)
@@ -108,7 +108,9 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     if node.name == "json_order":
         # its one argument is a path, of which the dialect takes the document and the keys apart
         document, keys = _read_json_path(frame, cast("nodes.FuncNode", node.args[0]))
-        return dialect.json.build_path_order(node.option, document, keys, frame.builder.bind_const)
+        return dialect.json.build_path_order_value(
+            node.option, document, keys, frame.builder.bind_const
+        )
     args = [build_expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
     match node.name:
@@ -122,18 +124,18 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
             )
 
 
-def _read_json_path(frame: Frame, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:
+def _read_json_path(frame: FromBuilder, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:
     column, path = node.args
     # keys of JSON are bound like values: no key is ever a part of the statement's text
     keys = path.value if isinstance(path, nodes.ConstNode) else ()
     return build_expression(frame, column), keys
 
 
-def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
+def _build_case(frame: FromBuilder, node: nodes.CaseNode) -> SQL:
     parts = [
         SQL(
             "WHEN {} THEN {}",
-            build_condition(frame, when, right=frame)[0],
+            build_condition(frame, when, right_frame=frame)[0],
             build_expression(frame, then),
         )
         for when, then in node.whens
@@ -143,13 +145,13 @@ def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
     return SQL("CASE {} END", join_sql(" ", parts))
 
 
-def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
-    text, nullable = build_condition(frame, node.condition, right=frame)
+def _build_truth_value(frame: FromBuilder, node: nodes.TruthNode) -> SQL:
+    text, nullable = build_condition(frame, node.condition, right_frame=frame)
     # a condition as a value is False where it is unknown, and never NULL
     return SQL("(({}) IS TRUE)" if nullable else "({})", text)
 
 
-def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
+def _build_custom_function(frame: FromBuilder, node: nodes.CustomNode) -> SQL:
     takes = node.takes or (None,) * len(node.args)
     for arg, field in zip(node.args, takes, strict=True):
         # the template of an application would compute with 1234 where the decimal is 12.34
@@ -168,16 +170,16 @@ def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
     )
 
 
-def _build_own_column(frame: Frame, node: nodes.ColumnNode) -> SQL:
+def _build_to_one_column(frame: FromBuilder, node: nodes.ColumnNode) -> SQL:
     frame.require_to_one_path(node.hops)
     return frame.build_column(node.hops, node.column)
 
 
-def _build_converted(frame: Frame, node: nodes.ConvertNode) -> SQL:
+def _build_converted(frame: FromBuilder, node: nodes.ConvertNode) -> SQL:
     return build_converted_value(frame, build_expression(frame, node.arg), node)
 
 
-def _refuse_schema_sql(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
+def _refuse_schema_sql(frame: FromBuilder, node: nodes.SchemaSQLNode) -> SQL:
     raise FieldError(
         "SchemaSQL cannot stand in a query, only in constraints, indexes and db_default; declare a "
         "Func"
@@ -186,8 +188,8 @@ def _refuse_schema_sql(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
 
 EXPRESSIONS.update(
     {
-        Reached: build_reached_column,
-        nodes.ColumnNode: _build_own_column,
+        JoinedColumn: build_column_with_joins,
+        nodes.ColumnNode: _build_to_one_column,
         # PostgreSQL cannot infer the type of a bare `$1` in SELECT, or takes it for text
         nodes.ParamNode: lambda frame, node: build_param(frame, node, cast=True),
         nodes.OuterNode: _build_outer_column,

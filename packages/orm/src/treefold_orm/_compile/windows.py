@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.aggregates import build_plain_aggregate
-from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.aggregates import build_own_rows_aggregate
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._compile.rules import EXPRESSIONS, build_expression, build_order_by_term
 from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions import nodes
@@ -36,11 +36,13 @@ _EXCLUDES: dict[str, LiteralString] = {
 }
 
 
-def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
+def build_window(frame: FromBuilder, node: nodes.WindowNode) -> SQL:
     """A function or an aggregate over a window."""
     function, over = node.function, _build_over_clause(frame, node)
     if isinstance(function, nodes.AggregateNode):
-        made = build_plain_aggregate(frame, function, over, empty=_may_be_empty(node.frame))
+        made = build_own_rows_aggregate(
+            frame, function, over, may_be_empty=_can_window_frame_be_empty(node.frame)
+        )
         # the cast encloses OVER as well: between the call and OVER it is a syntax error
         return frame.dialect.cast_function_result(made, node.field)
     if not isinstance(function, nodes.FuncNode):
@@ -50,7 +52,7 @@ def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
     return frame.dialect.cast_function_result(SQL("{}{}", called, over), node.field)
 
 
-def _may_be_empty(node: nodes.FrameNode | None) -> bool:
+def _can_window_frame_be_empty(node: nodes.WindowFrameNode | None) -> bool:
     # a frame without rows exists only where the current row may be outside of it
     if node is None:
         return False
@@ -59,7 +61,7 @@ def _may_be_empty(node: nodes.FrameNode | None) -> bool:
     return after or before or node.exclude in {"current", "group"}
 
 
-def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
+def _build_over_clause(frame: FromBuilder, node: nodes.WindowNode) -> SQL:
     parts: list[SQL] = []
     if node.partition:
         terms = [build_expression(frame, term) for term in node.partition]
@@ -69,7 +71,7 @@ def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
             build_order_by_term(
                 frame,
                 term,
-                _build_order_key(
+                _build_window_order_value(
                     frame, node.frame, build_expression(frame, term.expr), term.expr.field
                 ),
             )
@@ -80,8 +82,8 @@ def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
     return SQL(" OVER ({}{})", join_sql(" ", parts), clause)
 
 
-def _build_order_key(
-    frame: Frame, node: nodes.FrameNode | None, value: SQL, field: AnyField | None
+def _build_window_order_value(
+    frame: FromBuilder, node: nodes.WindowFrameNode | None, value: SQL, field: AnyField | None
 ) -> SQL:
     """A term of the ordering; where distances are taken of it, as something that has them."""
     if node is None or node.kind != "range" or field is None:
@@ -92,15 +94,17 @@ def _build_order_key(
     return frame.dialect.build_range_frame_key(value, field)
 
 
-def _build_window_frame(frame: Frame, node: nodes.FrameNode) -> SQL:
+def _build_window_frame(frame: FromBuilder, node: nodes.WindowFrameNode) -> SQL:
     start = _build_frame_bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
     end = _build_frame_bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
     return SQL(_KINDS[node.kind], start, end, SQL(_EXCLUDES[node.exclude]))
 
 
-def _build_frame_bound(frame: Frame, node: nodes.FrameBound | None, whole: SQL) -> SQL:
+def _build_frame_bound(
+    frame: FromBuilder, node: nodes.WindowFrameBound | None, unbounded: SQL
+) -> SQL:
     if node is None:
-        return whole
+        return unbounded
     if node.distance is None:
         return SQL("CURRENT ROW")
     distance = build_expression(frame, node.distance)

@@ -26,29 +26,33 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import build_where_clause
-from treefold_orm._compile.frame import Frame, NeedsJoin
-from treefold_orm._compile.plan import Plan, finish_plan
+from treefold_orm._compile.frame import FromBuilder, NeedsJoin
+from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.state import Key, replay_steps
 from treefold_orm._compile.values import build_param
-from treefold_orm._compile.writing import build_expression, build_key_select
+from treefold_orm._compile.writing import build_expression, build_primary_key_select
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,
-    Builder,
     Encoder,
+    StatementBuilder,
     join_sql,
     quote_column,
     quote_table,
     render_integer,
     render_query_type,
 )
-from treefold_orm._dialects.storage import convert_param_to_storage, convert_to_storage, read
+from treefold_orm._dialects.storage import (
+    convert_from_storage_if_needed,
+    convert_param_to_storage,
+    convert_to_storage,
+)
 from treefold_orm._expressions.nodes import Expr, ParamNode
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.structured import ArrayField
 
-Where = Callable[[Frame], SQL]
+Where = Callable[[FromBuilder], SQL]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +72,19 @@ def build_insert_plan(
     *,
     returning: Fields = (),
     conflict: Conflict | None = None,
-    rows: int = 1,
-    encoded: bool = False,
+    row_count: int = 1,
+    params_encoded: bool = False,
 ) -> Plan:
-    """Insert `rows` rows with one VALUES list; parameters come row by row, with `encoded` in the
-    driver's form already.
+    """Insert `row_count` rows with one VALUES list; parameters come row by row, with
+    `params_encoded` in the driver's form already.
     """
-    builder = Builder()
+    builder = StatementBuilder()
     # neither database takes `() VALUES ()`
     source = SQL("DEFAULT VALUES")
     if fields:
-        pairs = [(f, None if encoded else f.encoder(dialect.name)) for f in fields] * rows
+        pairs = [
+            (f, None if params_encoded else f.encoder(dialect.name)) for f in fields
+        ] * row_count
         cells = [
             _build_placeholder(builder, dialect, f, i, encode)
             for i, (f, encode) in enumerate(pairs)
@@ -89,7 +95,7 @@ def build_insert_plan(
         )
         source = SQL("({}) VALUES {}", names, values)
     statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
-    return finish_plan(builder, statement, dialect, given=rows * len(fields))
+    return build_plan_from_statement(builder, statement, dialect, given=row_count * len(fields))
 
 
 def build_unnest_insert_plan(
@@ -101,7 +107,7 @@ def build_unnest_insert_plan(
     conflict: Conflict | None = None,
 ) -> Plan:
     """Insert any number of rows on PostgreSQL: one array parameter for each column."""
-    builder = Builder()
+    builder = StatementBuilder()
     marks = [
         SQL(
             "{}::{}[]",
@@ -122,7 +128,7 @@ def build_unnest_insert_plan(
         join_sql(", ", names),
     )
     statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
-    return finish_plan(builder, statement, dialect, given=len(fields))
+    return build_plan_from_statement(builder, statement, dialect, given=len(fields))
 
 
 def can_unnest(fields: Fields) -> bool:
@@ -137,7 +143,7 @@ def _build_value_rows(cells: list[SQL], width: int) -> SQL:
 
 
 def _build_placeholder(
-    builder: Builder, dialect: Dialect, field: AnyField, place: int, encode: Encoder | None
+    builder: StatementBuilder, dialect: Dialect, field: AnyField, place: int, encode: Encoder | None
 ) -> SQL:
     return convert_param_to_storage(dialect, builder.bind_param(place, encode), field)
 
@@ -151,7 +157,7 @@ def _build_returned_column(dialect: Dialect, field: AnyField) -> SQL:
     if dialect.name == "sqlite" and field.internal == "float":
         # it keeps a float without a fraction as an integer, and RETURNING tells that
         column = SQL("CAST({} AS REAL)", column)
-    return read(dialect, column, field)
+    return convert_from_storage_if_needed(dialect, column, field)
 
 
 def _build_insert(
@@ -199,10 +205,10 @@ def _make_array_encoder(field: AnyField, dialect: Dialect) -> Callable[[Any], An
 
 
 def build_row_update_plan(
-    dialect: Dialect, meta: Meta, fields: Fields, *, guard: AnyField | None = None
+    dialect: Dialect, meta: Meta, fields: Fields, *, version_field: AnyField | None = None
 ) -> Plan:
     """Update one row by key: parameters are the new values, the key, and the version expected."""
-    builder = Builder()
+    builder = StatementBuilder()
     sets = [
         SQL(
             "{} = {}",
@@ -211,7 +217,7 @@ def build_row_update_plan(
         )
         for i, f in enumerate(fields)
     ]
-    known = meta.keys if guard is None else (*meta.keys, guard)
+    known = meta.keys if version_field is None else (*meta.keys, version_field)
     tests = [
         SQL("{} = {}", quote_column(f), builder.bind_param(i, f.encoder(dialect.name)))
         for i, f in enumerate(known, len(fields))
@@ -222,14 +228,14 @@ def build_row_update_plan(
         join_sql(", ", sets),
         join_sql(" AND ", tests),
     )
-    return finish_plan(builder, statement, dialect, given=len(fields) + len(known))
+    return build_plan_from_statement(builder, statement, dialect, given=len(fields) + len(known))
 
 
-def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int) -> Plan:
+def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, row_count: int) -> Plan:
     """Update several rows by key at once; parameters are the key, the version expected where the
     model has one, and the values, row by row.
     """
-    builder = Builder()
+    builder = StatementBuilder()
     alias = builder.generate_table_alias()
     known = meta.keys if meta.version is None else (*meta.keys, meta.version)
     columns = (*known, *fields)
@@ -237,7 +243,7 @@ def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows
     cells = [
         # PostgreSQL takes a bare parameter of a VALUES list in FROM for text
         dialect.cast(builder.bind_param(i, f.encoder(dialect.name)), f)
-        for i, f in enumerate(columns * rows)
+        for i, f in enumerate(columns * row_count)
     ]
     # both databases name the columns of a bare VALUES list column1, column2 and so on
     sets = [
@@ -262,7 +268,7 @@ def build_bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows
         _build_value_rows(cells, width),
         join_sql(" AND ", same),
     )
-    return finish_plan(builder, statement, dialect, given=rows * width)
+    return build_plan_from_statement(builder, statement, dialect, given=row_count * width)
 
 
 def build_update_plan(
@@ -275,7 +281,7 @@ def build_update_plan(
 ) -> Plan:
     """Update the rows of a query; the statement gives `returning` back."""
 
-    def build_update(frame: Frame, where: Where) -> SQL:
+    def build_update(frame: FromBuilder, where: Where) -> SQL:
         pairs = [
             # no alias before the column: PostgreSQL would look for a part of a composite type
             SQL("{} = {}", quote_column(field), _build_assigned_value(frame, field, node))
@@ -292,20 +298,20 @@ def build_update_plan(
             return text
         return SQL("{} RETURNING {}", text, _build_returning(dialect, returning))
 
-    return _build_plan_over_rows(dialect, key, build_update, given=given)
+    return _build_write_plan(dialect, key, build_update, given=given)
 
 
 def build_delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """Delete the rows of a query."""
 
-    def build_delete(frame: Frame, where: Where) -> SQL:
+    def build_delete(frame: FromBuilder, where: Where) -> SQL:
         return SQL("DELETE FROM {} AS {}{}", quote_table(frame.meta), frame.alias, where(frame))
 
-    return _build_plan_over_rows(dialect, key, build_delete, given=given)
+    return _build_write_plan(dialect, key, build_delete, given=given)
 
 
-def _build_plan_over_rows(
-    dialect: Dialect, key: Key, statement: Callable[[Frame, Where], SQL], *, given: int
+def _build_write_plan(
+    dialect: Dialect, key: Key, build_statement: Callable[[FromBuilder, Where], SQL], *, given: int
 ) -> Plan:
     state = replay_steps(key)
     if state.rows != "instances" or state.combined:
@@ -313,29 +319,33 @@ def _build_plan_over_rows(
             "update() and delete() work on rows of the model: call them before values() and union()"
         )
 
-    def try_plan(where: Where) -> Plan:
+    def build_plan_with_filter(where: Where) -> Plan:
         # a builder for each attempt: one that failed has bound parameters and taken aliases
-        frame = Frame(Builder(), dialect, state.meta, joinable=False)
-        return finish_plan(frame.builder, statement(frame, where), dialect, given=given)
+        frame = FromBuilder(StatementBuilder(), dialect, state.meta, joinable=False)
+        return build_plan_from_statement(
+            frame.builder, build_statement(frame, where), dialect, given=given
+        )
 
-    if state.is_simple and not state.joins:
+    if state.is_where_only and not state.joins:
         try:
-            return try_plan(lambda frame: build_where_clause(frame, state))
+            return build_plan_with_filter(lambda frame: build_where_clause(frame, state))
         except NeedsJoin:
             pass  # a condition reaches into another table: say it over keys
 
-    def build_key_filter(frame: Frame) -> SQL:
+    def build_key_filter(frame: FromBuilder) -> SQL:
         return SQL(
-            " WHERE {} IN ({})", frame.build_own_column(frame.meta.pk), build_key_select(frame, key)
+            " WHERE {} IN ({})",
+            frame.build_own_column(frame.meta.pk),
+            build_primary_key_select(frame, key),
         )
 
     try:
-        return try_plan(build_key_filter)
+        return build_plan_with_filter(build_key_filter)
     except NeedsJoin:
         raise FieldError("update() cannot take values from another table: use Subquery") from None
 
 
-def _build_assigned_value(frame: Frame, field: AnyField, node: Expr) -> SQL:
+def _build_assigned_value(frame: FromBuilder, field: AnyField, node: Expr) -> SQL:
     if isinstance(node, ParamNode):
         # no cast: the column gives the parameter its type, and checks its length and places
         return convert_param_to_storage(frame.dialect, build_param(frame, node, cast=False), field)

@@ -6,8 +6,8 @@ from treefold_orm._compile import aggregates, conditions, cte_definitions, value
 from treefold_orm._compile.rules import build_condition, build_expression
 from treefold_orm._compile.select import (
     build_aliased_select,
-    build_key_select,
     build_partitioned_select,
+    build_primary_key_select,
     build_select,
 )
 
@@ -19,7 +19,7 @@ __all__ = [
     "build_aliased_select",
     "build_condition",
     "build_expression",
-    "build_key_select",
     "build_partitioned_select",
+    "build_primary_key_select",
     "build_select",
 ]

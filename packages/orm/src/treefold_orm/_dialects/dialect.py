@@ -40,28 +40,30 @@ class JSONPaths(Protocol):
         """The JSON value at a path, NULL where there is none; `bind` marks a key's place."""
         ...
 
-    def build_path_test(
+    def build_json_path_condition(
         self,
-        name: str,
+        test_name: str,
         document: SQL,
         keys: tuple[str, ...],
         *,
         bind: Bind,
         right: list[SQL],
-        text: Callable[[str, SQL, SQL], SQL],
+        build_text_lookup: Callable[[str, SQL, SQL], SQL],
     ) -> SQL:
-        """A test of the value at a path, named as in `_expressions/json_lookups.py`; `text` writes
-        text lookups.
+        """A test of the value at a path, named as in `_expressions/json_lookups.py`;
+        `build_text_lookup` writes text lookups.
         """
         ...
 
-    def build_path_order(self, kind: str, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+    def build_path_order_value(
+        self, kind: str, document: SQL, keys: tuple[str, ...], bind: Bind
+    ) -> SQL:
         """What the value at a path is ordered by: a number for its "type", its "number", its
         "text".
         """
         ...
 
-    def select_encoder(self, test: str) -> Encoder | None:
+    def select_json_test_encoder(self, test: str) -> Encoder | None:
         """The encoder of the value of a JSON test: one parameter, or two for a range."""
         ...
 
@@ -83,14 +85,14 @@ class Arithmetic(Protocol):
 
     def build_mean(
         self,
-        call: Callable[[str], SQL],
-        given: Field[Any] | None,
-        field: Field[Any] | None,
+        build_aggregate_call: Callable[[str], SQL],
+        argument_field: Field[Any] | None,
+        result_field: Field[Any] | None,
         *,
         distinct: bool,
     ) -> SQL:
-        """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and
-        avg of it, `distinct` where they take each value once.
+        """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes
+        the aggregates sum, count and avg of it, `distinct` where they take each value once.
         """
         ...
 

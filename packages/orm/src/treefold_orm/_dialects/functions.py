@@ -47,24 +47,24 @@ def add_distinct(name: str, value: SQL, *, distinct: bool) -> SQL:
     return SQL("DISTINCT {}", value) if distinct and name not in {"min", "max"} else value
 
 
-def build_order_term(value: SQL, node: OrderNode, *, spelled: bool = False) -> SQL:
-    """One term of an ORDER BY clause. NULLs come last ascending and first descending; `spelled`
-    where the database needs to be told.
+def build_order_term(value: SQL, node: OrderNode, *, explicit_nulls: bool = False) -> SQL:
+    """One term of an ORDER BY clause. NULLs come last ascending and first descending;
+    `explicit_nulls` where the database needs to be told.
     """
     nulls = node.nulls or ("first" if node.descending else "last")
     template: LiteralString = "{} DESC" if node.descending else "{} ASC"
-    if node.nulls or spelled:
+    if node.nulls or explicit_nulls:
         template += " NULLS FIRST" if nulls == "first" else " NULLS LAST"
     return SQL(template, value)
 
 
 def fill_function_template(
-    name: str, args: list[SQL], templates: dict[str, SQL], many: dict[str, SQL]
+    name: str, args: list[SQL], templates: dict[str, SQL], variadic_templates: dict[str, SQL]
 ) -> SQL:
-    """A function by name: from `templates`, or from `many` where it takes any number of
-    arguments.
+    """A function by name: from `templates`, or from `variadic_templates` where it takes any number
+    of arguments.
     """
-    listed = many.get(name)
+    listed = variadic_templates.get(name)
     if listed is not None:
         return listed.fill_template([join_sql(", ", args)])
     template = templates.get(name)

@@ -39,20 +39,20 @@ def build_arithmetic(
     kinds = tuple("" if field is None else classify_field(field) for field in fields)
     first, second, result = kinds
     if result in POINTS or {first, second} & set(POINTS):
-        moved = _build_point_arithmetic(op, left, right, (first, second, result))
+        moved = _build_temporal_arithmetic(op, left, right, (first, second, result))
         return SQL(_CHECKED[result], moved) if checked and result in _CHECKED else moved
     if result == "duration":
-        return _build_span_arithmetic(op, left, right, (first, second))
+        return _build_duration_arithmetic(op, left, right, (first, second))
     if op == "/" and result == "float":
         return SQL("({}::double precision / {})", left, right)
     if op == "/" and result == "decimal":
-        return build_quotient(left, right, count_decimal_places(fields[2]))
+        return build_rounded_quotient(left, right, count_decimal_places(fields[2]))
     if first == second == "integer":  # the sum or product may need more than 32 bits
         left = SQL("({})::bigint", left)
     return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
 
 
-def build_quotient(left: SQL, right: SQL, places: int) -> SQL:
+def build_rounded_quotient(left: SQL, right: SQL, places: int) -> SQL:
     """A quotient of numbers rounded half away from zero; the server's own has 16 digits at least,
     which may end before the last place.
     """
@@ -70,26 +70,42 @@ def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
 
 
 def build_mean(
-    call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
+    build_aggregate_call: Callable[[str], SQL],
+    argument_field: AnyField | None,
+    result_field: AnyField | None,
+    *,
+    distinct: bool,
 ) -> SQL:
-    """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
-    if given is not None and classify_field(given) == "integer":
+    """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes the
+    aggregates sum, count and avg.
+    """
+    if argument_field is not None and classify_field(argument_field) == "integer":
         # the server's own mean is rounded twice on the way to a float
-        return SQL("({}::double precision / NULLIF({}, 0))", call("sum"), call("count"))
-    match "" if field is None else classify_field(field):
-        case "decimal" if field is not None:
-            return build_quotient(call("sum"), call("count"), count_decimal_places(field))
+        return SQL(
+            "({}::double precision / NULLIF({}, 0))",
+            build_aggregate_call("sum"),
+            build_aggregate_call("count"),
+        )
+    match "" if result_field is None else classify_field(result_field):
+        case "decimal" if result_field is not None:
+            return build_rounded_quotient(
+                build_aggregate_call("sum"),
+                build_aggregate_call("count"),
+                count_decimal_places(result_field),
+            )
         case "duration":
-            return _build_span_quotient(SQL(_MICROSECONDS, call("sum")), call("count"))
+            return _build_duration_quotient(
+                SQL(_MICROSECONDS, build_aggregate_call("sum")), build_aggregate_call("count")
+            )
         case _:
-            return SQL("({})::double precision", call("avg"))
+            return SQL("({})::double precision", build_aggregate_call("avg"))
 
 
-def _build_span_quotient(microseconds: SQL, divisor: SQL) -> SQL:
-    return SQL(_SPAN, SQL("{}::bigint", build_quotient(microseconds, divisor, 0)))
+def _build_duration_quotient(microseconds: SQL, divisor: SQL) -> SQL:
+    return SQL(_SPAN, SQL("{}::bigint", build_rounded_quotient(microseconds, divisor, 0)))
 
 
-def _build_span_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
+def _build_duration_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
     # in whole microseconds: the server rounds spans in halves to even, and through doubles
     left, right = (
         SQL(_MICROSECONDS, side) if kind == "duration" else side
@@ -101,11 +117,11 @@ def _build_span_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str
         made = SQL("({}::double precision " + _ARITHMETIC[op] + " {})", left, right)
         return SQL(_SPAN, SQL("ROUND({}::text::numeric)::bigint", made))
     if op == "/":
-        return _build_span_quotient(left, right)
+        return _build_duration_quotient(left, right)
     return SQL(_SPAN, SQL("({} * {})", left, right))
 
 
-def _build_point_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
+def _build_temporal_arithmetic(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
     plain: LiteralString = "({} " + _ARITHMETIC[op] + " {})"
     if kinds == ("date", "date", "duration"):
         return SQL("(" + plain + " * INTERVAL '1 day')", left, right)

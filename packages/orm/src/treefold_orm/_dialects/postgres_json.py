@@ -41,7 +41,7 @@ _KEYS: dict[str, LiteralString] = {
 _ODD_PLACE = re.compile(r"[ \t\n\v\f\r]*(?:[+-][0-9]+|0[0-9]+)|[ \t\n\v\f\r]+[0-9]+", re.ASCII)
 
 
-def select_encoder(test: str) -> Encoder | None:
+def select_json_test_encoder(test: str) -> Encoder | None:
     """The encoder from the value of a test to a parameter."""
     kind, _, op = test.partition(":")
     if kind == "number":
@@ -76,16 +76,22 @@ _ORDER: dict[str, LiteralString] = {
 """The value is written again and again, for the order of groups may not look at it in a query."""
 
 
-def build_path_order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_order_value(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
     """What the value at a path is ordered by: its type, its number or its text, by code point."""
     return SQL(_ORDER[kind], build_path_value(document, keys, bind))
 
 
-def build_path_test(
-    name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text
+def build_json_path_condition(
+    test_name: str,
+    document: SQL,
+    keys: Path,
+    *,
+    bind: Bind,
+    right: list[SQL],
+    build_text_lookup: Text,
 ) -> SQL:
-    """A test of the value at a path; `text` writes text lookups."""
-    kind, _, op = name.partition(":")
+    """A test of the value at a path; `build_text_lookup` writes text lookups."""
+    kind, _, op = test_name.partition(":")
     value = build_path_value(document, keys, bind)
     if kind in _CONSTANT:
         return SQL(_CONSTANT[kind], value)
@@ -97,7 +103,7 @@ def build_path_test(
         return SQL(
             "(SELECT CASE jsonb_typeof(j) WHEN 'string' THEN {} ELSE j @> to_jsonb(({})::text) "
             "END FROM (SELECT {} AS j) AS s)",
-            text("contains", SQL("(j #>> '{}')"), right[0]),
+            build_text_lookup("contains", SQL("(j #>> '{}')"), right[0]),
             right[0],
             value,
         )
@@ -117,7 +123,9 @@ def build_path_test(
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *given)
     return (
-        build_plain_comparison(op, left, given[0]) if op in OPERATORS else text(op, left, given[0])
+        build_plain_comparison(op, left, given[0])
+        if op in OPERATORS
+        else build_text_lookup(op, left, given[0])
     )
 
 

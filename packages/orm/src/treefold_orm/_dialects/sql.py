@@ -31,19 +31,21 @@ class SQL:
     __slots__ = ("text",)
 
     def __init__(self, template: LiteralString, *parts: SQL) -> None:
-        texts = [part.text for part in parts if _is_sql(part)]
+        texts = [part.text for part in parts if _require_sql(part)]
         # without parts the braces stay: such a piece is a template for `fill_template`
         self.text: str = template.format(*texts) if texts else template
 
     def fill_template(self, args: list[SQL]) -> SQL:
         """This piece with its `{}` replaced, for pieces that are kept as templates."""
-        return _wrap_trusted_text(self.text.format(*[arg.text for arg in args if _is_sql(arg)]))
+        return _wrap_trusted_text(
+            self.text.format(*[arg.text for arg in args if _require_sql(arg)])
+        )
 
     def __repr__(self) -> str:
         return f"SQL({self.text!r})"
 
 
-def _is_sql(part: Any) -> bool:
+def _require_sql(part: Any) -> bool:
     # exactly this class: a subclass could bring a text that no function here has made
     if part.__class__ is not SQL:
         raise TypeError(f"{type(part).__name__} cannot become part of a statement: only SQL can")
@@ -60,7 +62,7 @@ def join_sql(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
     """Join pieces with a literal separator."""
     made = list(parts)
     joined = SQL("")
-    joined.text = separator.join(part.text for part in made if _is_sql(part))
+    joined.text = separator.join(part.text for part in made if _require_sql(part))
     return joined
 
 
@@ -125,7 +127,7 @@ class Placeholders(Protocol):
     def format_placeholder(self, position: int) -> SQL: ...
 
 
-class Builder:
+class StatementBuilder:
     """One statement in the making: its parameters and its aliases.
 
     Parameters are marked by number first and get their placeholders in `finish_statement`, in the

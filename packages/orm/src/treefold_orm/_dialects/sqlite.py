@@ -111,7 +111,7 @@ class SQLite(Dialect):
     def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
         if part == "length":
             return SQL("length({})", value)
-        return sqlite_dates.extract_part(part, value, field.internal)
+        return sqlite_dates.extract_date_part(part, value, field.internal)
 
     def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
         return sqlite_dates.truncate_to_unit(kind, value, field.internal, zone)
@@ -155,11 +155,11 @@ class SQLite(Dialect):
         self, name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
     ) -> SQL | None:
         return sqlite_windows.build_window_aggregate(
-            name, args, where=where, over=over, empty=empty
+            name, args, where=where, over=over, may_be_empty=empty
         )
 
     def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
-        return sqlite_arithmetic.convert_to_microseconds(value, field)
+        return sqlite_arithmetic.convert_temporal_to_microseconds(value, field)
 
     def build_limit_clause(self, limit: SQL | None, offset: SQL | None) -> SQL:
         if limit is None:

@@ -50,13 +50,13 @@ def build_arithmetic(
     points = [f is not None and f.internal in POINTS for f in (first, second)]
     if any(points):
         sides = [
-            convert_to_microseconds(s, f)
+            convert_temporal_to_microseconds(s, f)
             for s, f in zip((left, right), (first, second), strict=True)
         ]
         moved = SQL("({} " + ARITHMETIC[op] + " {})", *sides)
         return SQL(_POINTS[kind], moved) if kind in POINTS else moved
     if kind == "duration":
-        return _build_span_arithmetic(op, left, right, (first, second))
+        return _build_duration_arithmetic(op, left, right, (first, second))
     if op == "/":
         return _build_quotient(left, right, fields)
     if op == "%":
@@ -73,25 +73,45 @@ def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
 
 
 def build_mean(
-    call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
+    build_aggregate_call: Callable[[str], SQL],
+    argument_field: AnyField | None,
+    result_field: AnyField | None,
+    *,
+    distinct: bool,
 ) -> SQL:
-    """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
-    if given is not None and classify_field(given) == "integer":
+    """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes the
+    aggregates sum, count and avg.
+    """
+    if argument_field is not None and classify_field(argument_field) == "integer":
         if distinct:
-            return call("avg_integer")
+            return build_aggregate_call("avg_integer")
         # a sum of floats would round each step; that of integers may leave 64 bits, halves do not
-        return SQL("treefold_mean({}, {}, {})", call("sum_high"), call("sum_low"), call("count"))
-    match "" if field is None else classify_field(field):
-        case "decimal" if field is not None and given is not None:
-            shift = render_integer(count_decimal_places(field) - count_decimal_places(given))
-            return SQL("treefold_quotient({}, {}, {})", call("sum"), call("count"), shift)
+        return SQL(
+            "treefold_mean({}, {}, {})",
+            build_aggregate_call("sum_high"),
+            build_aggregate_call("sum_low"),
+            build_aggregate_call("count"),
+        )
+    match "" if result_field is None else classify_field(result_field):
+        case "decimal" if result_field is not None and argument_field is not None:
+            shift = render_integer(
+                count_decimal_places(result_field) - count_decimal_places(argument_field)
+            )
+            return SQL(
+                "treefold_quotient({}, {}, {})",
+                build_aggregate_call("sum"),
+                build_aggregate_call("count"),
+                shift,
+            )
         case "duration":
-            return SQL("treefold_part({}, {})", call("sum"), call("count"))
+            return SQL(
+                "treefold_part({}, {})", build_aggregate_call("sum"), build_aggregate_call("count")
+            )
         case _:
-            return call("avg")
+            return build_aggregate_call("avg")
 
 
-def _build_span_arithmetic(
+def _build_duration_arithmetic(
     op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None]
 ) -> SQL:
     by_float = "float" in {classify_field(f) for f in fields if f is not None}
@@ -117,7 +137,7 @@ def _build_quotient(
     return SQL("treefold_quotient({}, {}, {})", left, right, render_integer(shift))
 
 
-def convert_to_microseconds(value: SQL, field: AnyField | None) -> SQL:
+def convert_temporal_to_microseconds(value: SQL, field: AnyField | None) -> SQL:
     """A point in time as microseconds since 1970; any other value as it is."""
     template = None if field is None else _MICROSECONDS.get(field.internal)
     return value if template is None else SQL(template, value)

@@ -12,8 +12,8 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects.sql import SQL, render_integer
 from treefold_orm._expressions.conversion import (
     classify_field,
-    count_bits,
     count_decimal_places,
+    count_integer_bits,
     follow_foreign_keys,
 )
 from treefold_orm._fields.base import AnyField
@@ -37,7 +37,7 @@ def build_conversion(value: SQL, source: AnyField, target: AnyField, mode: str) 
     """`value`, which travels as `source`, as `target` keeps it."""
     pair = classify_field(source), classify_field(target)
     if pair == ("decimal", "float"):
-        return _convert_to_float(value, source)
+        return _convert_decimal_to_float(value, source)
     if pair[1] == "decimal":
         return _convert_to_decimal(value, source, target, mode)
     if pair[1] == "integer":
@@ -50,7 +50,7 @@ def build_conversion(value: SQL, source: AnyField, target: AnyField, mode: str) 
     return SQL(template, value)
 
 
-def _convert_to_float(value: SQL, source: AnyField) -> SQL:
+def _convert_decimal_to_float(value: SQL, source: AnyField) -> SQL:
     source = follow_foreign_keys(source)
     if isinstance(source, DecimalField) and source.max_digits <= _EXACT_DIGITS:
         return SQL("({} / {}.0)", value, render_integer(10**source.decimal_places))
@@ -79,7 +79,7 @@ def _convert_to_decimal(value: SQL, source: AnyField, target: AnyField, mode: st
 
 
 def _convert_to_integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
-    half = 2 ** (count_bits(target) - 1)
+    half = 2 ** (count_integer_bits(target) - 1)
     limits = render_integer(-half), render_integer(half - 1)
     if classify_field(source) in {"integer", "decimal"}:
         return SQL(

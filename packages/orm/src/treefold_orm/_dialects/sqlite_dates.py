@@ -68,7 +68,7 @@ _CUT_DATETIME: dict[str, LiteralString] = {
 }
 
 
-def extract_part(part: str, value: SQL, kind: str) -> SQL:
+def extract_date_part(part: str, value: SQL, kind: str) -> SQL:
     """A part of a date, a time or a datetime."""
     template = _PARTS_BY_KIND.get(kind, {}).get(part)
     if template is None:

@@ -23,14 +23,16 @@ MANY: dict[str, SQL] = {
 }
 
 
-def _make_python_templates(args: LiteralString, names: LiteralString) -> dict[str, SQL]:
+def _make_python_function_templates(args: LiteralString, names: LiteralString) -> dict[str, SQL]:
     """Functions in Python that the connection registers under the names which they have here."""
     return {name: SQL("treefold_" + name + args) for name in names.split()}
 
 
 AGGREGATES: dict[str, SQL] = {
     **BOTH_AGGREGATES,
-    **_make_python_templates("({})", "avg_integer stddev_pop stddev_samp var_pop var_samp"),
+    **_make_python_function_templates(
+        "({})", "avg_integer stddev_pop stddev_samp var_pop var_samp"
+    ),
     # halves of 64 bits: their sums stay below 64 bits for 2**31 rows
     "sum_high": SQL("SUM({} >> 32)"),
     "sum_low": SQL("SUM({} & 4294967295)"),
@@ -43,17 +45,17 @@ COLLECT: dict[str, SQL] = {
 }
 FUNCTIONS: dict[str, SQL] = {
     **SHARED,
-    **_make_python_templates(
+    **_make_python_function_templates(
         "({})",
         "boolean_of_text date_of_text datetime_of_text exp float_of_text "
         "integer_of_text ln lower md5 reverse sha256 sqrt text_of_float time_of_text "
         "upper uuid_of_text",
     ),
-    **_make_python_templates(
+    **_make_python_function_templates(
         "({}, {})",
         "ceil_decimal decimal_of_text floor_decimal left log power repeat right text_of_decimal",
     ),
-    **_make_python_templates("({}, {}, {})", "lpad round_decimal rpad"),
+    **_make_python_function_templates("({}, {}, {})", "lpad round_decimal rpad"),
     # text
     "position": SQL("instr({}, {})"),
     "substr": SQL("SUBSTR({}, {}, {})"),

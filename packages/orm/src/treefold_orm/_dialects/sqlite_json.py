@@ -4,8 +4,9 @@ A document is walked with `json_each`, one for each key, so that keys are bound 
 ever made. The functions of `_sqlite/json.py` serve only where SQLite has none: documents inside
 of documents, and equality of whole structures.
 
-Example, `filter(data__size__gt=5)`: `build_path_test` is called with the name `number:gt` and the
-keys `("size",)`. `type` and `value` are columns of `json_each`, whose row is that of the key:
+Example, `filter(data__size__gt=5)`: `build_json_path_condition` is called with the name `number:gt`
+and the keys `("size",)`. `type` and `value` are columns of `json_each`, whose row is that of the
+key:
 
     (SELECT CASE WHEN j0.type IN ('integer', 'real') THEN j0.value END
      FROM json_each(t0."data") AS j0 WHERE CAST(j0.key AS TEXT) = ?) > ?
@@ -49,7 +50,7 @@ _KEYS: dict[str, LiteralString] = {
 }
 
 
-def select_encoder(test: str) -> Encoder | None:
+def select_json_test_encoder(test: str) -> Encoder | None:
     """The encoder from the value of a test to a parameter."""
     kind, _, op = test.partition(":")
     if kind == "number":
@@ -72,21 +73,27 @@ _ORDER: dict[str, LiteralString] = {
 }
 
 
-def build_path_order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+def build_path_order_value(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
     """What the value at a path is ordered by: its type, its number or its text."""
     return _build_path_select(
         document, keys, bind, lambda type_, value: SQL(_ORDER[kind], type_, value)
     )
 
 
-def build_path_test(
-    name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text
+def build_json_path_condition(
+    test_name: str,
+    document: SQL,
+    keys: Path,
+    *,
+    bind: Bind,
+    right: list[SQL],
+    build_text_lookup: Text,
 ) -> SQL:
-    """A test of the value at a path; `text` writes text lookups."""
-    kind, _, op = name.partition(":")
+    """A test of the value at a path; `build_text_lookup` writes text lookups."""
+    kind, _, op = test_name.partition(":")
 
-    def select_at_path(wanted: Callable[[SQL, SQL], SQL]) -> SQL:
-        return _build_path_select(document, keys, bind, wanted)
+    def select_at_path(build_value: Callable[[SQL, SQL], SQL]) -> SQL:
+        return _build_path_select(document, keys, bind, build_value)
 
     if kind in _CONSTANT:
         return SQL(_CONSTANT[kind], select_at_path(lambda type_, _: type_))
@@ -101,7 +108,11 @@ def build_path_test(
         wanted: LiteralString = "CASE WHEN {0} = 'object' THEN " + _KEYS[kind] + " ELSE 0 END"
         return select_at_path(lambda type_, value: SQL(wanted, type_, value, right[0]))
     if kind == "item":
-        return select_at_path(lambda type_, value: _build_item_test(type_, value, right[0], text))
+        return select_at_path(
+            lambda type_, value: _build_contains_text_test(
+                type_, value, right[0], build_text_lookup
+            )
+        )
     if kind == "same":
         return SQL(
             "{} = treefold_json_plain({})",
@@ -117,8 +128,8 @@ def build_path_test(
     if kind == "in":
         return SQL(
             "{} IN (SELECT {} FROM json_each({}) AS i)",
-            select_at_path(_build_comparable),
-            _build_comparable(SQL("i.type"), SQL("i.value")),
+            select_at_path(_build_comparable_value),
+            _build_comparable_value(SQL("i.type"), SQL("i.value")),
             right[0],
         )
     types: LiteralString = "'text'" if kind == "text" else "'integer', 'real'"
@@ -127,15 +138,17 @@ def build_path_test(
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *right)
     return (
-        build_plain_comparison(op, left, right[0]) if op in OPERATORS else text(op, left, right[0])
+        build_plain_comparison(op, left, right[0])
+        if op in OPERATORS
+        else build_text_lookup(op, left, right[0])
     )
 
 
 def _build_path_select(
-    document: SQL, keys: Path, bind: Bind, wanted: Callable[[SQL, SQL], SQL]
+    document: SQL, keys: Path, bind: Bind, build_value: Callable[[SQL, SQL], SQL]
 ) -> SQL:
     if not keys:
-        return wanted(SQL("json_type({})", document), SQL("json_extract({}, '$')", document))
+        return build_value(SQL("json_type({})", document), SQL("json_extract({}, '$')", document))
     sources: list[SQL] = []
     tests: list[SQL] = []
     inner = document
@@ -149,22 +162,22 @@ def _build_path_select(
             "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
         )
     last = SQL("j{}", render_integer(len(keys) - 1))
-    picked = wanted(SQL("{}.type", last), SQL("{}.value", last))
+    picked = build_value(SQL("{}.type", last), SQL("{}.value", last))
     return SQL(
         "(SELECT {} FROM {} WHERE {})", picked, join_sql(", ", sources), join_sql(" AND ", tests)
     )
 
 
-def _build_comparable(type_: SQL, value: SQL) -> SQL:
+def _build_comparable_value(type_: SQL, value: SQL) -> SQL:
     return SQL(_COMPARABLE, type_, value, value, value, value, value, type_)
 
 
-def _build_item_test(type_: SQL, value: SQL, right: SQL, text: Text) -> SQL:
+def _build_contains_text_test(type_: SQL, value: SQL, right: SQL, build_text_lookup: Text) -> SQL:
     return SQL(
         "CASE {} WHEN 'text' THEN {} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each({}) AS e "
         "WHERE e.type = 'text' AND e.value = {}) ELSE 0 END",
         type_,
-        text("contains", value, right),
+        build_text_lookup("contains", value, right),
         value,
         right,
     )

@@ -23,7 +23,7 @@ _CALLS: dict[str, tuple[LiteralString, LiteralString]] = {
 
 
 def build_window_aggregate(
-    name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
+    name: str, args: list[SQL], *, where: SQL | None, over: SQL, may_be_empty: bool
 ) -> SQL | None:
     """An aggregate over a window, None for one that the database has."""
     kept = over if where is None else SQL(" FILTER (WHERE {}){}", where, over)
@@ -40,4 +40,4 @@ def build_window_aggregate(
         return None
     # a row that the filter leaves out must be met, too
     value = args[0] if where is None else SQL("CASE WHEN {} THEN {} END", where, args[0])
-    return SQL(calls[empty], value, over)
+    return SQL(calls[may_be_empty], value, over)

@@ -21,10 +21,12 @@ def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL
     places, sqlite = render_integer(count_decimal_places(field)), dialect.name == "sqlite"
     if field.storage == "naive":
         if sqlite:
-            return SQL("treefold_load_moment({}, {})", value, _quote_field_name(field))
+            return SQL("treefold_load_moment({}, {})", value, _quote_qualified_field_name(field))
         return SQL("({} AT TIME ZONE 'UTC')", value)
     if sqlite:
-        return SQL("treefold_load_decimal({}, {}, {})", value, places, _quote_field_name(field))
+        return SQL(
+            "treefold_load_decimal({}, {}, {})", value, places, _quote_qualified_field_name(field)
+        )
     return SQL("ROUND(({})::numeric, {})", value, places)
 
 
@@ -46,10 +48,10 @@ def convert_param_to_storage(dialect: Dialect, mark: SQL, field: Field[Any]) -> 
     return convert_to_storage(dialect, dialect.cast(mark, field), field) if field.storage else mark
 
 
-def read(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_from_storage_if_needed(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     """A column that is read, `convert_from_storage` where another tool's form needs it."""
     return convert_from_storage(dialect, value, field) if field.storage else value
 
 
-def _quote_field_name(field: Field[Any]) -> SQL:
+def _quote_qualified_field_name(field: Field[Any]) -> SQL:
     return quote_name_as_string(f"{field.meta.name}.{field.name}"[:63])

@@ -65,7 +65,7 @@ class Cursor(ABC):
     async def close(self) -> None:
         """Close what would outlive the transaction."""
 
-    def close_without_waiting(self) -> bool:
+    def try_release_without_waiting(self) -> bool:
         """Close, end the transaction and return the connection, all without waiting; False where
         one has to wait for it.
         """
@@ -186,7 +186,7 @@ async def finish_despite_cancellation(work: Awaitable[T]) -> T:
     return task.result()
 
 
-def execute_statement(sql: str) -> Operation[None]:
+def make_statement_operation(sql: str) -> Operation[None]:
     """The operation of a single statement without arguments."""
     yield Statement("script", sql)
 

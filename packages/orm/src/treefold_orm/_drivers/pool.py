@@ -108,7 +108,7 @@ class Pool(Generic[T]):
         self.enqueue_waiter(waiter)
         # the second half: an item was handed over after the time was up, before the line was left
         if waiter.wait_for_item(self._timeout) or not waiter.cancel_wait():
-            return self._read_item(waiter)
+            return self._get_waiter_item(waiter)
         raise self.build_timeout_error()
 
     async def atake_item(self) -> T:
@@ -131,9 +131,9 @@ class Pool(Generic[T]):
         except BaseException:
             # cancelled with an item in hand, which no other caller would ever get
             if not waiter.cancel_wait():
-                self.return_item(self._read_item(waiter))
+                self.return_item(self._get_waiter_item(waiter))
             raise
-        return self._read_item(waiter)
+        return self._get_waiter_item(waiter)
 
     def return_item(self, item: T) -> None:
         """Return an item to the pool."""
@@ -178,7 +178,7 @@ class Pool(Generic[T]):
                 if not waiter.offer_item(item):
                     self._idle.append(item)
 
-    def _read_item(self, waiter: Waiter[T]) -> T:
+    def _get_waiter_item(self, waiter: Waiter[T]) -> T:
         item: Any = waiter.item
         return item
 

@@ -26,8 +26,8 @@ from treefold_orm._drivers.base import (
     Database,
     Session,
     build_read_only_error,
-    execute_statement,
     finish_despite_cancellation,
+    make_statement_operation,
 )
 from treefold_orm._drivers.postgres_execution import (
     DeclaredCursor,
@@ -69,9 +69,9 @@ class PostgresSession(Session):
         return self.database.block_on(execute_operation(self.connection, operation), self.loop)
 
     async def arun(self, operation: Operation[T]) -> T:
-        return await self.run_on_own_loop(execute_operation(self.connection, operation))
+        return await self.run_on_connection_loop(execute_operation(self.connection, operation))
 
-    async def run_on_own_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_on_connection_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop of the connection."""
         if asyncio.get_running_loop() is self.loop:
             return await work
@@ -101,10 +101,10 @@ class PostgresSession(Session):
             failure = await self.connection.handle_driver_error(error)
         raise failure
 
-    async def end_read_transaction(self) -> None:
+    async def roll_back_and_checkin(self) -> None:
         """End a transaction that only read, and return this connection."""
         with suppress(ORMError):  # the next caller that takes a broken connection notices
-            await self.arun(execute_statement("ROLLBACK"))
+            await self.arun(make_statement_operation("ROLLBACK"))
         await self.database.acheckin(self)
 
     async def fetch_chunk(self, cursor: Any, size: int) -> list[Any]:
@@ -128,7 +128,7 @@ class PostgresCursor(Cursor):
         self.opened: Any = None
 
     async def fetch_rows(self, size: int) -> Sequence[Any]:
-        return await self.session.run_on_own_loop(self._open_and_fetch(size))
+        return await self.session.run_on_connection_loop(self._open_and_fetch(size))
 
     async def _open_and_fetch(self, size: int) -> list[Any]:
         if self.opened is None:
@@ -138,12 +138,12 @@ class PostgresCursor(Cursor):
     async def close(self) -> None:
         self.opened = None
 
-    def close_without_waiting(self) -> bool:
+    def try_release_without_waiting(self) -> bool:
         session = self.session
         # a task can be made from the thread of its loop only
         if interpreter.running_loop() is not session.loop:
             return False
-        session.pool.run_in_background(session.end_read_transaction())
+        session.pool.run_in_background(session.roll_back_and_checkin())
         return True
 
 
@@ -282,7 +282,7 @@ class PostgresDatabase(Database):
                 self._home = loop
             return made
 
-    def _choose_blocking_loop(self) -> Loop:
+    def _find_or_create_blocking_loop(self) -> Loop:
         home = self._home
         # its connections are open already; from its own thread it would wait for itself for ever
         if home is not None and home.is_running() and interpreter.running_loop() is not home:
@@ -315,7 +315,7 @@ class PostgresDatabase(Database):
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         work = self.arun(operation, write=write, read_only=read_only)
-        return self.block_on(work, self._choose_blocking_loop())
+        return self.block_on(work, self._find_or_create_blocking_loop())
 
     async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         if write and read_only:
@@ -361,7 +361,7 @@ class PostgresDatabase(Database):
         return self.block_on(work, session.loop)
 
     def checkout(self, *, write: bool) -> PostgresSession:
-        return self.block_on(self.acheckout(write=write), self._choose_blocking_loop())
+        return self.block_on(self.acheckout(write=write), self._find_or_create_blocking_loop())
 
     async def acheckout(self, *, write: bool) -> PostgresSession:
         pool = self._find_or_create_pool(asyncio.get_running_loop(), read_only=False)

@@ -48,12 +48,12 @@ FOREIGN: tuple[type[Exception], ...] = (
 
 
 def translate_error(
-    error: BaseException, place: str = "", *, of_schema: bool = False
+    error: BaseException, place: str = "", *, is_schema_statement: bool = False
 ) -> errors.ORMError:
     """Return the error to raise; it names models, columns and constraints, never values.
 
-    `place` is the server and the database, for connections that fail. `of_schema` is True for a
-    schema statement.
+    `place` is the server and the database, for connections that fail. `is_schema_statement` is True
+    for a schema statement.
     """
     code: str | None = getattr(error, "sqlstate", None)
     if not isinstance(error, _driver.PostgresError):
@@ -88,13 +88,17 @@ def translate_error(
     if code.startswith("22") or code in BY_SQLSTATE:
         reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
         return errors.DataError(f"{reason} ({code})", code=code)
-    if of_schema and code.startswith(_SCHEMA_CLASSES) and not _is_raised_in_function(error):
+    if (
+        is_schema_statement
+        and code.startswith(_SCHEMA_CLASSES)
+        and not _is_raised_in_function(error)
+    ):
         return errors.DatabaseError(
             f"PostgreSQL refused the statement: {_format_server_message(error)}", code=code
         )
     if code.startswith("42"):  # names and syntax only; these messages carry no values
         return errors.DatabaseError(
-            f"PostgreSQL refused the statement: {_read_first_line(error)}", code=code
+            f"PostgreSQL refused the statement: {_read_first_message_line(error)}", code=code
         )
     return errors.DatabaseError(f"PostgreSQL refused the statement ({code})", code=code)
 
@@ -137,7 +141,9 @@ def _is_raised_in_function(error: Any) -> bool:
 def _format_server_message(error: Any) -> str:
     parts = [error.detail, error.hint]
     rest = "; ".join(line.rstrip(".") for part in parts if part for line in part.splitlines())
-    return f"{_read_first_line(error)} ({rest})" if rest else _read_first_line(error)
+    return (
+        f"{_read_first_message_line(error)} ({rest})" if rest else _read_first_message_line(error)
+    )
 
 
 def _translate_value_error(error: BaseException) -> errors.ORMError:
@@ -216,7 +222,7 @@ def describe_connection_failure(error: BaseException) -> str:
     return "it was closed"
 
 
-def _read_first_line(error: Any) -> str:
+def _read_first_message_line(error: Any) -> str:
     message = str(getattr(error, "message", ""))
     return message.splitlines()[0] if message else type(error).__name__
 

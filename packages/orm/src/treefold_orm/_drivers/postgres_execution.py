@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ConnectionFailed, ORMError, build_unanswered_commit_error
-from treefold_orm._base.journal import Journal, record_changes
+from treefold_orm._base.journal import Journal, wrap_operation_with_journal
 from treefold_orm._base.statement import ATOMIC, Kind, Operation
 from treefold_orm._drivers import postgres_errors
-from treefold_orm._drivers.base import execute_statement
+from treefold_orm._drivers.base import make_statement_operation
 from treefold_orm._drivers.postgres_extremes import has_extreme_date, rewrite_dates_as_text
 from treefold_orm._drivers.postgres_pool import PostgresConnection
 
@@ -57,11 +57,13 @@ async def execute_operation(connection: PostgresConnection, operation: Operation
                 elif args and statement.kind == "count":
                     outcome = _parse_row_count(await raw.execute(sql, *args))
                 else:
-                    outcome = await _execute_other(connection, statement.kind, sql, args)
+                    outcome = await _execute_script_raw_or_count(
+                        connection, statement.kind, sql, args
+                    )
             except postgres_errors.FOREIGN as error:
                 opening = connection.opening
                 failure = await connection.handle_driver_error(
-                    error, of_schema=statement.kind == "script"
+                    error, is_schema_statement=statement.kind == "script"
                 )
                 # the error has aborted the transaction, so that asyncpg cannot prepare the
                 # statement again in it; where nothing else has run in it, a new one loses nothing
@@ -88,18 +90,18 @@ _OPENS = ("BEGIN", "SAVEPOINT ")
 
 
 async def _restart_transaction(
-    connection: PostgresConnection, opening: Sequence[str]
+    connection: PostgresConnection, opening_statements: Sequence[str]
 ) -> ORMError | None:
     """Undo a transaction in which nothing has run, and open it and its savepoints once more."""
     try:
-        for sql in ("ROLLBACK", *opening):
+        for sql in ("ROLLBACK", *opening_statements):
             await connection.raw.execute(sql)
     except postgres_errors.FOREIGN as error:
         return await connection.handle_driver_error(error)
     return None
 
 
-async def _execute_other(
+async def _execute_script_raw_or_count(
     connection: PostgresConnection, kind: Kind, sql: str, args: Sequence[Any]
 ) -> Any:
     raw = connection.raw
@@ -134,19 +136,19 @@ async def execute_atomic(
     """Run an operation inside a transaction of its own."""
     journal, committing = Journal(), False
     try:
-        await execute_operation(connection, execute_statement(begin))
+        await execute_operation(connection, make_statement_operation(begin))
         outcome = await execute_operation(
-            connection, record_changes(operation, journal, atomic=True)
+            connection, wrap_operation_with_journal(operation, journal, in_own_transaction=True)
         )
         # known to be closed, it sends no COMMIT, and the outcome is in no doubt
         committing = not connection.raw.is_closed()
-        await execute_operation(connection, execute_statement("COMMIT"))
+        await execute_operation(connection, make_statement_operation("COMMIT"))
     except BaseException as error:
         no_answer = isinstance(error, ConnectionFailed) or not isinstance(error, Exception)
-        journal.undo_changes(in_doubt=committing and no_answer)
+        journal.roll_back_instances(commit_unanswered=committing and no_answer)
         if isinstance(error, Exception) and not connection.raw.is_closed():
             with contextlib.suppress(ORMError):  # report the error that led here
-                await execute_operation(connection, execute_statement("ROLLBACK"))
+                await execute_operation(connection, make_statement_operation("ROLLBACK"))
         if committing and isinstance(error, ConnectionFailed):
             raise build_unanswered_commit_error(error) from None
         raise

@@ -56,7 +56,7 @@ class PostgresConnection:
         self.opening: tuple[str, ...] = ()
 
     async def handle_driver_error(
-        self, error: BaseException, *, of_schema: bool = False
+        self, error: BaseException, *, is_schema_statement: bool = False
     ) -> ORMError:
         """Return the error to raise for one of the driver's, after acting on it."""
         self.opening = ()
@@ -64,7 +64,7 @@ class PostgresConnection:
             self.raw.terminate()
         elif isinstance(error, OUTDATED):
             await self.pool.drop_prepared_statements()
-        return translate_error(error, self.place, of_schema=of_schema)
+        return translate_error(error, self.place, is_schema_statement=is_schema_statement)
 
 
 # a connection  is in                            and comes there
@@ -135,7 +135,7 @@ class LoopPool:
             if connection is not None:
                 return connection
             if self.connection_count < self._size:
-                return await self._open()
+                return await self._open_connection_shielded()
             given = await self._wait_for_connection(deadline)
             # None: a place became free, which another task may take before this one runs
             if given is not None:
@@ -147,20 +147,22 @@ class LoopPool:
         try:
             async with asyncio.timeout_at(deadline):
                 return await future
-        # of _terminate_connections(): the future holds no connection that had to be passed on
+        # of _terminate_and_fail_waiters(): the future holds no connection that had to be passed on
         except ORMError:
             raise
         except TimeoutError:
-            self._withdraw_waiter(future)
+            self._withdraw_waiter_and_pass_on(future)
             raise PoolTimeout(
                 f"No PostgreSQL connection became free within {self._timeout:g} s: raise "
                 "pool_size or shorten transactions"
             ) from None
         except BaseException:
-            self._withdraw_waiter(future)
+            self._withdraw_waiter_and_pass_on(future)
             raise
 
-    def _withdraw_waiter(self, future: asyncio.Future[PostgresConnection | None]) -> None:
+    def _withdraw_waiter_and_pass_on(
+        self, future: asyncio.Future[PostgresConnection | None]
+    ) -> None:
         if future in self.waiting:
             self.waiting.remove(future)
         # given a connection or a place just before it left: the next in line gets it
@@ -171,7 +173,7 @@ class LoopPool:
             else:
                 self._release_connection(connection)
 
-    async def _open(self) -> PostgresConnection:
+    async def _open_connection_shielded(self) -> PostgresConnection:
         # A task of its own, and of no caller's context: a connection that no caller waits for any
         # more is opened all the same and left to the others, for one that is cancelled halfway
         # leaves futures of the driver behind, and a login for nothing.
@@ -182,7 +184,7 @@ class LoopPool:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             # cancelled by close() of the pool, not by the caller: that one must see another error
-            if opening.cancelled() and not _is_cancelled():
+            if opening.cancelled() and not _is_current_task_cancelled():
                 raise self._build_connection_error(
                     "the pool was closed while it was opened"
                 ) from None
@@ -201,7 +203,7 @@ class LoopPool:
             connection = PostgresConnection(raw, self)
             self._all.add(connection)
             if self._end_of_loop is None:
-                self._end_of_loop = self._wait_at_end_of_loop()
+                self._end_of_loop = self._await_closings_at_loop_end()
                 # the first step tells the loop of the generator (PEP 525), to be closed at its end
                 await anext(self._end_of_loop)
             self._schedule_watch()
@@ -264,7 +266,7 @@ class LoopPool:
         task.add_done_callback(self._closing.discard)
         return task
 
-    async def _wait_at_end_of_loop(self) -> AsyncGenerator[None]:
+    async def _await_closings_at_loop_end(self) -> AsyncGenerator[None]:
         # a loop that ends cancels its tasks, and then closes its generators: the streams that
         # were read until then end their transactions in tasks that it would leave unfinished
         try:
@@ -312,7 +314,7 @@ class LoopPool:
 
     def _schedule_watch(self) -> None:
         if self._watch is None:
-            self._watch = self.loop.call_later(1.0, self._watch_connections)
+            self._watch = self.loop.call_later(1.0, self._terminate_overdue_connections)
 
     def _stop_watch(self) -> None:
         if self._watch is not None and not self.loop.is_closed():
@@ -321,34 +323,34 @@ class LoopPool:
         if self._probe is not None and not self.loop.is_closed():
             self._probe.cancel()
 
-    def _watch_connections(self) -> None:
+    def _terminate_overdue_connections(self) -> None:
         self._watch = None
         now = self.loop.time()
         # 0.0 finds none: without a limit, a statement may take as long as it does
         limit = now - self._statement_timeout - GRACE if self._statement_timeout > 0 else 0.0
-        for connection in self._find_silent_connections(limit):
+        for connection in self._find_long_running_connections(limit):
             connection.raw.terminate()
         if (
             now - self._probed > SILENCE
-            and self._find_silent_connections(now - SILENCE)
+            and self._find_long_running_connections(now - SILENCE)
             and self._probe is None
         ):
-            self._probe = self.loop.create_task(self._probe_server())
+            self._probe = self.loop.create_task(self._probe_server_and_terminate())
         if self._all:
             self._schedule_watch()
 
-    def _find_silent_connections(self, since: float) -> list[PostgresConnection]:
+    def _find_long_running_connections(self, started_before: float) -> list[PostgresConnection]:
         # 0.0 says that no statement runs
-        return [c for c in self._all if 0.0 < c.started < since]
+        return [c for c in self._all if 0.0 < c.started < started_before]
 
-    async def _probe_server(self) -> None:
-        suspects = self._find_silent_connections(self.loop.time() - SILENCE)
+    async def _probe_server_and_terminate(self) -> None:
+        suspects = self._find_long_running_connections(self.loop.time() - SILENCE)
         try:
             raw = await _connect(**self._arguments)
         except FOREIGN as error:
             if not isinstance(error, POSTGRES):  # that would have been an answer
                 # the idle ones too: each would keep the caller that takes it waiting
-                self._terminate_connections(
+                self._terminate_and_fail_waiters(
                     {*suspects, *self.idle}, translate_connect_error(error, self.place)
                 )
         else:
@@ -357,7 +359,7 @@ class LoopPool:
             self._probed = self.loop.time()
             self._probe = None
 
-    def _terminate_connections(
+    def _terminate_and_fail_waiters(
         self, connections: set[PostgresConnection], failure: ORMError
     ) -> None:
         for connection in connections & self._all:
@@ -388,7 +390,7 @@ def _build_connect_arguments(
     return {**arguments, "server_settings": settings}
 
 
-def _is_cancelled() -> bool:
+def _is_current_task_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -28,7 +28,13 @@ from treefold_orm._drivers.base import (
     finish_despite_cancellation,
 )
 from treefold_orm._drivers.pool import Pool
-from treefold_orm._drivers.sqlite_line import AGAIN, Job, Running, run_line, wait_in_line
+from treefold_orm._drivers.sqlite_line import (
+    AGAIN,
+    Job,
+    RunningJob,
+    run_job_then_waiting_jobs,
+    run_when_connection_free,
+)
 from treefold_orm._drivers.sqlite_worker import END, Worker
 from treefold_orm._sqlite import functions as sqlite_functions
 from treefold_orm._sqlite.clock import Connection
@@ -62,7 +68,7 @@ class SQLiteSession(Session):
         self._worker: Worker | None = None  # started by the first use from async code
         self._job: Job | None = None  # on its way to the worker
         self.pool: Pool[SQLiteSession] | None = None
-        self.running = Running()
+        self.running = RunningJob()
 
     @property
     def connection_if_open(self) -> sqlite3.Connection | None:
@@ -94,7 +100,7 @@ class SQLiteSession(Session):
 
     async def arun(self, operation: Operation[T]) -> T:
         outcome: list[T] = []  # the worker keeps what it returned until it is asked again
-        await self.run_on_worker(execution.execute_into, operation, outcome)
+        await self.run_on_worker(execution.execute_and_append_outcome, operation, outcome)
         return outcome.pop()
 
     async def run_on_worker(self, function: Callable[..., T], *args: Any) -> T:
@@ -106,17 +112,17 @@ class SQLiteSession(Session):
             return await worker.run_function(function, self._raw, *args)
         except asyncio.CancelledError:
             self.ensure_connection().interrupt()
-            await finish_despite_cancellation(self._wait_until_stopped(worker))
+            await finish_despite_cancellation(self._interrupt_until_stopped(worker))
             raise
 
-    async def _wait_until_stopped(self, worker: Worker) -> None:
-        settled = asyncio.ensure_future(worker.run_function(execution.pass_barrier))
+    async def _interrupt_until_stopped(self, worker: Worker) -> None:
+        settled = asyncio.ensure_future(worker.run_function(execution.run_noop_barrier))
         # sqlite3_interrupt() has no effect on a statement that begins after it, so it is repeated
         while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
-            self.interrupt_again()
+            self.interrupt_outside_transaction()
         await settled
 
-    def interrupt_again(self) -> None:
+    def interrupt_outside_transaction(self) -> None:
         """Interrupt what had not begun when it was interrupted first. In a transaction that could
         be its end, which must be reached.
         """
@@ -130,46 +136,46 @@ class SQLiteSession(Session):
         self._job = job
         worker = self._worker
         if worker is not None:
-            worker.queue_call(self._run_queued_jobs)
+            worker.queue_call(self._run_jobs_and_release)
             return
         worker = Worker(self.ensure_connection)
         worker.start_thread()
-        worker.queue_call(partial(self._open_and_run, worker))
+        worker.queue_call(partial(self._open_and_run_jobs, worker))
 
     def _pop_job(self) -> Job:
         job, self._job = cast("Job", self._job), None
         return job
 
-    def _open_and_run(self, worker: Worker) -> object:
+    def _open_and_run_jobs(self, worker: Worker) -> object:
         try:
-            self._open(worker)
+            self._open_on_worker(worker)
         except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
             self._pop_job().report_outcome(None, error)
             self._return_to_pool()
             # this worker was never noted as the session's: END stops its thread
             return END
-        self._run_queued_jobs()
+        self._run_jobs_and_release()
         return None
 
-    def _open(self, worker: Worker) -> None:
-        worker.hold_connection(self.ensure_connection())
+    def _open_on_worker(self, worker: Worker) -> None:
+        worker.set_connection_to_close(self.ensure_connection())
         self._worker = worker
 
-    def _run_queued_jobs(self) -> None:
+    def _run_jobs_and_release(self) -> None:
         try:
-            run_line(self, execution.execute_operation, self._pop_job())
+            run_job_then_waiting_jobs(self, execution.execute_operation, self._pop_job())
         finally:
             self._return_to_pool()
 
-    def abandon_cursors(self, cursors: list[sqlite3.Cursor]) -> bool:
+    def queue_cleanup_and_release(self, cursors: list[sqlite3.Cursor]) -> bool:
         """Close cursors on the worker, end their transaction and return this connection."""
         worker = self._worker
         if worker is None:
             return False
-        worker.queue_call(partial(self._end_read_transaction, cursors))
+        worker.queue_call(partial(self._close_cursors_and_release, cursors))
         return True
 
-    def _end_read_transaction(self, cursors: list[sqlite3.Cursor]) -> None:
+    def _close_cursors_and_release(self, cursors: list[sqlite3.Cursor]) -> None:
         try:
             raw = self._raw
             if raw is not None:
@@ -186,7 +192,7 @@ class SQLiteSession(Session):
     async def _start_worker(self) -> Worker:
         worker = Worker(self.ensure_connection)
         try:
-            await worker.open(partial(self._open, worker))
+            await worker.start_and_open_connection(partial(self._open_on_worker, worker))
         except Exception:
             worker.stop_thread(POOL_TIMEOUT)
             raise
@@ -224,7 +230,7 @@ class SQLiteSession(Session):
     def forget_connection(self) -> None:
         """Leave everything to the parent process."""
         if self._worker is not None:
-            self._worker.hold_connection(
+            self._worker.set_connection_to_close(
                 None
             )  # its finaliser would warn about a connection that is not ours
         # kept alive: SQLite must not close it here, and Python 3.13 would warn that nothing did
@@ -268,14 +274,14 @@ class SQLiteCursor(Cursor):
     async def fetch_rows(self, size: int) -> Sequence[Any]:
         call = self.session.run_on_worker
         if not self.opened:
-            await call(execution.open_cursor_into, self.opened, self.sql, self.args)
+            await call(execution.open_and_append_cursor, self.opened, self.sql, self.args)
         return await call(execution.fetch_chunk, self.opened[0], size)
 
     async def close(self) -> None:
         await self.session.run_on_worker(execution.close_cursors, self.opened)
 
-    def close_without_waiting(self) -> bool:
-        return self.session.abandon_cursors(self.opened)
+    def try_release_without_waiting(self) -> bool:
+        return self.session.queue_cleanup_and_release(self.opened)
 
 
 class SQLiteDatabase(Database):
@@ -338,7 +344,9 @@ class SQLiteDatabase(Database):
         return self._assign_pool(SQLiteSession(self._open_connection, self.database), writer=True)
 
     def _create_reader(self) -> SQLiteSession:
-        return self._assign_pool(SQLiteSession(self._connect_reader, self.database), writer=False)
+        return self._assign_pool(
+            SQLiteSession(self._open_read_only_connection, self.database), writer=False
+        )
 
     def _assign_pool(self, session: SQLiteSession, *, writer: bool) -> SQLiteSession:
         session.pool = self._writer if writer else self._readers
@@ -368,7 +376,7 @@ class SQLiteDatabase(Database):
         sqlite_functions.register_functions(raw)
         return raw
 
-    def _connect_reader(self) -> Connection:
+    def _open_read_only_connection(self) -> Connection:
         raw = self._open_connection()
         raw.execute("PRAGMA query_only = ON")
         # query_only alone could be switched off by raw SQL with another PRAGMA
@@ -392,7 +400,9 @@ class SQLiteDatabase(Database):
         pool = self._writer if write else self._readers
         session = pool.take_item_nowait()
         if session is None:
-            return await wait_in_line(pool, operation, SQLiteSession.submit_job, self._timeout)
+            return await run_when_connection_free(
+                pool, operation, SQLiteSession.submit_job, self._timeout
+            )
         try:
             return await session.arun(operation)
         finally:

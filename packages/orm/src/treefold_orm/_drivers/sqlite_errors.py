@@ -15,7 +15,7 @@ from treefold_orm._expressions.naming import (
 )
 from treefold_orm._fields.meta import registry
 from treefold_orm._fields.text import TextField
-from treefold_orm._sqlite.refusals import take_refusal
+from treefold_orm._sqlite.refusals import take_failure_reason
 
 _FOREIGN_KEY = "FOREIGN KEY constraint failed"
 _COLUMNS = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.+)", re.DOTALL)
@@ -25,7 +25,7 @@ _NAME = re.compile(
 
 
 def _translate_function_error(text: str, code: str | None) -> errors.DataError | None:
-    reason = take_refusal()
+    reason = take_failure_reason()
     if reason is not None and text.startswith("user-defined "):
         return errors.DataError(reason, code=code)
     if text == "integer overflow":
@@ -85,7 +85,7 @@ def _translate_length_violation(text: str, code: str | None) -> errors.DataError
 
 
 def _translate_integrity_error(text: str, code: str | None) -> errors.IntegrityError:
-    model, fields, constraint = _find_violated_fields(text)
+    model, fields, constraint = _parse_violated_constraint(text)
     where = f"{model}.{', '.join(fields)}" if model else "a constraint"
     facts: dict[str, Any] = {"model": model, "fields": fields, "constraint": constraint}
     if text == _FOREIGN_KEY:  # RESTRICT reports itself under the code of triggers
@@ -110,7 +110,7 @@ def _translate_integrity_error(text: str, code: str | None) -> errors.IntegrityE
             return errors.IntegrityError("A constraint is not met", code=code)
 
 
-def _find_violated_fields(text: str) -> tuple[str | None, tuple[str, ...], str | None]:
+def _parse_violated_constraint(text: str) -> tuple[str | None, tuple[str, ...], str | None]:
     """The model, the fields and the constraint that an error of SQLite speaks of."""
     by_name = _NAME.fullmatch(text)
     if by_name is not None:

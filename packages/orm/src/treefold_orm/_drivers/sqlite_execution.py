@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from treefold_orm._base.journal import Journal, record_changes
+from treefold_orm._base.journal import Journal, wrap_operation_with_journal
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers import sqlite_errors
-from treefold_orm._drivers.base import execute_statement
+from treefold_orm._drivers.base import make_statement_operation
 from treefold_orm._sqlite.clock import Connection
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def execute_operation(raw: Connection, operation: Operation[T]) -> T:
                 outcome: Any = (
                     cursor.fetchall()
                     if statement.kind == "rows"
-                    else _execute_other(statement, cursor)
+                    else _read_statement_outcome(statement, cursor)
                 )
             except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
                 failure = sqlite_errors.translate_error(error)
@@ -45,11 +45,11 @@ def execute_operation(raw: Connection, operation: Operation[T]) -> T:
         raise
 
 
-def execute_into(raw: Connection, operation: Operation[T], outcome: list[T]) -> None:
+def execute_and_append_outcome(raw: Connection, operation: Operation[T], outcome: list[T]) -> None:
     outcome.append(execute_operation(raw, operation))
 
 
-def _execute_other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
+def _read_statement_outcome(statement: Statement, cursor: sqlite3.Cursor) -> Any:
     if statement is ATOMIC:
         raise RuntimeError("An operation asks for a transaction first, not between statements")
     if statement.kind == "raw":
@@ -63,21 +63,23 @@ def _execute_other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
 def execute_atomic(raw: Connection, operation: Operation[T]) -> T:
     """Run an operation inside a transaction of its own."""
     journal = Journal()
-    execute_operation(raw, execute_statement("BEGIN IMMEDIATE"))
+    execute_operation(raw, make_statement_operation("BEGIN IMMEDIATE"))
     try:
-        outcome = execute_operation(raw, record_changes(operation, journal, atomic=True))
-        execute_operation(raw, execute_statement("COMMIT"))
+        outcome = execute_operation(
+            raw, wrap_operation_with_journal(operation, journal, in_own_transaction=True)
+        )
+        execute_operation(raw, make_statement_operation("COMMIT"))
     except BaseException:
         try:
             if raw.in_transaction:
                 raw.rollback()
         finally:
-            journal.undo_changes()
+            journal.roll_back_instances()
         raise
     return outcome
 
 
-def pass_barrier() -> None:
+def run_noop_barrier() -> None:
     return None  # in line behind the interrupted call: when this has run, that one has stopped
 
 
@@ -90,7 +92,7 @@ def open_cursor(raw: Connection, sql: str, args: Sequence[Any]) -> sqlite3.Curso
     raise failure
 
 
-def open_cursor_into(
+def open_and_append_cursor(
     raw: Connection, cursors: list[sqlite3.Cursor], sql: str, args: Sequence[Any]
 ) -> None:
     cursors.append(open_cursor(raw, sql, args))

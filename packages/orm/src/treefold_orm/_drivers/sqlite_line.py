@@ -23,7 +23,7 @@ AGAIN = 0.05  # seconds after which a cancelled statement is interrupted once mo
 Execute = Callable[[Any, Operation[Any]], Any]
 
 
-class Running:
+class RunningJob:
     """The job that a connection's worker runs: a cancelled job is interrupted, and no other."""
 
     __slots__ = ("_job", "_lock")
@@ -37,7 +37,7 @@ class Running:
         with self._lock:
             self._job = job
 
-    def interrupt_job(self, job: Job, interrupt: Callable[[], None]) -> None:
+    def interrupt_if_running(self, job: Job, interrupt: Callable[[], None]) -> None:
         """Interrupt the connection if it runs this job."""
         # sqlite3_interrupt() stops all that runs on the connection: without the lock this job might
         # end between the look and the call, and the next one be stopped
@@ -46,7 +46,7 @@ class Running:
                 interrupt()
 
 
-class Line:
+class JobQueue:
     """The jobs of one event loop that wait for a connection of one pool.
 
     One timer looks after their waiting time, and one wake of the loop settles all that have ended
@@ -86,15 +86,15 @@ class Line:
         if self._waiting:
             self._arm_timer(min(job.deadline for job in self._waiting))
 
-    def settle_job(self, job: Job, result: Any, error: BaseException | None) -> None:
+    def schedule_job_outcome(self, job: Job, result: Any, error: BaseException | None) -> None:
         """Settle a job on its loop, from any thread."""
         self._ended.append((job, result, error))
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed: the caller is gone
-                self.loop.call_soon_threadsafe(self._settle_jobs)
+                self.loop.call_soon_threadsafe(self._deliver_job_outcomes)
 
-    def _settle_jobs(self) -> None:
+    def _deliver_job_outcomes(self) -> None:
         self._woken = False  # before the look: what is added behind it wakes the loop again
         while self._ended:
             job, result, error = self._ended.popleft()
@@ -130,7 +130,7 @@ class Job(Waiter[Any]):
     )
 
     def __init__(
-        self, operation: Operation[Any], start: Callable[[Any, Job], None], line: Line
+        self, operation: Operation[Any], start: Callable[[Any, Job], None], line: JobQueue
     ) -> None:
         self.line = line
         self.loop = line.loop
@@ -151,7 +151,7 @@ class Job(Waiter[Any]):
 
     def report_outcome(self, result: Any, error: BaseException | None) -> None:
         """Hand the outcome to the caller, from any thread."""
-        self.line.settle_job(self, result, error)
+        self.line.schedule_job_outcome(self, result, error)
 
     def set_outcome(self, result: Any, error: BaseException | None) -> None:
         """Note the outcome, on the loop of the caller."""
@@ -165,25 +165,26 @@ class Job(Waiter[Any]):
         else:
             self.outcome.set_exception(error)
 
-    async def wait_until_stopped(self) -> None:
+    async def interrupt_until_stopped(self) -> None:
         """Wait until the worker is through with this job."""
         if self.ended:
             return
         self._stopped = self.loop.create_future()
         while not (await asyncio.wait([self._stopped], timeout=AGAIN))[0]:
             if self.session is not None:
-                self.session.running.interrupt_job(self, self.session.interrupt_again)
+                interrupt = self.session.interrupt_outside_transaction
+                self.session.running.interrupt_if_running(self, interrupt)
 
 
-async def wait_in_line(
-    pool: Pool[Any], operation: Operation[T], start: Callable[[Any, Job], None], timeout: float
+async def run_when_connection_free(
+    pool: Pool[Any], operation: Operation[T], start_job: Callable[[Any, Job], None], timeout: float
 ) -> T:
     """Run an operation once a connection is free; `PoolTimeout` after the waiting time."""
     loop = asyncio.get_running_loop()
-    line: Line | None = pool.line
+    line: JobQueue | None = pool.line
     if line is None or line.loop is not loop:
-        line = pool.line = Line(loop, pool)
-    job = Job(operation, start, line)
+        line = pool.line = JobQueue(loop, pool)
+    job = Job(operation, start_job, line)
     line.add_job(job, timeout)
     try:
         return await job.outcome
@@ -191,14 +192,14 @@ async def wait_in_line(
         if not job.cancel_wait():  # it runs, or is about to
             session = job.session
             if session is not None and session.connection_if_open is not None:
-                session.running.interrupt_job(job, session.connection_if_open.interrupt)
-            await finish_despite_cancellation(job.wait_until_stopped())
+                session.running.interrupt_if_running(job, session.connection_if_open.interrupt)
+            await finish_despite_cancellation(job.interrupt_until_stopped())
         raise
     finally:
         del job  # it holds the error whose traceback holds this frame
 
 
-def run_line(session: Any, execute: Execute, job: Job | None) -> None:
+def run_job_then_waiting_jobs(session: Any, execute: Execute, job: Job | None) -> None:
     """Run a job and those in line behind it, on the worker of `session`."""
     while job is not None:
         job.session = session

@@ -34,24 +34,24 @@ class Worker:
         """Start the thread."""
         self._worker._thread.start()
 
-    def queue_call(self, function: Callable[[], object], outcome: Any = None) -> None:
-        """Call a function on the thread, and settle the future `outcome` if there is one."""
-        self._worker._tx.put_nowait((outcome, function))
+    def queue_call(self, function: Callable[[], object], future: Any = None) -> None:
+        """Call a function on the thread, and settle the future `future` if there is one."""
+        self._worker._tx.put_nowait((future, function))
 
     def run_function(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
         """Call a function on the thread; return an awaitable."""
         return self._worker._execute(function, *args)
 
-    def hold_connection(self, connection: Any) -> None:
+    def set_connection_to_close(self, connection: Any) -> None:
         """Note the open connection that the thread closes at its end; None for none."""
         self._worker._connection = connection
 
-    async def open(self, function: Callable[[], object]) -> None:
-        """Start the thread and wait until `function` has opened the connection on it."""
+    async def start_and_open_connection(self, open_connection: Callable[[], object]) -> None:
+        """Start the thread and wait until `open_connection` has opened the connection on it."""
         # not a task: a loop that ends cancels its tasks, and the worker would answer a closed loop
         opened = asyncio.get_running_loop().create_future()
         self.start_thread()
-        self.queue_call(function, opened)
+        self.queue_call(open_connection, opened)
         await finish_despite_cancellation(opened)
 
     def stop_thread(self, timeout: float) -> None:

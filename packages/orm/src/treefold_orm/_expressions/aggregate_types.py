@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._expressions import conversion
 from treefold_orm._expressions.arithmetic import QUOTIENT_PLACES
 from treefold_orm._expressions.nodes import AggregateNode
@@ -30,7 +30,7 @@ _NAMES = {
 }
 
 
-def infer_aggregate_type(node: AggregateNode) -> AggregateNode:
+def apply_aggregate_types(node: AggregateNode) -> AggregateNode:
     """Return an aggregate with its argument converted and its type known.
 
     Raises `FieldError` for an argument that the aggregate cannot take.
@@ -48,7 +48,7 @@ def infer_aggregate_type(node: AggregateNode) -> AggregateNode:
             " it takes"
         )
     taken = arg if arg is None else conversion.convert_node(arg, takes, "operand")
-    return replace_parts(node, field=gives, arg=taken)
+    return copy_with_changes(node, field=gives, arg=taken)
 
 
 Rule = Callable[[AnyField | None], tuple[AnyField | None, AnyField | None]]

@@ -13,7 +13,7 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conversion import (
     NUMBERS,
-    choose_datetime_carrier,
+    choose_matching_datetime_field,
     classify_field,
     convert_node,
     count_decimal_places,
@@ -30,9 +30,9 @@ _TIMED = frozenset({*POINTS, "duration"})
 _WORDS = {"text": "join text with Concat()", "boolean": "count conditions with Case() or Count()"}
 
 
-def choose_operand_field(op: str, other: AnyField | None, value: Any) -> AnyField | None:
+def choose_bare_value_field(op: str, other_field: AnyField | None, value: Any) -> AnyField | None:
     """The field that carries a bare value beside another operand, None where its type decides."""
-    kind = "" if other is None else classify_field(other)
+    kind = "" if other_field is None else classify_field(other_field)
     # a bool is an int to Python: with a type of its own, `F("n") + True` is refused
     if isinstance(value, bool):
         return None
@@ -40,11 +40,11 @@ def choose_operand_field(op: str, other: AnyField | None, value: Any) -> AnyFiel
         return carriers.FLOAT
     # a sum has the places of both sides; a product and a quotient count the places of each
     if kind == "decimal" and op in {"+", "-"} and isinstance(value, decimal.Decimal):
-        return find_common_type([other, carriers.infer_value_field(value)])
+        return find_common_type([other_field, carriers.infer_value_field(value)])
     return None
 
 
-def combine_operands(op: str, left: Expr, right: Expr) -> Expr:
+def build_arithmetic_node(op: str, left: Expr, right: Expr) -> Expr:
     """Return the node of `left op right`, both in the type that they are computed in.
 
     Raises `FieldError` where the types do not allow it.
@@ -63,7 +63,7 @@ def combine_operands(op: str, left: Expr, right: Expr) -> Expr:
         if classify_field(field) not in NUMBERS | {"json"}:
             way = _WORDS.get(classify_field(field), "use Cast() to make it a number")
             raise FieldError(f"{describe_type(field)} cannot be computed with {op}: {way}")
-    return _combine_numbers(op, left, right)
+    return _build_numeric_node(op, left, right)
 
 
 def _set_untyped_param_type(node: Expr, other: AnyField | None) -> Expr:
@@ -71,7 +71,7 @@ def _set_untyped_param_type(node: Expr, other: AnyField | None) -> Expr:
     return convert_node(node, other) if isinstance(node, ParamNode) and node.field is None else node
 
 
-def _combine_numbers(op: str, left: Expr, right: Expr) -> Expr:
+def _build_numeric_node(op: str, left: Expr, right: Expr) -> Expr:
     kinds = {classify_field(side.field) for side in (left, right) if side.field is not None}
     if kinds & {"float", "number", "json"}:
         if op == "%":
@@ -106,10 +106,10 @@ def _convert_duration_factor(node: Expr) -> Expr:
     )
 
 
-def _choose_temporal_carrier(field: AnyField | None) -> AnyField:
+def _choose_temporal_result_field(field: AnyField | None) -> AnyField:
     assert field is not None  # noqa: S101 - its kind was asked for
     kind = classify_field(field)
-    return choose_datetime_carrier(field) if kind == "datetime" else POINTS[kind]
+    return choose_matching_datetime_field(field) if kind == "datetime" else POINTS[kind]
 
 
 def _infer_temporal_result(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
@@ -119,9 +119,9 @@ def _infer_temporal_result(op: str, left: AnyField | None, right: AnyField | Non
             find_common_type([left, right])  # points with and without a zone have no distance
             return carriers.DURATION
         if first in POINTS and second == "duration":
-            return _choose_temporal_carrier(left)
+            return _choose_temporal_result_field(left)
         if op == "+" and first == "duration" and second in POINTS:
-            return _choose_temporal_carrier(right)
+            return _choose_temporal_result_field(right)
     by_number = first == "duration" and second in NUMBERS and op in {"*", "/"}
     if by_number or (op == "*" and first in NUMBERS and second == "duration"):
         return carriers.DURATION

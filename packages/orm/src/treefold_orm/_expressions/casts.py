@@ -17,8 +17,8 @@ from treefold_orm._expressions.conversion import (
     classify_field,
     convert_for_column,
     convert_node,
-    count_bits,
     count_decimal_places,
+    count_integer_bits,
     describe_type,
     follow_foreign_keys,
 )
@@ -72,7 +72,9 @@ def _cast_within_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
         source = source.base
     if classify_field(source) == "integer":
         return (
-            node if count_bits(source) <= count_bits(target) else ConvertNode(target, node, "cast")
+            node
+            if count_integer_bits(source) <= count_integer_bits(target)
+            else ConvertNode(target, node, "cast")
         )
     if isinstance(source, DecimalField) and isinstance(target, DecimalField):
         fits = source.decimal_places == target.decimal_places and (
@@ -110,7 +112,7 @@ def _cast_from_text(node: Expr, target: AnyField) -> Expr:
         )
         return ConvertNode(target, wide, "cast")
     # the text is read with 64 bits, and the second step checks the limits of the target
-    if kind == "integer" and count_bits(target) < 64:
+    if kind == "integer" and count_integer_bits(target) < 64:
         return ConvertNode(target, FuncNode(carriers.INTEGER, "integer_of_text", (node,)), "cast")
     return FuncNode(target, f"{kind}_of_text", (node,))
 

@@ -14,12 +14,12 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
 from treefold_orm._expressions.conversion import classify_field, convert_node, find_common_type
-from treefold_orm._expressions.operands import build_comparison, compare_column
+from treefold_orm._expressions.operands import build_column_comparison_node, build_comparison_node
 from treefold_orm._expressions.resolving import (
     COMPUTED,
     RULES,
     LookupValue,
-    hides_field,
+    may_shadow_model_field,
     resolve,
     resolve_value,
 )
@@ -84,8 +84,10 @@ def _resolve_comparison(condition: Comparison, scope: Scope) -> nodes.Node:
     if isinstance(left, Column):
         column = cast("Column[Any]", left)
         column.check_model(scope.meta)
-        return resolve_lookup(scope, f"{column.path}__{condition.op}", condition.right, typed=True)
-    return resolve_test(scope, resolve(left, scope), condition.op, condition.right)
+        return resolve_lookup(
+            scope, f"{column.path}__{condition.op}", condition.right, from_typed_column=True
+        )
+    return resolve_expression_comparison(scope, resolve(left, scope), condition.op, condition.right)
 
 
 def _resolve_related(condition: Related, scope: Scope) -> nodes.Node:
@@ -122,35 +124,41 @@ _CONDITIONS: dict[type[Condition], Callable[[Any, Scope], nodes.Node]] = {
 RULES[Truth] = _resolve_truth
 
 
-def resolve_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
+def resolve_lookup(
+    scope: Scope, name: str, value: Any, *, from_typed_column: bool = False
+) -> nodes.Node:
     """Resolve one lookup keyword with its value."""
-    annotated = _find_annotation(scope, name)
+    annotated = _match_annotation_lookup(scope, name)
     # `Post.title` means the field also where `values(title=...)` has given its name away
-    if annotated is not None and not (typed and hides_field(annotated[0])):
-        return resolve_test(scope, annotated[0], annotated[1], value)
-    lookup = lookups.parse_lookup(scope.meta, name, typed=typed)
+    if annotated is not None and not (from_typed_column and may_shadow_model_field(annotated[0])):
+        return resolve_expression_comparison(scope, annotated[0], annotated[1], value)
+    lookup = lookups.parse_lookup(scope.meta, name, from_typed_column=from_typed_column)
     # a list is one parameter, in which no expression can stand
     if contains_expressions(lookup.op, value):
         path = f"{lookup.name}__"
         return _expand_in_or_range(
-            lookup.op, value, lambda op, item: resolve_lookup(scope, path + op, item, typed=typed)
+            lookup.op,
+            value,
+            lambda op, item: resolve_lookup(
+                scope, path + op, item, from_typed_column=from_typed_column
+            ),
         )
     if isinstance(lookup.column, KeyColumns):
         # few models have such a key
-        from treefold_orm._expressions.key_lookups import resolve_key_lookup
+        from treefold_orm._expressions.key_lookups import resolve_composite_key_lookup
 
-        return resolve_key_lookup(scope, lookup, value, _build_lookup)
-    return _build_lookup(scope, lookup, value)
+        return resolve_composite_key_lookup(scope, lookup, value, _build_lookup_node)
+    return _build_lookup_node(scope, lookup, value)
 
 
-def _build_lookup(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
+def _build_lookup_node(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
     name = lookup.name if lookup.op == "exact" else f"{lookup.name}__{lookup.op}"
     if isinstance(value, COMPUTED):
         if lookup.json and lookup.keys is not None and lookup.op in _AT_PATH:
             return _compare_json_path(scope, lookup, value)
         if lookup.op in {"range", "isnull", "search"} or (lookup.json and lookup.op != "exact"):
             raise FieldError(f"{name} takes plain values, not expressions")
-        return compare_column(lookup, resolve_value(value, scope))
+        return build_column_comparison_node(lookup, resolve_value(value, scope))
     used, param = lookup.prepare_value(value)
     if param is lookups.NOTHING:
         return nodes.Compare(used, None)
@@ -190,12 +198,12 @@ def _compare_json_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> node
             f"{lookup.name}__{lookup.op} leads to many rows and takes plain values there: use "
             "Exists() with OuterRef()"
         )
-    return build_comparison(
+    return build_comparison_node(
         LookupValue(lookup).build_node(), lookup.op, resolve_value(value, scope)
     )
 
 
-def _find_annotation(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
+def _match_annotation_lookup(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     if not scope.annotations:
         return None
     check_untainted(name)
@@ -212,22 +220,26 @@ def _find_annotation(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     return scope.annotations[head], op or "exact"
 
 
-def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
+def resolve_expression_comparison(
+    scope: Scope, left: nodes.Expr, op: str, value: Any
+) -> nodes.Node:
     """Resolve a comparison whose left side is an expression, checking the right side by the left's
     type.
     """
     if contains_expressions(op, value):
-        return _expand_in_or_range(op, value, lambda op, item: resolve_test(scope, left, op, item))
+        return _expand_in_or_range(
+            op, value, lambda op, item: resolve_expression_comparison(scope, left, op, item)
+        )
     if op == "search":
         raise FieldError("search works on fields with a SearchIndex, not on annotations")
     if op == "exact" and value is None:
-        return nodes.Test(left, "null", None)
+        return nodes.ExpressionCompare(left, "null", None)
     if op == "isnull":
         if not isinstance(value, bool):
             raise FieldError(f"isnull takes True or False, not {type(value).__name__}")
-        return nodes.Test(left, "null" if value else "notnull", None)
+        return nodes.ExpressionCompare(left, "null" if value else "notnull", None)
     if isinstance(value, COMPUTED):
-        return build_comparison(left, op, resolve_value(value, scope))
+        return build_comparison_node(left, op, resolve_value(value, scope))
     field = left.field
     if field is None:
         field = infer_value_field(value[0] if op in {"in", "range"} and value else value)
@@ -242,11 +254,11 @@ def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.N
     if classify_field(field) in {"decimal", "float"}:
         # a value of finer scale must not be refused: 0.005 compared with a column of two places
         if op not in {"in", "range"}:
-            return build_comparison(left, op, resolve_value(value, scope, field))
+            return build_comparison_node(left, op, resolve_value(value, scope, field))
         value, field = _unify_value_types(value, field)
         left = convert_node(left, field, "operand")
     _, param = lookups.Lookup("annotation", (), field, op, field).prepare_value(value)
-    return nodes.Test(left, op, scope.add_param(param, field))
+    return nodes.ExpressionCompare(left, op, scope.add_param(param, field))
 
 
 def _unify_value_types(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
@@ -264,4 +276,4 @@ def _compare_json_scalar(scope: Scope, left: nodes.Expr, op: str, value: Any) ->
     if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in first):
         raise FieldError(f"{op} compares JSON numbers or text, not {type(first[0]).__name__}")
     field = TEXT if any(isinstance(item, str) for item in first) else NUMBER
-    return resolve_test(scope, convert_node(left, field, "operand"), op, value)
+    return resolve_expression_comparison(scope, convert_node(left, field, "operand"), op, value)

@@ -127,7 +127,7 @@ def _merge_types(one: AnyField, other: AnyField) -> AnyField:
         if found is not None:
             return found
     elif kinds == {"date", "datetime"}:
-        return choose_datetime_carrier(one if first == "datetime" else other)
+        return choose_matching_datetime_field(one if first == "datetime" else other)
     elif kinds == {"integer", "decimal"}:
         return carriers.make_decimal_field(
             max(count_decimal_places(one), count_decimal_places(other))
@@ -163,7 +163,7 @@ def _merge_types_of_same_kind(one: AnyField, other: AnyField, kind: str) -> AnyF
         case "text":
             return carriers.TEXT
         case "datetime" if one.storage == other.storage:
-            return choose_datetime_carrier(one)
+            return choose_matching_datetime_field(one)
         case "datetime":
             raise FieldError(
                 f"{describe_type(one)} and {describe_type(other)} have no type in common: only"
@@ -174,7 +174,7 @@ def _merge_types_of_same_kind(one: AnyField, other: AnyField, kind: str) -> AnyF
             return one
 
 
-def choose_datetime_carrier(field: AnyField) -> AnyField:
+def choose_matching_datetime_field(field: AnyField) -> AnyField:
     """The type of points in time beside a field: with a zone, or without as the field is."""
     return carriers.NAIVE if follow_foreign_keys(field).storage else carriers.DATETIME
 
@@ -257,11 +257,11 @@ def _fits_into(source: AnyField, target: AnyField) -> bool:
         same = source.decimal_places == target.decimal_places
         return same and digits <= target.max_digits - target.decimal_places
     if classify_field(source) == classify_field(target) == "integer":
-        return count_bits(source) <= count_bits(target)
+        return count_integer_bits(source) <= count_integer_bits(target)
     return True
 
 
-def count_bits(field: AnyField) -> int:
+def count_integer_bits(field: AnyField) -> int:
     """How many bits a column of integers has on PostgreSQL: 16, 32 or 64."""
     field = follow_foreign_keys(field)
     if isinstance(field, EnumField):

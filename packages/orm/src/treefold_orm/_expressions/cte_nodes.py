@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._base.records import record
+from treefold_orm._base.records import frozen_record
 from treefold_orm._expressions.nodes import Expr, Node
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Relation
 
 
-@record
+@frozen_record
 class Recursion(Node):
     """How a recursive CTE goes on: over `relation`, to rows that meet `where`.
 
@@ -39,7 +39,7 @@ class Recursion(Node):
     carried: tuple[tuple[Expr, Expr], ...]
 
 
-@record
+@frozen_record
 class Source(Node):
     """One CTE: the key of its query, its columns (name and field), and how many parameters it has.
 
@@ -54,7 +54,7 @@ class Source(Node):
     recursion: Recursion | None = None
 
 
-@record
+@frozen_record
 class Join(Node):
     """A CTE joined to the rows of a query where `on` holds; its parameters start at `base`.
 

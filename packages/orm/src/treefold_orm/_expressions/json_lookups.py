@@ -47,7 +47,7 @@ class Lookup(Protocol):
     column: Field[Any]
 
 
-def check_path(model: str, name: str, keys: list[str]) -> None:
+def check_json_path_keys(model: str, name: str, keys: list[str]) -> None:
     """Raise `FieldError` for keys that no document can have, or too many of them."""
     if len(keys) > MAX_KEYS:
         raise FieldError(f"{model}: a JSON path in a lookup has at most {MAX_KEYS} keys")
@@ -56,7 +56,7 @@ def check_path(model: str, name: str, keys: list[str]) -> None:
             raise FieldError(f"{model}: {name!r} names a key with NUL or half a character")
 
 
-def prepare_test(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def prepare_json_test(lookup: Lookup, value: Any) -> tuple[str, Any]:
     """Return the test for a value and its parameter; `None` where it binds nothing."""
     return _PREPARE[lookup.op](lookup, value)
 
@@ -82,11 +82,11 @@ def _prepare_exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return ("same" if kind == "structure" else f"{kind}:exact"), value
 
 
-def _prepare_order(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return f"{_require_comparable(lookup, value)}:{lookup.op}", value
+def _prepare_order_comparison(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return f"{_require_comparable_kind(lookup, value)}:{lookup.op}", value
 
 
-def _require_comparable(lookup: Lookup, value: Any) -> str:
+def _require_comparable_kind(lookup: Lookup, value: Any) -> str:
     kind = classify_json_value(value)
     if kind not in {"number", "text"}:
         raise FieldError(
@@ -100,8 +100,8 @@ def _prepare_range(lookup: Lookup, value: Any) -> tuple[str, Any]:
     bounds = require_lookup_items(lookup, value)
     if len(bounds) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
-    kind = _require_comparable(lookup, bounds[0])
-    if _require_comparable(lookup, bounds[1]) != kind:
+    kind = _require_comparable_kind(lookup, bounds[0])
+    if _require_comparable_kind(lookup, bounds[1]) != kind:
         raise FieldError(f"{lookup.name}__range takes two numbers or two texts")
     return f"{kind}:range", bounds
 
@@ -128,11 +128,11 @@ def _prepare_contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return "contained_by", value
 
 
-def _prepare_key(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_has_key(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return "has_key", require_text_value(lookup, value)
 
 
-def _prepare_keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_has_keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return lookup.op, [
         require_text_value(lookup, item) for item in require_lookup_items(lookup, value)
     ]
@@ -165,9 +165,9 @@ _PREPARE: dict[str, Callable[[Lookup, Any], tuple[str, Any]]] = {
     "in": _prepare_in,
     "range": _prepare_range,
     "contained_by": _prepare_contained,
-    "has_key": _prepare_key,
-    **dict.fromkeys(ORDERED, _prepare_order),
+    "has_key": _prepare_has_key,
+    **dict.fromkeys(ORDERED, _prepare_order_comparison),
     **dict.fromkeys(TEXTUAL, _prepare_text),
-    **dict.fromkeys(("has_keys", "has_any_keys"), _prepare_keys),
+    **dict.fromkeys(("has_keys", "has_any_keys"), _prepare_has_keys),
     "contains": _prepare_contains,
 }

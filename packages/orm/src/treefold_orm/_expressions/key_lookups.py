@@ -38,22 +38,24 @@ class _OuterPart(Resolvable):
         return nodes.OuterNode(None, self.outer.path, self.part, level=self.outer.level)
 
 
-def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> nodes.Node:
-    """Resolve a lookup of a key of several columns; `resolved` resolves one of a part."""
+def resolve_composite_key_lookup(
+    scope: Scope, lookup: Lookup, value: Any, resolve_part: Resolved
+) -> nodes.Node:
+    """Resolve a lookup of a key of several columns; `resolve_part` resolves one of a part."""
     key = cast("KeyColumns", lookup.column)
     if lookup.op == "isnull" or value is None:
         missing = lookup.op != "isnull" or value
         if value is None and lookup.op != "exact":
             raise FieldError(f"{lookup.name}__{lookup.op} cannot compare with None: use isnull")
         # no part of a stored key is NULL: the first one tells whether there is a row
-        return resolved(scope, _build_key_part_lookup(lookup, key.parts[0], "isnull"), missing)
+        return resolve_part(scope, _build_key_part_lookup(lookup, key.parts[0], "isnull"), missing)
     match lookup.op:
         case "exact":
             pairs = zip(key.parts, _split_key_value(scope, lookup, value), strict=True)
             return nodes.And(
                 tuple(
                     [
-                        resolved(scope, _build_key_part_lookup(lookup, p, "exact"), v)
+                        resolve_part(scope, _build_key_part_lookup(lookup, p, "exact"), v)
                         for p, v in pairs
                     ]
                 )
@@ -66,16 +68,16 @@ def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resol
             low, high = cast("list[Any]", value)
             return nodes.And(
                 (
-                    _compare_key_lexicographically(scope, lookup, "gte", low, resolved),
-                    _compare_key_lexicographically(scope, lookup, "lte", high, resolved),
+                    _compare_key_lexicographically(scope, lookup, "gte", low, resolve_part),
+                    _compare_key_lexicographically(scope, lookup, "lte", high, resolve_part),
                 )
             )
         case _:
-            return _compare_key_lexicographically(scope, lookup, lookup.op, value, resolved)
+            return _compare_key_lexicographically(scope, lookup, lookup.op, value, resolve_part)
 
 
 def _compare_key_lexicographically(
-    scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved
+    scope: Scope, lookup: Lookup, op: str, value: Any, resolve_part: Resolved
 ) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
     values = _split_key_value(scope, lookup, value)
@@ -83,12 +85,12 @@ def _compare_key_lexicographically(
     for place, part in enumerate(key.parts):
         last = place == len(key.parts) - 1
         tests = [
-            resolved(scope, _build_key_part_lookup(lookup, same, "exact"), values[i])
+            resolve_part(scope, _build_key_part_lookup(lookup, same, "exact"), values[i])
             for i, same in enumerate(key.parts[:place])
         ]
         # strictly before the last part: rows that are equal so far are left to later branches
         further = _build_key_part_lookup(lookup, part, op if last else op.removesuffix("e"))
-        tests.append(resolved(scope, further, values[place]))
+        tests.append(resolve_part(scope, further, values[place]))
         branches.append(nodes.And(tuple(tests)))
     return nodes.Or(tuple(branches))
 
@@ -140,7 +142,7 @@ def _build_key_part_prefix(path: str) -> str:
     return path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
 
 
-def resolve_key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
+def resolve_composite_key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
     """Resolve a name or typed column that leads to a key of several columns to its parts.
 
     Empty for everything else, which is resolved as any expression.

@@ -25,7 +25,7 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions import json_lookups
 from treefold_orm._expressions.template import Template
 from treefold_orm._fields.base import AnyField, Field
@@ -80,7 +80,7 @@ _DATE: DateField[Any] = DateField()
 _TIME: TimeField[Any] = TimeField()
 
 
-@record
+@frozen_record
 class CustomLookup(Record):
     """A lookup that the application registered for some classes of fields."""
 
@@ -142,10 +142,12 @@ class Lookup:
         plain = op == "exact" and custom is None and not self.json
         self.exact = field.coerce if plain else None
 
-    def with_operator(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
+    def with_operator(
+        self, op: str, *, takes_value: bool = False, search: str | None = None
+    ) -> Lookup:
         """The same way to the column with another comparison."""
         way = self.name, self.hops, self.column, op, self.field, self.transforms, self.keys
-        return Lookup(*way, takes=takes, search=search)
+        return Lookup(*way, takes=takes_value, search=search)
 
     def build_equality_key(self) -> tuple[Any, ...]:
         """The parts by which two lookups are equal."""
@@ -177,9 +179,11 @@ class Lookup:
         if value is None:
             raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
         if self.json and self.op != "isnull":
-            test, param = json_lookups.prepare_test(self, value)
+            test, param = json_lookups.prepare_json_test(self, value)
             takes = param is not None
-            return self.with_operator(f"json:{test}", takes=takes), param if takes else NOTHING
+            return self.with_operator(
+                f"json:{test}", takes_value=takes
+            ), param if takes else NOTHING
         if self.op == "exact":
             return self, self._coerce_value(value)
         return _PREPARE.get(self.op, _prepare_scalar)(self, value)
@@ -233,7 +237,7 @@ def _prepare_range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
 
 def _prepare_search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     query = as_query(value)
-    return lookup.with_operator("search", takes=True, search=query.kind), query.text
+    return lookup.with_operator("search", takes_value=True, search=query.kind), query.text
 
 
 _PREPARE: dict[str, Any] = {
@@ -245,21 +249,21 @@ _PREPARE: dict[str, Any] = {
 }
 
 
-def parse_lookup(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
+def parse_lookup(meta: Meta, name: str, *, from_typed_column: bool = False) -> Lookup:
     """Return the lookup that `name` stands for on a model.
 
-    `typed` is set when code, not a keyword, named the path; only then sensitive fields may be
-    reached. Raises `FieldError` for unknown names and `TaintedInput` for names that come from a
-    request.
+    `from_typed_column` is set when code, not a keyword, named the path; only then sensitive fields
+    may be reached. Raises `FieldError` for unknown names and `TaintedInput` for names that come
+    from a request.
     """
     # A typed path may lead to a secret: what was found for it must not answer a keyword. The class
     # is asked for, since a name of a request equals the plain one as a key of the cache.
-    key = f"!{name}" if typed else name
+    key = f"!{name}" if from_typed_column else name
     found = meta.lookups.get(key)
     if found is not None and name.__class__ is str:
         return found
     check_untainted(name)
-    lookup = _resolve_lookup(meta, name, typed=typed)
+    lookup = _resolve_lookup(meta, name, typed=from_typed_column)
     if isinstance(lookup.column, KeyColumns):
         return lookup  # never remembered: filter() has a way of its own for it
     # keys of JSON may be data: their paths would fill the cache
@@ -273,7 +277,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
     left over.
     """
     check_untainted(path)
-    meta.registry.settle_targets()
+    meta.registry.resolve_pending_targets()
     parts = path.split("__")
     hops: list[Relation] = []
     here = meta
@@ -303,7 +307,7 @@ def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, li
     return tuple(hops), found, parts
 
 
-def without_columns(
+def remove_deferred_columns(
     meta: Meta, loaded: frozenset[str] | None, names: frozenset[str]
 ) -> frozenset[str]:
     """The paths of columns that are loaded without those that `names` lead to; keys always are.
@@ -337,7 +341,7 @@ def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
         )
 
 
-@record
+@frozen_record
 class _Tail(Record):
     """What follows the column in a keyword: `length__gte` of `name__length__gte`.
 
@@ -391,7 +395,7 @@ def _read_json_path_and_operator(
     has_operator = bool(parts) and parts[-1] in OPERATORS
     op = parts[-1] if has_operator else "exact"
     keys = parts[:-1] if has_operator else parts
-    _check_json(meta, name, op=op, keys=keys)
+    _check_json_lookup(meta, name, op=op, keys=keys)
     return _Tail(op, column, keys=tuple(keys) if keys else None)
 
 
@@ -402,7 +406,7 @@ def _read_transforms_and_operator(
     transforms: list[str] = []
     op: str | None = None
     for part in parts:
-        transformed = _apply_transform(field, part)
+        transformed = _infer_transform_result(field, part)
         if op is not None:
             raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
         if transformed is None:
@@ -414,7 +418,7 @@ def _read_transforms_and_operator(
     # a lookup is registered for a class of fields: after a transform, for that of its result
     custom = find_custom_lookup(op, field)
     if custom is None:
-        _check_op(meta, name, field=field, op=op)
+        _check_lookup_operator(meta, name, field=field, op=op)
     return _Tail(op, field, tuple(transforms), custom=custom)
 
 
@@ -430,7 +434,7 @@ def _choose_value_field(tail: _Tail) -> AnyField:
     return field if isinstance(field, TextField) and not field.normalises else _TEXT
 
 
-def _apply_transform(field: AnyField, part: str) -> AnyField | None:
+def _infer_transform_result(field: AnyField, part: str) -> AnyField | None:
     if isinstance(field, DateTimeField):
         if part == "date":
             return _DATE
@@ -446,13 +450,13 @@ def _apply_transform(field: AnyField, part: str) -> AnyField | None:
     return None
 
 
-def _check_json(meta: Meta, name: str, *, op: str, keys: list[str]) -> None:
+def _check_json_lookup(meta: Meta, name: str, *, op: str, keys: list[str]) -> None:
     if op not in json_lookups.OPERATORS:
         raise FieldError(f"{meta.name}: {op!r} in {name!r} does not work on JSON here")
-    json_lookups.check_path(meta.name, name, keys)
+    json_lookups.check_json_path_keys(meta.name, name, keys)
 
 
-def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
+def _check_lookup_operator(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
     allowed = COMPARISONS
     if isinstance(field, ArrayField):
         allowed = frozenset({"exact", "isnull"}) | ARRAY

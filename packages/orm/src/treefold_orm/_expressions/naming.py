@@ -13,7 +13,7 @@ from treefold_orm._base.names import constraint_name
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.lookups import Lookup
-from treefold_orm._expressions.resolving import resolve_any
+from treefold_orm._expressions.resolving import resolve_expression_or_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -48,7 +48,7 @@ def check_constraint_declarations(meta: Meta) -> None:
                 if isinstance(term, str):
                     require_constraint_field(meta, term.removeprefix("-"))
                 elif not waits:
-                    resolve_any(term, Scope(meta, []))
+                    resolve_expression_or_order(term, Scope(meta, []))
             condition: Condition | None = getattr(declared, "condition", None)
             if condition is not None and not waits:
                 resolve_condition(condition, Scope(meta, []))
@@ -149,7 +149,7 @@ def collect_constraint_fields(meta: Meta, constraint: constraints.Constraint) ->
         if isinstance(term, str):
             names[term] = None
         elif isinstance(term, (Expression, OrderBy)):
-            parts.append(resolve_any(term, scope))
+            parts.append(resolve_expression_or_order(term, scope))
     for node in parts:
         names.update(dict.fromkeys(_collect_column_names(node)))
     return tuple(names)

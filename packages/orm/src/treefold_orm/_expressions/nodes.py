@@ -22,7 +22,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions.template import Template
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
@@ -47,14 +47,14 @@ class Node(Record):
     __slots__ = ()
 
 
-@record
+@frozen_record
 class Expr(Node):
     """A node with a value; `field` knows how that value travels, None where that is not known."""
 
     field: AnyField | None
 
 
-@record
+@frozen_record
 class ColumnNode(Expr):
     """A column reached over `hops` from the query's model."""
 
@@ -62,14 +62,14 @@ class ColumnNode(Expr):
     column: AnyField
 
 
-@record
+@frozen_record
 class OuterValue(Record):
     """An annotation of the enclosing query; no node, since it is no part of the inner query."""
 
     expr: Expr
 
 
-@record
+@frozen_record
 class OuterNode(Expr):
     """A path that an enclosing query resolves, the nearest one at the level 1; `part` is a place in
     its key of several columns, and `known` the annotation that the path names there.
@@ -81,26 +81,26 @@ class OuterNode(Expr):
     level: int = 1
 
     @property
-    def shown_call(self) -> str:
+    def outer_ref_text(self) -> str:
         """The call that makes it."""
         return f"{'OuterRef(' * self.level}{self.path!r}{')' * self.level}"
 
 
-@record
+@frozen_record
 class ParamNode(Expr):
     """The parameter at `index` of the query."""
 
     index: int
 
 
-@record
+@frozen_record
 class ConstNode(Expr):
     """A value that belongs to the query's shape and is still bound, never written into SQL."""
 
     value: Any
 
 
-@record
+@frozen_record
 class ConvertNode(Expr):
     """The value of `arg` in the form of `field`, which differs from its own."""
 
@@ -108,7 +108,7 @@ class ConvertNode(Expr):
     mode: ConversionMode
 
 
-@record
+@frozen_record
 class FuncNode(Expr):
     """A function of the closed list in the dialects; `option` is one of the function's words."""
 
@@ -117,7 +117,7 @@ class FuncNode(Expr):
     option: str = ""
 
 
-@record
+@frozen_record
 class ArithNode(Expr):
     """Two operands and one of `+ - * / %`."""
 
@@ -126,7 +126,7 @@ class ArithNode(Expr):
     right: Expr
 
 
-@record
+@frozen_record
 class AggregateNode(Expr):
     """An aggregate; `hops` lead over a to-many relation whose rows are aggregated on their own.
 
@@ -142,8 +142,8 @@ class AggregateNode(Expr):
     order: tuple[OrderNode, ...] = ()
 
 
-@record
-class RowNode(Expr):
+@frozen_record
+class PerRowNode(Expr):
     """The value that an annotation over aggregates has for each row, also in a query that groups
     these rows or aggregates them once more.
     """
@@ -151,7 +151,7 @@ class RowNode(Expr):
     node: Expr
 
 
-@record
+@frozen_record
 class CaseNode(Expr):
     """Searched CASE: pairs of condition and result."""
 
@@ -159,14 +159,14 @@ class CaseNode(Expr):
     default: Expr | None
 
 
-@record
+@frozen_record
 class TruthNode(Expr):
     """A condition as a value: true or false, never unknown."""
 
     condition: Node
 
 
-@record
+@frozen_record
 class CustomNode(Expr):
     """A function declared by the application; `template` is its SQL by dialect, fixed with its
     class, and `takes` the types of its arguments, as far as it names them.
@@ -177,7 +177,7 @@ class CustomNode(Expr):
     takes: tuple[AnyField | None, ...] = ()
 
 
-@record
+@frozen_record
 class SchemaSQLNode(Expr):
     """SQL of the schema with `{}` for each of `columns`; no query has it."""
 
@@ -185,7 +185,7 @@ class SchemaSQLNode(Expr):
     columns: tuple[AnyField, ...]
 
 
-@record
+@frozen_record
 class SubqueryNode(Expr):
     """A query inside a query; its parameters start at `base`.
 
@@ -198,7 +198,7 @@ class SubqueryNode(Expr):
     shared: tuple[tuple[int, int, int], ...] = ()
 
 
-@record
+@frozen_record
 class CTENode(Expr):
     """A column of a CTE by position; `place` counts the joins, or is one of the two below."""
 
@@ -210,7 +210,7 @@ SELECTED = -1  # the CTE that a query selects from
 PREVIOUS = -2  # the row before, in the step of a recursive CTE
 
 
-@record
+@frozen_record
 class OrderNode(Node):
     """One term of an ordering; `nulls` is "first", "last" or empty for the default."""
 
@@ -219,35 +219,35 @@ class OrderNode(Node):
     nulls: str = ""
 
 
-@record
-class FrameBound(Node):
+@frozen_record
+class WindowFrameBound(Node):
     """A bound of a window's frame: -1 before the row, 0 the row, 1 after it, by `distance`."""
 
     side: int
     distance: Expr | None
 
 
-@record
-class FrameNode(Node):
+@frozen_record
+class WindowFrameNode(Node):
     """A window's frame of "rows", "groups" or a "range"; None is the end of the window."""
 
     kind: str
-    start: FrameBound | None
-    end: FrameBound | None
+    start: WindowFrameBound | None
+    end: WindowFrameBound | None
     exclude: str = ""
 
 
-@record
+@frozen_record
 class WindowNode(Expr):
     """A function over a window."""
 
     function: Expr
     partition: tuple[Expr, ...]
     order: tuple[OrderNode, ...]
-    frame: FrameNode | None = None
+    frame: WindowFrameNode | None = None
 
 
-@record
+@frozen_record
 class Compare(Node):
     """A lookup and its right side (None where it takes nothing).
 
@@ -259,8 +259,8 @@ class Compare(Node):
     field: AnyField | None = None
 
 
-@record
-class Test(Node):
+@frozen_record
+class ExpressionCompare(Node):
     """A comparison whose left side is an expression."""
 
     left: Expr
@@ -268,14 +268,14 @@ class Test(Node):
     right: Expr | None
 
 
-@record
+@frozen_record
 class ExistsNode(Node):
     """True when the inner query has a row."""
 
     query: SubqueryNode
 
 
-@record
+@frozen_record
 class RelatedNode(Node):
     """True when a related row meets `where`; `where` is resolved against the last hop's target."""
 
@@ -283,7 +283,7 @@ class RelatedNode(Node):
     where: Node | None
 
 
-@record
+@frozen_record
 class SearchNode(Node):
     """True when the text of `columns`, which `index` searches, matches `text`."""
 
@@ -294,35 +294,35 @@ class SearchNode(Node):
     text: ParamNode
 
 
-@record
+@frozen_record
 class RankNode(Expr):
     """How well a row fits a search."""
 
     search: SearchNode
 
 
-@record
+@frozen_record
 class And(Node):
     """All children are true."""
 
     children: tuple[Node, ...]
 
 
-@record
-class Apart(Node):
+@frozen_record
+class UnsharedAnd(Node):
     """All children are true, each for itself: they may speak of different related rows."""
 
     children: tuple[Node, ...]
 
 
-@record
+@frozen_record
 class Or(Node):
     """At least one child is true."""
 
     children: tuple[Node, ...]
 
 
-@record
+@frozen_record
 class Not(Node):
     """The child is false or unknown: rows the child does not select."""
 
@@ -352,22 +352,24 @@ def contains_group_aggregate(node: Node | None) -> bool:
     """Return True if the tree has an aggregate, outside of windows, inner queries and
     values of single rows.
     """
-    return _contains_kind(node, AggregateNode, outside=(WindowNode, SubqueryNode, RowNode))
+    return _contains_kind(
+        node, AggregateNode, excluded_kinds=(WindowNode, SubqueryNode, PerRowNode)
+    )
 
 
-def contains_row_aggregate(node: Node | None) -> bool:
+def contains_per_row_aggregate(node: Node | None) -> bool:
     """Return True if the tree has a value of single rows that holds an aggregate."""
-    return _contains_kind(node, RowNode, outside=(SubqueryNode,))
+    return _contains_kind(node, PerRowNode, excluded_kinds=(SubqueryNode,))
 
 
 def contains_window(node: Node | None) -> bool:
     """Return True if the tree has a window function, outside of inner queries."""
-    return _contains_kind(node, WindowNode, outside=(SubqueryNode,))
+    return _contains_kind(node, WindowNode, excluded_kinds=(SubqueryNode,))
 
 
-def contains_outer(node: Node | None) -> bool:
+def contains_outer_reference(node: Node | None) -> bool:
     """Return True if the tree has a value of the enclosing query."""
-    return _contains_kind(node, OuterNode, outside=(SubqueryNode,))
+    return _contains_kind(node, OuterNode, excluded_kinds=(SubqueryNode,))
 
 
 def needs_outer_type(node: Expr) -> bool:
@@ -400,11 +402,14 @@ def has_unresolved_outer_ref(key: tuple[Any, ...]) -> bool:
     return False
 
 
-def _contains_kind(node: Node | None, kind: type[Node], *, outside: tuple[type[Node], ...]) -> bool:
-    if node is None or isinstance(node, outside):
+def _contains_kind(
+    node: Node | None, kind: type[Node], *, excluded_kinds: tuple[type[Node], ...]
+) -> bool:
+    if node is None or isinstance(node, excluded_kinds):
         return False
     return isinstance(node, kind) or any(
-        _contains_kind(child, kind, outside=outside) for child in collect_children(node)
+        _contains_kind(child, kind, excluded_kinds=excluded_kinds)
+        for child in collect_children(node)
     )
 
 
@@ -421,26 +426,26 @@ def collect_children(node: Node) -> list[Node]:
     return found
 
 
-def wrap_row_aggregate(node: Expr) -> Expr:
+def wrap_aggregate_per_row(node: Expr) -> Expr:
     """The value of an expression for each row: aggregates in it are those of the row alone."""
-    return RowNode(node.field, node) if contains_group_aggregate(node) else node
+    return PerRowNode(node.field, node) if contains_group_aggregate(node) else node
 
 
-def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
+def map_child_nodes(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
     parts = [getattr(node, name) for name in node._names]
-    made = [_apply_to_nodes(part, change) for part in parts]
+    made = [_map_nodes_in_value(part, change) for part in parts]
     # callers see by identity that nothing has changed, and copy no tree of a query in vain
     if all(new is old for new, old in zip(made, parts, strict=True)):
         return node
     return cast("Any", node.__class__)(*made)
 
 
-def _apply_to_nodes(part: Any, change: Callable[[Node], Node]) -> Any:
+def _map_nodes_in_value(part: Any, change: Callable[[Node], Node]) -> Any:
     if isinstance(part, Node):
         return change(part)
     if part.__class__ is not tuple:
         return part
     items = cast("tuple[Any, ...]", part)
-    made = tuple(_apply_to_nodes(item, change) for item in items)
+    made = tuple(_map_nodes_in_value(item, change) for item in items)
     return items if all(map(is_, made, items)) else made

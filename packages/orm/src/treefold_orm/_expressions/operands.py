@@ -31,20 +31,20 @@ _UNORDERED = frozenset({"json", "array"})
 _PLAIN = frozenset({"exact", "gt", "gte", "lt", "lte", "in"})
 
 
-def build_comparison(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node:
+def build_comparison_node(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of two expressions."""
     if op in TEXTUAL and not _is_array(left.field):
-        return nodes.Test(_require_text(left, op), op, _require_text(right, op))
+        return nodes.ExpressionCompare(_require_text(left, op), op, _require_text(right, op))
     if op not in _PLAIN:
         raise FieldError(f"{op} takes plain values here, not expressions")
     field = find_common_type([left.field, right.field])
-    _check_order(field, op)
-    return nodes.Test(
+    _refuse_json_ordering(field, op)
+    return nodes.ExpressionCompare(
         convert_node(left, field, "operand"), op, convert_node(right, field, "operand")
     )
 
 
-def compare_column(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
+def build_column_comparison_node(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of a lookup's column with an expression."""
     op = lookup.op
     if lookup.custom is not None:
@@ -62,7 +62,7 @@ def compare_column(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
     return nodes.Compare(lookup, right, None if same else field)
 
 
-def _check_order(field: AnyField | None, op: str) -> None:
+def _refuse_json_ordering(field: AnyField | None, op: str) -> None:
     if field is not None and field.internal == "json" and op not in {"exact", "in"}:
         raise FieldError(f"{op} cannot compare two JSON values: convert one with Cast()")
 
@@ -106,7 +106,7 @@ def build_same_type_function(name: str, args: Sequence[nodes.Expr], option: str 
     return nodes.FuncNode(field, name, tuple(convert_node(node, field) for node in args), option)
 
 
-def build_declared_function(node: nodes.CustomNode) -> nodes.CustomNode:
+def convert_declared_function_args(node: nodes.CustomNode) -> nodes.CustomNode:
     """Return a function of the application with its arguments in the types that it takes."""
     if not node.takes:
         return node

@@ -47,7 +47,7 @@ def resolve_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
         try:
             nodes += _expand_json_order(_resolve_order_term(scope, term))
         except SeveralColumns:
-            nodes += _resolve_key_order(scope, term)
+            nodes += _resolve_composite_key_order(scope, term)
     return tuple(nodes)
 
 
@@ -62,16 +62,16 @@ def cache_ordering(
     return made
 
 
-def _resolve_key_order(scope: Scope, term: Any) -> list[OrderNode]:
+def _resolve_composite_key_order(scope: Scope, term: Any) -> list[OrderNode]:
     # few models have such a key
-    from treefold_orm._expressions.key_lookups import resolve_key_columns
+    from treefold_orm._expressions.key_lookups import resolve_composite_key_columns
 
     nulls, descending, inner = "", False, term
     if isinstance(term, OrderBy):
         nulls, descending, inner = term.nulls, term.descending, term.expression
     elif isinstance(term, str):
         descending, inner = term.startswith("-"), term.removeprefix("-")
-    columns = resolve_key_columns(scope, inner)
+    columns = resolve_composite_key_columns(scope, inner)
     if not columns:
         raise FieldError(f"{scope.meta.name} cannot be ordered by an expression over its key")
     return [OrderNode(node, descending, nulls) for node in columns]
@@ -92,7 +92,7 @@ def _resolve_order_term(scope: Scope, term: Any) -> OrderNode:
             f"{term!r} cannot order {scope.meta.name}: give a field name, with - for descending"
         )
     name = term.removeprefix("-")
-    expr = resolve_path(scope, name, typed=False)
+    expr = resolve_path(scope, name, from_typed_column=False)
     return OrderNode(expr, descending=term.startswith("-"))
 
 

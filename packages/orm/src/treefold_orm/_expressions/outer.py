@@ -20,19 +20,19 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import Record, record, replace_parts
+from treefold_orm._base.records import Record, copy_with_changes, frozen_record
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import infer_aggregate_type
-from treefold_orm._expressions.arithmetic import combine_operands
+from treefold_orm._expressions.aggregate_types import apply_aggregate_types
+from treefold_orm._expressions.arithmetic import build_arithmetic_node
 from treefold_orm._expressions.casts import cast_to
 from treefold_orm._expressions.conversion import convert_for_column
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import (
     FUNCTION_RULES,
     build_case,
-    build_comparison,
-    build_declared_function,
-    compare_column,
+    build_column_comparison_node,
+    build_comparison_node,
+    convert_declared_function_args,
     convert_to_output_type,
     strip_conversion,
 )
@@ -53,22 +53,22 @@ def resolve_outer_types(key: Key, scope: Scope, fields_of: Callable[[Key], Field
     """
     if not nodes.has_unresolved_outer_ref(key):
         return key
-    return _resolve_types_in_key(key, _Entry(scope, 1, fields_of))
+    return _resolve_types_in_key(key, _EnteredQuery(scope, 1, fields_of))
 
 
-@record
-class _Entry(Record):
+@frozen_record
+class _EnteredQuery(Record):
     """The query that is entered, and how many queries lie between it and a node."""
 
     scope: Scope
     level: int
     fields_of: Callable[[Key], Fields]
 
-    def enter_subquery(self) -> _Entry:
-        return replace_parts(self, level=self.level + 1)
+    def enter_subquery(self) -> _EnteredQuery:
+        return copy_with_changes(self, level=self.level + 1)
 
 
-def _resolve_types_in_key(key: Key, entry: _Entry) -> Key:
+def _resolve_types_in_key(key: Key, entry: _EnteredQuery) -> Key:
     def resolve_types(part: Any) -> Any:
         if isinstance(part, nodes.Node):
             return _resolve_types_in_node(part, entry)
@@ -77,7 +77,7 @@ def _resolve_types_in_key(key: Key, entry: _Entry) -> Key:
     return (key[0], *map(resolve_types, key[1:]))
 
 
-def _resolve_types_in_node(node: nodes.Node, entry: _Entry) -> nodes.Node:
+def _resolve_types_in_node(node: nodes.Node, entry: _EnteredQuery) -> nodes.Node:
     if isinstance(node, nodes.OuterNode):
         # others look further out, and wait until their query enters that one
         due = node.field is None and node.level == entry.level
@@ -87,8 +87,8 @@ def _resolve_types_in_node(node: nodes.Node, entry: _Entry) -> nodes.Node:
             return node
         key = _resolve_types_in_key(node.key, entry.enter_subquery())
         fields = entry.fields_of(key)
-        return replace_parts(node, key=key, field=fields[0] if fields else None)
-    made = nodes.rebuild_node(node, lambda child: _resolve_types_in_node(child, entry))
+        return copy_with_changes(node, key=key, field=fields[0] if fields else None)
+    made = nodes.map_child_nodes(node, lambda child: _resolve_types_in_node(child, entry))
     return node if made is node else _reapply_type_rules(made)
 
 
@@ -97,7 +97,7 @@ def select_key_part(node: nodes.OuterNode, column: AnyField) -> AnyField:
     if node.part is None and not isinstance(column, KeyColumns):
         return column
     if node.part is None or not isinstance(column, KeyColumns) or node.part >= len(column.parts):
-        raise FieldError(f"{node.shown_call} must name a key with as many columns")
+        raise FieldError(f"{node.outer_ref_text} must name a key with as many columns")
     return column.parts[node.part]
 
 
@@ -105,22 +105,22 @@ def _resolve_outer_node(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     path = node.path
     known = scope.annotations.get(path)
     if isinstance(known, nodes.CTENode):
-        return replace_parts(node, field=known.field)
+        return copy_with_changes(node, field=known.field)
     if known is not None:
-        return replace_parts(node, field=known.field, known=_build_outer_value(node, known))
+        return copy_with_changes(node, field=known.field, known=_build_outer_value(node, known))
     _, column, rest = walk_path(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
-        raise FieldError(f"{node.shown_call} must name a column or an annotation")
-    return replace_parts(node, field=select_key_part(node, column))
+        raise FieldError(f"{node.outer_ref_text} must name a column or an annotation")
+    return copy_with_changes(node, field=select_key_part(node, column))
 
 
 def _build_outer_value(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
     if node.part is not None:
-        raise FieldError(f"{node.shown_call} must name a key with as many columns")
+        raise FieldError(f"{node.outer_ref_text} must name a key with as many columns")
     if nodes.contains_window(known) or nodes.contains_group_aggregate(known):
         raise FieldError(
-            f"{node.shown_call} must name a value of one row, got a window or the aggregate "
+            f"{node.outer_ref_text} must name a value of one row, got a window or the aggregate "
             "of a group: make a CTE of the query that computes it and join it"
         )
     return nodes.OuterValue(known)
@@ -131,7 +131,7 @@ def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
     # operands are taken as they were written: a conversion made without the type would stay below
     match node:
         case nodes.ArithNode():
-            return combine_operands(
+            return build_arithmetic_node(
                 node.op, strip_conversion(node.left), strip_conversion(node.right)
             )
         case nodes.CaseNode():
@@ -139,12 +139,12 @@ def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
             return build_case(
                 whens, None if node.default is None else strip_conversion(node.default)
             )
-        case nodes.Test() if node.right is not None:
-            return build_comparison(
+        case nodes.ExpressionCompare() if node.right is not None:
+            return build_comparison_node(
                 strip_conversion(node.left), node.op, strip_conversion(node.right)
             )
         case nodes.Compare() if node.right is not None:
-            return compare_column(node.lookup, strip_conversion(node.right))
+            return build_column_comparison_node(node.lookup, strip_conversion(node.right))
         case nodes.ConvertNode() if node.mode == "assign" and node.field is not None:
             return convert_for_column(node.arg, node.field)
         case nodes.ConvertNode() if node.mode == "output" and node.field is not None:
@@ -153,13 +153,15 @@ def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
             return cast_to(node.arg, node.field)
         case nodes.AggregateNode():
             arg = None if node.arg is None else strip_conversion(node.arg)
-            return infer_aggregate_type(replace_parts(node, field=None, arg=arg))
-        case nodes.RowNode():
-            return nodes.RowNode(node.node.field, node.node)
+            return apply_aggregate_types(copy_with_changes(node, field=None, arg=arg))
+        case nodes.PerRowNode():
+            return nodes.PerRowNode(node.node.field, node.node)
         case nodes.CustomNode():
             args = tuple(map(strip_conversion, node.args))
             field = node.field or next((a.field for a in args if a.field is not None), None)
-            return build_declared_function(nodes.CustomNode(field, node.template, args, node.takes))
+            return convert_declared_function_args(
+                nodes.CustomNode(field, node.template, args, node.takes)
+            )
         case nodes.WindowNode():
             return nodes.WindowNode(
                 node.function.field, node.function, node.partition, node.order, node.frame

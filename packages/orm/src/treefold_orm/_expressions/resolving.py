@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.arithmetic import choose_operand_field, combine_operands
+from treefold_orm._expressions.arithmetic import build_arithmetic_node, choose_bare_value_field
 from treefold_orm._expressions.conversion import find_common_expression_type
 from treefold_orm._expressions.lookups import Lookup, parse_lookup, refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import build_power
@@ -76,7 +76,7 @@ def resolve_order_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
     return nodes.OrderNode(resolve(term.expression, scope), term.descending, term.nulls)
 
 
-def resolve_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
+def resolve_expression_or_order(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
     """Resolve an expression or a term of an ordering."""
     return resolve_order_term(term, scope) if isinstance(term, OrderBy) else resolve(term, scope)
 
@@ -85,10 +85,10 @@ def resolve_value(value: Any, scope: Scope, field: AnyField | None = None) -> no
     """Resolve an expression, a query or a bare value; a bare value is checked by `field` when
     given.
     """
-    node = _resolve_operand(value, scope)
+    node = _resolve_if_computed(value, scope)
     if node is not None:
         return node
-    carrier, coerced = _find_carrier(value, field)
+    carrier, coerced = _infer_field_and_coerce(value, field)
     return scope.add_param(coerced, carrier)
 
 
@@ -101,7 +101,7 @@ def resolve_operands(
     resolved: list[nodes.Expr | None] = []
     places: list[int] = []
     for value in values:
-        resolved.append(_resolve_operand(value, scope))
+        resolved.append(_resolve_if_computed(value, scope))
         # a bare value: values are numbered in reading order, and its type is known only once all
         # expressions are
         if resolved[-1] is None:
@@ -111,7 +111,7 @@ def resolve_operands(
     operands: list[nodes.Expr] = []
     for value, node in zip(values, resolved, strict=True):
         if node is None:
-            carrier, coerced = _find_carrier(value, beside)
+            carrier, coerced = _infer_field_and_coerce(value, beside)
             place = next(left)
             scope.params[place] = coerced
             node = nodes.ParamNode(carrier, place)
@@ -119,13 +119,13 @@ def resolve_operands(
     return tuple(operands)
 
 
-def _resolve_operand(value: Any, scope: Scope) -> nodes.Expr | None:
+def _resolve_if_computed(value: Any, scope: Scope) -> nodes.Expr | None:
     if isinstance(value, Expression):
         return resolve(value, scope)
     return value._resolve_subquery(scope) if isinstance(value, QuerySource) else None
 
 
-def _find_carrier(value: Any, field: AnyField | None) -> tuple[AnyField | None, Any]:
+def _infer_field_and_coerce(value: Any, field: AnyField | None) -> tuple[AnyField | None, Any]:
     """The field that carries a bare value beside `field`, and the value as that field takes it."""
     if value is None:
         return field, None
@@ -148,7 +148,7 @@ class SeveralColumns(FieldError):
     """
 
 
-def hides_field(annotation: nodes.Expr) -> bool:
+def may_shadow_model_field(annotation: nodes.Expr) -> bool:
     """True for an annotation that may have the name of a field, which typed columns still mean.
 
     The columns of a CTE are the fields of its rows instead.
@@ -156,15 +156,15 @@ def hides_field(annotation: nodes.Expr) -> bool:
     return not isinstance(annotation, nodes.CTENode)
 
 
-def resolve_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
+def resolve_path(scope: Scope, path: str, *, from_typed_column: bool) -> nodes.Expr:
     """Resolve a dotted-by-underscores path to a column, an annotation, or something taken from a
     column.
     """
     annotation = scope.annotations.get(path)
-    if annotation is not None and not (typed and hides_field(annotation)):
+    if annotation is not None and not (from_typed_column and may_shadow_model_field(annotation)):
         return annotation
     hops, column, rest = walk_path(scope.meta, path)
-    if not typed:
+    if not from_typed_column:
         refuse_sensitive(scope.meta, column, path)
     if isinstance(column, KeyColumns):
         raise SeveralColumns(
@@ -173,14 +173,14 @@ def resolve_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
         )
     node: nodes.Expr = nodes.ColumnNode(column, hops, column)
     if rest:
-        lookup = parse_lookup(scope.meta, path, typed=typed)
+        lookup = parse_lookup(scope.meta, path, from_typed_column=from_typed_column)
         if lookup.op != "exact":
             raise FieldError(f"{scope.meta.name}: {path!r} is a comparison, not a value")
         return LookupValue(lookup).build_node()
     return node
 
 
-@record
+@frozen_record
 class LookupValue(Record):
     """The left side of a lookup as a value: a date part, a length, the value at a JSON path."""
 
@@ -203,17 +203,17 @@ class LookupValue(Record):
 
 
 def _resolve_value(term: Value, scope: Scope) -> nodes.Expr:
-    carrier, value = _find_carrier(term.value, cast("AnyField | None", term.output_field))
+    carrier, value = _infer_field_and_coerce(term.value, cast("AnyField | None", term.output_field))
     return scope.add_param(value, carrier)
 
 
 def _resolve_name(term: F, scope: Scope) -> nodes.Expr:
-    return resolve_path(scope, term.path, typed=False)
+    return resolve_path(scope, term.path, from_typed_column=False)
 
 
 def _resolve_column(term: Column[Any], scope: Scope) -> nodes.Expr:
     term.check_model(scope.meta)
-    return resolve_path(scope, term.path, typed=True)
+    return resolve_path(scope, term.path, from_typed_column=True)
 
 
 def _resolve_outer(term: OuterRef, scope: Scope) -> nodes.Expr:
@@ -225,21 +225,21 @@ def _resolve_arithmetic(term: Combined, scope: Scope) -> nodes.Expr:
     if term.op == "**":
         base, exponent = (resolve(as_expression(side), nested) for side in (term.left, term.right))
         return build_power(base, exponent)
-    sides: list[nodes.Expr | None] = [_resolve_operand(term.left, nested)]
+    sides: list[nodes.Expr | None] = [_resolve_if_computed(term.left, nested)]
     place = len(nested.params)
     if sides[0] is None:  # values are numbered in reading order, so the left side goes first
         nested.params.append(None)
-    sides.append(_resolve_operand(term.right, nested))
+    sides.append(_resolve_if_computed(term.right, nested))
     left, right = sides
     if left is None:
-        beside = choose_operand_field(term.op, None if right is None else right.field, term.left)
-        carrier, nested.params[place] = _find_carrier(term.left, beside)
+        beside = choose_bare_value_field(term.op, None if right is None else right.field, term.left)
+        carrier, nested.params[place] = _infer_field_and_coerce(term.left, beside)
         left = nodes.ParamNode(carrier, place)
     if right is None:
         right = resolve_value(
-            term.right, nested, choose_operand_field(term.op, left.field, term.right)
+            term.right, nested, choose_bare_value_field(term.op, left.field, term.right)
         )
-    return combine_operands(term.op, left, right)
+    return build_arithmetic_node(term.op, left, right)
 
 
 RULES.update(

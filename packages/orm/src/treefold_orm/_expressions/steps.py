@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._base.records import record
+from treefold_orm._base.records import frozen_record
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.lookups import Lookup
 from treefold_orm._expressions.nodes import Expr, Node, OrderNode
@@ -21,7 +21,7 @@ class Step(Node):
     __slots__ = ()
 
 
-@record
+@frozen_record
 class Filter(Step):
     """Lookups of one call, joined by AND; their parameters begin at `start`."""
 
@@ -29,26 +29,26 @@ class Filter(Step):
     lookups: tuple[Lookup, ...]
 
 
-@record
+@frozen_record
 class Where(Step):
     """One condition of any kind."""
 
     condition: Node
 
 
-@record
+@frozen_record
 class NoRows(Step):
     """The query has no rows."""
 
 
-@record
+@frozen_record
 class Given(Step):
     """How many parameters there are, where some may be of steps that were left out."""
 
     count: int
 
 
-@record
+@frozen_record
 class Ordering(Step):
     """The ordering; the last one counts, and one without terms clears."""
 
@@ -71,7 +71,7 @@ class KnownOrdering(Ordering):
         return self.hashed
 
 
-@record
+@frozen_record
 class Annotate(Step):
     """A computed value under a name, which is `loaded` or only named for other expressions;
     `groups` says that it holds an aggregate of a group.
@@ -83,7 +83,7 @@ class Annotate(Step):
     loaded: bool
 
 
-@record
+@frozen_record
 class Values(Step):
     """Rows in another form than instances: `rows` is "dicts", "tuples", "named" or "flat".
 
@@ -95,33 +95,33 @@ class Values(Step):
     columns: tuple[tuple[str, Expr], ...]
 
 
-@record
+@frozen_record
 class Load(Step):
     """The columns that instances load, by their paths."""
 
     names: frozenset[str]
 
 
-@record
+@frozen_record
 class SelectRelated(Step):
     """Relations that are joined to the rows, by their paths."""
 
     paths: tuple[str, ...]
 
 
-@record
+@frozen_record
 class Distinct(Step):
     """Each row once."""
 
 
-@record
+@frozen_record
 class DistinctOn(Step):
     """The first row of each combination of values."""
 
     nodes: tuple[Expr, ...]
 
 
-@record
+@frozen_record
 class Slice(Step):
     """LIMIT and OFFSET, as far as there are such; their parameters begin at `start`."""
 
@@ -130,7 +130,7 @@ class Slice(Step):
     offset: bool
 
 
-@record
+@frozen_record
 class Lock(Step):
     """How rows are locked; `strength` is "share", "no_key" or empty."""
 
@@ -139,7 +139,7 @@ class Lock(Step):
     strength: str
 
 
-@record
+@frozen_record
 class Combine(Step):
     """Another query, combined by the set operation `op`; its parameters start at `base`."""
 
@@ -148,21 +148,21 @@ class Combine(Step):
     base: int
 
 
-@record
+@frozen_record
 class Common(Step):
     """The types that the parts of a combined query share, column by column."""
 
     fields: tuple[AnyField | None, ...]
 
 
-@record
+@frozen_record
 class FromCTE(Step):
     """The query selects from a CTE instead of a table."""
 
     source: Source
 
 
-@record
+@frozen_record
 class JoinCTE(Step):
     """A CTE is joined to the rows."""
 

@@ -28,7 +28,7 @@ class Template:
         by_dialect = {dialect: found for dialect, found in given.items() if found}
         if not by_dialect:
             raise ModelError(f"{owner} needs SQL: template=, postgres= or sqlite=")
-        sizes = {_check_template(owner, text) for text in by_dialect.values()}
+        sizes = {_check_and_count_arguments(owner, text) for text in by_dialect.values()}
         if len(sizes) != 1:
             raise ModelError(f"{owner} takes a different number of arguments on each database")
         self.arity = sizes.pop()
@@ -42,7 +42,7 @@ class Template:
         return found
 
 
-def _check_template(owner: str, text: str) -> int:
+def _check_and_count_arguments(owner: str, text: str) -> int:
     check_untainted(text)
     try:
         pieces = list(string.Formatter().parse(text))
@@ -55,7 +55,7 @@ def _check_template(owner: str, text: str) -> int:
         _TEXT.fullmatch(plain) is None
         or "--" in plain
         or "/*" in plain
-        or not _is_balanced(plain)
+        or not _has_balanced_parentheses(plain)
         or not plain.strip()
     ):
         raise ModelError(
@@ -65,7 +65,7 @@ def _check_template(owner: str, text: str) -> int:
     return sum(name is not None for _, name, *_ in pieces)
 
 
-def _is_balanced(text: str) -> bool:
+def _has_balanced_parentheses(text: str) -> bool:
     depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")

@@ -25,7 +25,7 @@ from typing import (
 
 from treefold_orm._base.errors import DataError, FieldValueError, ModelError, UnsupportedFeature
 from treefold_orm._base.names import is_sensitive_name, quote
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._fields.labels import Choices, collect_choice_labels
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Stored(Protocol):
 Codec = Callable[[Any], Any]
 
 
-@record
+@frozen_record
 class Reading(Record):
     """How a driver's value becomes the Python value in the code that is generated for rows.
 

@@ -84,7 +84,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
 
     def bind(self, meta: Owner, name: str) -> None:
         for part in self.parts:
-            _check_part(meta, part)
+            _check_key_part(meta, part)
         self.meta = meta
         self.name = self.attname = self.column_name = name
 
@@ -118,7 +118,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
         return ""
 
 
-def _check_part(meta: Owner, part: Field[Any]) -> None:
+def _check_key_part(meta: Owner, part: Field[Any]) -> None:
     where = f"{meta.name}.{part.name}"
     if part.null:
         raise ModelError(f"{where} cannot be part of the primary key: drop null=True")

@@ -12,7 +12,7 @@ from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.journal import Journal
 from treefold_orm._base.names import quote
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.registry import Registry as Registry, registry as registry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from treefold_orm._terms.search_index import SearchIndex
 
 
-@record
+@frozen_record
 class Relation(Record):
     """One step from `source` to `target`, joined where `source_field` equals `target_field`.
 
@@ -88,11 +88,11 @@ class Instance:
         def clean(self) -> None: ...
         def _load_missing_field(self, field: Field[Any]) -> Any: ...
         @classmethod
-        def _attach_reverse(cls, relation: Relation) -> None: ...
+        def _add_relation_accessor(cls, relation: Relation) -> None: ...
         @classmethod
-        def _detach_reverse(cls, relation: Relation) -> None: ...
+        def _remove_relation_accessor(cls, relation: Relation) -> None: ...
         @classmethod
-        def _has_attribute(cls, name: str) -> bool: ...
+        def _has_non_field_attribute(cls, name: str) -> bool: ...
 
 
 class Meta:
@@ -127,7 +127,7 @@ class Meta:
         self.model = model
         self.registry: Registry = getattr(model, "_registry", registry)
         space: str | None = model.__dict__.get("_space")
-        self.space = registry.find_space(model.__module__) if space is None else space
+        self.space = registry.find_application_folder(model.__module__) if space is None else space
         self.name = model.__name__
         self.abstract = abstract
         self.table_name = table
@@ -213,12 +213,12 @@ class Meta:
                 f"{self.name} has {relation.name!r} already: give {relation.target.name} a "
                 "related_name"
             )
-        if not own and self.model._has_attribute(relation.name):
+        if not own and self.model._has_non_field_attribute(relation.name):
             raise ModelError(
                 f"{self.name}.{relation.name} cannot lead to {relation.target.name}: {self.name} "
                 "has another attribute of that name; give the relation a related_name"
             )
-        if known is not None and _has_other_target(known, relation):
+        if known is not None and _targets_conflict(known, relation):
             raise ModelError(
                 f"{relation.name!r} on {self.name} would mean both {known.target.name} and "
                 f"{relation.target.name}: "
@@ -236,7 +236,7 @@ class Meta:
         """Forget a relation whose text turned out to mean another model."""
         if self.relations.get(relation.name) is relation:
             del self.relations[relation.name]
-            self.model._detach_reverse(relation)
+            self.model._remove_relation_accessor(relation)
 
     def clear_path_caches(self) -> None:
         """Drop what lookups and orderings led to: one may mean another model by now."""
@@ -263,7 +263,7 @@ class Meta:
     def build_unknown_name_error(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
         # the way back of a model that waits for its target is a name of this one as well
-        self.registry.settle_targets()
+        self.registry.resolve_pending_targets()
         import difflib
 
         names = sorted({*self.fields, *self.by_attname, *self.relations, "pk"})
@@ -280,7 +280,7 @@ def find_owner_meta(field: Field[Any]) -> Meta:
     return cast("Meta", field.meta)
 
 
-def _has_other_target(known: Relation, new: Relation) -> bool:
+def _targets_conflict(known: Relation, new: Relation) -> bool:
     one, other = known.target.model, new.target.model
     if not known.target.registry.has_model(known.target):
         return False  # its module was imported again, and it moved

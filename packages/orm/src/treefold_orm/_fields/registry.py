@@ -48,9 +48,9 @@ class Registry:
         Models that named the old one then point to the new one.
         """
         with self._lock:
-            self._store_model(meta)
+            self._add_or_replace_model(meta)
 
-    def _store_model(self, meta: Meta) -> None:
+    def _add_or_replace_model(self, meta: Meta) -> None:
         key = _build_registry_key(meta)
         old = self._models.get(key) or self._gone.pop(key, None)
         self._models[key] = meta
@@ -63,7 +63,7 @@ class Registry:
                 named.target = meta
                 named.action(meta)
 
-    def forget_modules(
+    def unregister_module_models(
         self, root: str | os.PathLike[str], modules: Collection[str]
     ) -> Callable[[Collection[str]], None]:
         """Take out the models of modules that are about to be imported again, or are deleted.
@@ -92,26 +92,26 @@ class Registry:
             ]
             self._named_targets = [named for named in self._named_targets if named not in own]
 
-        def restore_modules(names: Collection[str]) -> None:
+        def restore_module_models(names: Collection[str]) -> None:
             kept = {key: meta for key, meta in former.items() if key[1] in names}
             with self._lock:
                 self._named_targets += [
                     named for named in own if _build_registry_key(named.source) in kept
                 ]
                 for meta in kept.values():
-                    self._store_model(meta)
+                    self._add_or_replace_model(meta)
                 for named in own:
                     self._repoint_to_replacement(named)
 
-        return restore_modules
+        return restore_module_models
 
-    def _repoint_to_replacement(self, named: _TextTarget) -> None:
+    def _repoint_to_replacement(self, reference: _TextTarget) -> None:
         """Point a model that was put back to the model that took its target's place."""
-        target = named.target
+        target = reference.target
         new = self._models.get(_build_registry_key(target)) if target is not None else None
-        if self.has_model(named.source) and new is not None and new is not target:
-            named.target = new
-            named.action(new)
+        if self.has_model(reference.source) and new is not None and new is not target:
+            reference.target = new
+            reference.action(new)
 
     def group_related_modules(self, root: str | os.PathLike[str]) -> list[frozenset[str]]:
         """Return the groups of modules whose models are connected by relations, in a space."""
@@ -131,12 +131,12 @@ class Registry:
         return self._models.get(_build_registry_key(meta)) is meta
 
     def __iter__(self) -> Iterator[Meta]:
-        self.settle_targets()
+        self.resolve_pending_targets()
         with self._lock:
             # a copy: a reload may define models while a caller goes through them
             return iter(list(self._models.values()))
 
-    def enter_space(self, root: str | os.PathLike[str]) -> None:
+    def enter_application_folder(self, root: str | os.PathLike[str]) -> None:
         """Make a folder a space, before its models are imported, and the space of this context."""
         folder = os.path.join(os.path.realpath(root), "")
         if folder not in self._roots:
@@ -144,13 +144,13 @@ class Registry:
             self._roots.sort(key=len, reverse=True)  # the nearest folder comes first
         _entered.set(folder)
 
-    def find_space(self, module: str) -> str:
+    def find_application_folder(self, module: str) -> str:
         """Return the folder among the spaces that a module's file lies in; empty for none."""
         file: str | None = getattr(sys.modules.get(module), "__file__", None)
         path = os.path.realpath(file) if file and self._roots else ""
         return next((root for root in self._roots if path.startswith(root)), "")
 
-    def list_space_models(self) -> list[Meta]:
+    def list_application_models(self) -> list[Meta]:
         """Return the models of the space of this context and those of none; else all of them."""
         space = _entered.get()
         return [meta for meta in self if not space or meta.space in ("", space)]
@@ -171,7 +171,7 @@ class Registry:
         else:
             action(target._meta)
 
-    def settle_targets(self) -> None:
+    def resolve_pending_targets(self) -> None:
         """Resolve string targets whose models exist by now.
 
         A bare name means the model of its own module, also one that is defined later than another
@@ -179,12 +179,12 @@ class Registry:
         whichever came first; where its own module is being imported, once that is done.
         """
         with self._lock:
-            self._settle_targets()
+            self._resolve_pending_targets()
 
-    def _settle_targets(self) -> None:
+    def _resolve_pending_targets(self) -> None:
         gone = self._gone.values()
         lost = [n for n in self._named_targets if n.target in gone and n.source not in gone]
-        misled = self._find_changed_targets()
+        misled = self._find_outdated_targets()
         for named in misled:
             named.undo()
         for meta in self._models.values() if misled else ():
@@ -194,9 +194,9 @@ class Registry:
         tried: set[_TextTarget] = set()  # an action may settle others, or add some
         while named := next((n for n in self._waiting if n not in tried), None):
             tried.add(named)
-            self._resolve(named)
+            self._try_resolve_target(named)
 
-    def _find_changed_targets(self) -> list[_TextTarget]:
+    def _find_outdated_targets(self) -> list[_TextTarget]:
         """The texts that were taken for another model than the one that they mean by now."""
         unsure, self._unsure = self._unsure, False
         found: list[_TextTarget] = []
@@ -212,28 +212,28 @@ class Registry:
                     raise
         return found
 
-    def _resolve(self, named: _TextTarget) -> None:
+    def _try_resolve_target(self, reference: _TextTarget) -> None:
         try:
-            target = self._find_target(named.source, named.text)
+            target = self._find_target(reference.source, reference.text)
             if target is None:
                 return
-            self._waiting.remove(named)
-            self._named_targets.append(named)
-            named.target = target
-            named.action(target)
+            self._waiting.remove(reference)
+            self._named_targets.append(reference)
+            reference.target = target
+            reference.action(target)
         except ModelError:
-            if not self._may_be_defined_later(named):
+            if not self._may_be_defined_later(reference):
                 raise
-            named.undo()
-            self._named_targets = [n for n in self._named_targets if n is not named]
-            if named not in self._waiting:
-                self._waiting.append(named)
+            reference.undo()
+            self._named_targets = [n for n in self._named_targets if n is not reference]
+            if reference not in self._waiting:
+                self._waiting.append(reference)
 
-    def _may_be_defined_later(self, named: _TextTarget) -> bool:
+    def _may_be_defined_later(self, reference: _TextTarget) -> bool:
         """True while the module of the text is imported and has no model of that name."""
-        module = named.source.model.__module__
+        module = reference.source.model.__module__
         return is_being_imported(module) and not any(
-            meta.name == named.text and meta.model.__module__ == module
+            meta.name == reference.text and meta.model.__module__ == module
             for meta in self._models.values()
         )
 

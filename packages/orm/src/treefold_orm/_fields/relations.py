@@ -133,7 +133,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         def __get__(self, instance, owner):
             if instance is None:
                 return self.column
-            return instance._resolve_related_object(self)
+            return instance._get_or_load_related(self)
 
         def __set__(self, instance, value):
             instance._set_related(self, value)
@@ -159,7 +159,7 @@ class ForeignKey(Field[V], Generic[M, V]):
             reverse = Relation(back, target, source, "reverse", target.pk, self, to_many=several)
             self._made = (forward, reverse)
             target.add_relation(reverse)
-            target.model._attach_reverse(reverse)
+            target.model._add_relation_accessor(reverse)
 
     def set_target(self, target: Meta) -> Relation:
         """Learn the target; return the relation to it."""
@@ -173,7 +173,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         if self.target is not None:
             self.target.pointers.remove(self)
         self.target = None
-        drop_relations(self._made)
+        unregister_relations(self._made)
 
     @property
     def is_in_use(self) -> bool:
@@ -191,7 +191,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     def known_target(self) -> Meta:
         """The target's meta, or `FieldError` while no class has the name."""
         if self.target is None:
-            find_owner_meta(self).registry.settle_targets()
+            find_owner_meta(self).registry.resolve_pending_targets()
         if self.target is None:
             raise FieldError(
                 f"{self.meta.name}.{self.name} points to {self.to!r}, which is not defined"
@@ -241,7 +241,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         return self.known_target.pk.read_unexpected_value(raw)
 
 
-def drop_relations(made: tuple[Relation, ...]) -> None:
+def unregister_relations(made: tuple[Relation, ...]) -> None:
     """Take relations back from the models that they start from."""
     for relation in made:
         relation.source.drop_relation(relation)

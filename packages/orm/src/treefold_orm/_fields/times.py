@@ -189,17 +189,17 @@ class DateTimeField(Field[T]):
 
     def encoder(self, dialect: str) -> Codec | None:
         if self.storage:
-            return _format_naive_as_utc if dialect == "sqlite" else _as_utc
+            return _format_naive_as_utc if dialect == "sqlite" else _attach_utc_zone
         return _datetime_text if dialect == "sqlite" else None
 
     def decoder(self, dialect: str) -> Codec | None:
         if self.storage:
-            return _from_naive_text if dialect == "sqlite" else _without_zone
+            return _parse_naive_datetime if dialect == "sqlite" else _strip_zone
         return dt.datetime.fromisoformat if dialect == "sqlite" else self.read_unexpected_value
 
     def convert_stored_value(self, raw: Any, dialect: str) -> Any:
         try:
-            return add_utc_offset(raw) if dialect == "sqlite" else _as_utc(raw)
+            return add_utc_offset(raw) if dialect == "sqlite" else _attach_utc_zone(raw)
         except (ValueError, AttributeError):
             error = self.build_unreadable_error(raw)
         # outside of the handler: the error caught there quotes the value, and would be its context
@@ -280,11 +280,11 @@ def _naive_utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC).replace(tzinfo=None)
 
 
-def _as_utc(value: dt.datetime) -> dt.datetime:
+def _attach_utc_zone(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=dt.UTC)
 
 
-def _without_zone(value: dt.datetime) -> dt.datetime:
+def _strip_zone(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=None)
 
 
@@ -292,5 +292,5 @@ def _format_naive_as_utc(value: dt.datetime) -> str:
     return f"{value.isoformat(' ', 'microseconds')}+00:00"
 
 
-def _from_naive_text(value: str) -> dt.datetime:
+def _parse_naive_datetime(value: str) -> dt.datetime:
     return dt.datetime.fromisoformat(value).replace(tzinfo=None)

@@ -81,12 +81,12 @@ def make_zoned_field(zone: dt.tzinfo) -> ZonedField:
     return ZonedField(zone)
 
 
-def truncate_in_zone(unit: str, text: str | None, name: str) -> str | None:
+def truncate_in_zone(unit: str, datetime_text: str | None, zone_name: str) -> str | None:
     """Cut a datetime, as SQLite keeps it, down to a unit in a zone."""
-    if text is None:
+    if datetime_text is None:
         return None
-    moment = dt.datetime.fromisoformat(text)
-    local = moment.astimezone(parse_zone_name(name)).replace(microsecond=0)
+    moment = dt.datetime.fromisoformat(datetime_text)
+    local = moment.astimezone(parse_zone_name(zone_name)).replace(microsecond=0)
     distance = local.utcoffset()
     if unit in _CLOCK:
         # within a day the clock's distance from UTC stays what it was

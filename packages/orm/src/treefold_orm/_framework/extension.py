@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from treefold_orm._base import errors
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
 from treefold_orm._jobs.process import LogContext, choose_queue_name, here
@@ -85,11 +85,11 @@ class Databases:
 
     def __init__(self) -> None:
         self.refusals = {
-            errors.InvalidParameter: _refuse_parameter,
-            errors.FieldValueError: _refuse_field_value,
-            errors.ValidationError: _refuse_validation_error,
-            errors.UniqueViolation: _refuse_duplicate,
-            **dict.fromkeys(_BUSY, _refuse_unavailable_database),
+            errors.InvalidParameter: _build_parameter_response,
+            errors.FieldValueError: _build_field_value_response,
+            errors.ValidationError: _build_validation_response,
+            errors.UniqueViolation: _build_duplicate_response,
+            **dict.fromkeys(_BUSY, _build_unavailable_response),
         }
         self._root = Path()
         self._addresses: Mapping[str, str] = {}
@@ -126,15 +126,15 @@ class Databases:
         here.loop = asyncio.get_running_loop()
         # after the routes are imported, so that a project with jobs has imported these
         if "treefold_orm.jobs" in sys.modules:
-            from treefold_orm._jobs.enqueueing import check_boot
+            from treefold_orm._jobs.enqueueing import check_jobs_can_run
 
             # it parses the modules of the project, and would hold up the loop for so long
-            await asyncio.to_thread(check_boot, self._root)
+            await asyncio.to_thread(check_jobs_can_run, self._root)
         if is_diverted():
-            from treefold_orm._framework.own_databases import prepare_test_run
+            from treefold_orm._framework.own_databases import create_test_tables
 
             # it makes tables by blocking calls, which a thread with a loop refuses
-            await asyncio.to_thread(prepare_test_run, self._root)
+            await asyncio.to_thread(create_test_tables, self._root)
         _running.add(self)
         for alias in self._addresses:
             if (own := _configured.get(alias)) is not None:
@@ -159,7 +159,7 @@ class Databases:
 
         A database that is in use is asked over its pool, any other by a short connection.
         """
-        from treefold_orm._framework.readiness import check_address, check_running
+        from treefold_orm._framework.readiness import check_running, probe_address
 
         checks: list[Coroutine[Any, Any, Check]] = []
         for alias in dict.fromkeys((*self._addresses, *_databases)):
@@ -168,14 +168,14 @@ class Databases:
             if known is not None and (is_explicit or (known.in_use and alias in self._addresses)):
                 checks.append(check_running(alias, known))
             elif alias in self._addresses:
-                checks.append(check_address(alias, self._addresses[alias]))
+                checks.append(probe_address(alias, self._addresses[alias]))
         return await asyncio.gather(*checks)
 
     def prepare_tests(self) -> None:
         """Create the missing tables of all models, each on the database where it lives."""
         from treefold_orm._framework.own_databases import create_tables
 
-        registry.enter_space(self._root)
+        registry.enter_application_folder(self._root)
         create_tables(_databases)
 
     def session_store(self) -> SessionRows | None:
@@ -192,7 +192,7 @@ class Databases:
 
     def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
         """Forget the models of modules that change; the answer takes back what did not."""
-        return registry.forget_modules(self._root, modules)
+        return registry.unregister_module_models(self._root, modules)
 
     def related(self) -> Collection[Collection[str]]:
         """Return the groups of modules whose models are connected by relations."""
@@ -205,10 +205,10 @@ class Databases:
             Ends it: warns of repeated queries, and says how many there were and how long they took.
         """
         recorder = Recorder(repeats=REPEATS)
-        token = current.set(replace_parts(current.get() or EMPTY, recorder=recorder))
-        return lambda: self._report_queries(recorder, token)
+        token = current.set(copy_with_changes(current.get() or EMPTY, recorder=recorder))
+        return lambda: self._stop_and_report_queries(recorder, token)
 
-    def _report_queries(self, recorder: Recorder, token: Token[Context | None]) -> str:
+    def _stop_and_report_queries(self, recorder: Recorder, token: Token[Context | None]) -> str:
         current.reset(token)
         for (sql, source), count in recorder.repeated().items():
             log.warning(
@@ -224,7 +224,7 @@ class Databases:
         return f"{counted} in {recorder.duration * 1000:.2f}ms"
 
     def _configure_databases(self) -> None:
-        registry.enter_space(self._root)
+        registry.enter_application_folder(self._root)
         for alias, address in self._addresses.items():
             check_address(alias, address)
             self._configure_one(alias, address)
@@ -268,12 +268,12 @@ class Databases:
         else:
             _configured[alias] = _Configured(place, _databases[alias])
             if not is_diverted():
-                _warn_of_new_file(alias, address, self._root)
+                _warn_if_outside_project(alias, address, self._root)
             return
         raise failure
 
 
-def _warn_of_new_file(alias: str, address: str, root: Path) -> None:
+def _warn_if_outside_project(alias: str, address: str, root: Path) -> None:
     """Warn of a relative SQLite path that leads to a new file outside of the project."""
     scheme, _, rest = address.partition(":///")
     path = rest.partition("?")[0]
@@ -301,32 +301,32 @@ _BUSY = (
 )
 
 
-def _refuse_unavailable_database(error: Exception) -> Refusal:
+def _build_unavailable_response(error: Exception) -> Refusal:
     log.error("%s: %s", type(error).__name__, error)
     # the text names the server, which is for the log and not for a client
     return 503, "The database cannot answer now", None
 
 
-def _refuse_parameter(error: errors.InvalidParameter) -> Refusal:
+def _build_parameter_response(error: errors.InvalidParameter) -> Refusal:
     entry = {"loc": ["query", error.field], "msg": str(error), "type": "value_error"}
     return 422, "A parameter is not valid", [entry]
 
 
-def _refuse_field_value(error: errors.FieldValueError) -> Refusal:
+def _build_field_value_response(error: errors.FieldValueError) -> Refusal:
     entry: dict[str, Any] = {"loc": [error.field], "msg": error.reason, "type": "value_error"}
     if error.limits:
         entry["ctx"] = dict(error.limits)
     return 422, f"{error.field}: {error.reason}", [entry]
 
 
-def _refuse_duplicate(error: errors.UniqueViolation) -> Refusal:
+def _build_duplicate_response(error: errors.UniqueViolation) -> Refusal:
     if not error.fields:
         return 409, "There is such an entry already", None
     entries = [{"loc": [name], "msg": "exists already", "type": "unique"} for name in error.fields]
     return 409, f"{', '.join(error.fields)}: exists already", entries
 
 
-def _refuse_validation_error(error: errors.ValidationError) -> Refusal:
+def _build_validation_response(error: errors.ValidationError) -> Refusal:
     entries = [
         {"loc": [name], "msg": text, "type": "value_error"}
         for name, texts in error.message_dict.items()

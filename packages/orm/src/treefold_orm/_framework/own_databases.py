@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from treefold_orm._base.errors import ConfigurationError, DatabaseError, ORMError
 from treefold_orm._base.names import quote
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._drivers.base import Database, execute_statement
+from treefold_orm._drivers.base import Database, make_statement_operation
 from treefold_orm._drivers.sqlite import SQLiteDatabase
 from treefold_orm._fields.meta import registry
 from treefold_orm._runtime.connections import (
     _databases,
-    divert_databases,
     make_unregistered_database,
+    replace_databases_on_configure,
 )
 from treefold_orm._runtime.sandbox import Sandbox
 from treefold_orm._schema.create import create_all
@@ -82,7 +82,7 @@ class OwnDatabases:
         """Put databases of this run in the place of those that are or get configured."""
         with ExitStack() as stack:
             if not _active:
-                stack.enter_context(divert_databases(self._replace_database))
+                stack.enter_context(replace_databases_on_configure(self._replace_database))
             _active.append(self)
             stack.callback(_active.pop)
             for alias, database in list(_databases.items()):
@@ -127,7 +127,7 @@ class OwnDatabases:
         if isinstance(database, SQLiteDatabase):
             # one in memory would lose its tables when an application closes its connections
             return database.with_database(
-                self._assign_file(alias if database.single else database.database)
+                self._assign_test_file(alias if database.single else database.database)
             )
         from treefold_orm._drivers.postgres import PostgresDatabase
 
@@ -138,7 +138,7 @@ class OwnDatabases:
             self._servers[database.place] = server
         return database.with_database(server.name)
 
-    def _assign_file(self, path: str) -> str:
+    def _assign_test_file(self, path: str) -> str:
         name = f"{len(self._files)}-{Path(path).name}"
         return self._files.setdefault(path, str(self._folder / name))
 
@@ -149,7 +149,7 @@ def register_test_addresses(addresses: Mapping[str, str]) -> None:
         own.named = {**addresses, **own.named}
 
 
-def prepare_test_run(root: Path) -> None:
+def create_test_tables(root: Path) -> None:
     """Make the tables of a project that started in a run, unless the run has them already."""
     for own in _active[-1:]:
         own.prepare(root)
@@ -208,10 +208,10 @@ class _TestDatabase:
         self._session: Any = None
         try:
             self.name = self._run_on_loop(
-                self._create_database(_build_test_database_name(real.database, worker))
+                self._lock_and_create_database(_build_test_database_name(real.database, worker))
             )
         except ORMError as error:
-            self._stop_loop()
+            self._close_connections_and_loop()
             failure = _build_creation_error(_build_test_database_name(real.database, worker), error)
         else:
             return
@@ -225,12 +225,12 @@ class _TestDatabase:
                     self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)")
                 )
         finally:
-            self._stop_loop()
+            self._close_connections_and_loop()
 
-    async def _create_database(self, wanted: str) -> str:
+    async def _lock_and_create_database(self, wanted: str) -> str:
         self._session = await self._maintenance.acheckout(write=True)
         for number in range(1, TRIES + 1):
-            name = wanted if number == 1 else _shorten_name(f"{wanted}_{number}")
+            name = wanted if number == 1 else _shorten_database_name(f"{wanted}_{number}")
             if await self._session.arun(_query_boolean(_LOCK, name)):
                 if self._reuse and await self._session.arun(_query_boolean(_EXISTS, name)):
                     return name
@@ -241,12 +241,12 @@ class _TestDatabase:
         raise DatabaseError(f"{TRIES} test runs use databases of this name now")
 
     async def _run(self, sql: str) -> None:
-        await self._session.arun(execute_statement(sql))
+        await self._session.arun(make_statement_operation(sql))
 
     def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def _stop_loop(self) -> None:
+    def _close_connections_and_loop(self) -> None:
         self._run_on_loop(self._release_connections())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -262,16 +262,16 @@ _LOCK = "SELECT pg_try_advisory_lock(hashtext($1))"
 _EXISTS = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
 
 
-def _query_boolean(question: str, name: str) -> Operation[bool]:
-    rows = yield Statement("rows", question, (name,))
+def _query_boolean(sql: str, name: str) -> Operation[bool]:
+    rows = yield Statement("rows", sql, (name,))
     return bool(rows[0][0])
 
 
 def _build_test_database_name(name: str, worker: str) -> str:
-    return _shorten_name(f"test_{name}" + (f"_{worker}" if worker else ""))
+    return _shorten_database_name(f"test_{name}" + (f"_{worker}" if worker else ""))
 
 
-def _shorten_name(name: str) -> str:
+def _shorten_database_name(name: str) -> str:
     # PostgreSQL cuts longer names without a word, and two of them would be one database
     if len(name.encode()) <= LONGEST_NAME:
         return name

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import Database, execute_statement
+from treefold_orm._drivers.base import Database, make_statement_operation
 from treefold_orm._runtime.addresses import parse_sqlite_address
 from treefold_orm._runtime.login import try_login
 
@@ -55,7 +55,7 @@ async def check_running(alias: str, database: Database) -> Check:
     kind = "postgresql" if database.name == "postgres" else database.name
     try:
         async with asyncio.timeout(PATIENCE):
-            await database.arun(execute_statement("SELECT 1"), write=False, read_only=True)
+            await database.arun(make_statement_operation("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         return Check(alias, f"{kind}: does not answer within {PATIENCE:g} s")
     except ORMError as error:
@@ -63,14 +63,14 @@ async def check_running(alias: str, database: Database) -> Check:
     return Check(alias, f"{kind} answers", ok=True)
 
 
-async def check_address(alias: str, address: str) -> Check:
+async def probe_address(alias: str, address: str) -> Check:
     """Look whether a database is at an address, is of its kind, and takes a login."""
     scheme = address.partition(":")[0].partition("+")[0]
     try:
         if scheme == "sqlite":
-            return Check(alias, f"sqlite at {_check_sqlite(address)}", ok=True)
+            return Check(alias, f"sqlite at {_check_and_describe_sqlite(address)}", ok=True)
         if scheme in ("postgres", "postgresql"):
-            return await _check_postgres(alias, address)
+            return await _probe_postgres(alias, address)
     except _Unfit as unfit:
         kind = "sqlite" if scheme == "sqlite" else "postgresql"
         return Check(alias, f"{kind}: {unfit}", advice=unfit.advice)
@@ -78,7 +78,7 @@ async def check_address(alias: str, address: str) -> Check:
     return Check(alias, f"unknown kind {scheme!r}", advice=advice)
 
 
-def _check_sqlite(address: str) -> str:
+def _check_and_describe_sqlite(address: str) -> str:
     try:
         path, options = parse_sqlite_address(address.partition("://")[2])
     except ConfigurationError as error:
@@ -105,7 +105,7 @@ def _check_sqlite(address: str) -> str:
     return f"{path}, synchronous=normal: a power cut may take the last commits"
 
 
-async def _check_postgres(alias: str, address: str) -> Check:
+async def _probe_postgres(alias: str, address: str) -> Check:
     if find_spec("asyncpg") is None:
         advice = "pip install 'treefold-orm[postgres]'"
         return Check(alias, "postgresql: the driver asyncpg is not installed", advice=advice)
@@ -113,15 +113,15 @@ async def _check_postgres(alias: str, address: str) -> Check:
     found = f"postgresql at {await _probe_server(_split_address(address), deadline)}"
     # a server that was reached at the last moment still gets a try
     left = max(0.1, deadline - asyncio.get_running_loop().time())
-    text, advice = await try_login(address, patience=left)
+    text, advice = await try_login(address, timeout=left)
     return Check(alias, f"{found} {text}" if text else found, ok=not text, advice=advice)
 
 
-async def _probe_server(parts: SplitResult, deadline: float) -> str:
+async def _probe_server(url: SplitResult, deadline: float) -> str:
     """Open a connection and close it; return the address of the server."""
-    host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
+    host = parse_qs(url.query).get("host", [url.hostname or "localhost"])[0]
     try:
-        port = parts.port or 5432
+        port = url.port or 5432
     except ValueError:
         raise _Unfit("the URL has no valid port") from None
     path = f"{host}/.s.PGSQL.{port}" if host.startswith("/") else ""

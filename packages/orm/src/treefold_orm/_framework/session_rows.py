@@ -56,7 +56,7 @@ class SessionRows:
 
     async def get(self, key: str) -> bytes | None:
         """Return the value of a key, or None if there is none or it has expired."""
-        rows = (await self._prepare_session_query()).filter(
+        rows = (await self._ensure_table_and_query()).filter(
             key=_check_key(key), expires_at__gt=_utc_now()
         )
         return await rows.values_list("value", flat=True).afirst()
@@ -64,7 +64,7 @@ class SessionRows:
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value of a key, which expires after `seconds`."""
         row = TreefoldSession(key=_check_key(key), value=value, expires_at=_compute_expiry(seconds))
-        rows = await self._prepare_session_query()
+        rows = await self._ensure_table_and_query()
         await rows.abulk_create(
             [row], update_conflicts=["value", "expires_at"], unique_fields=["key"]
         )
@@ -76,14 +76,14 @@ class SessionRows:
 
         One statement: a save cannot bring a session back that another request has deleted.
         """
-        rows = (await self._prepare_session_query()).filter(
+        rows = (await self._ensure_table_and_query()).filter(
             key=_check_key(key), expires_at__gt=_utc_now()
         )
         return bool(await rows.aupdate(value=value, expires_at=_compute_expiry(seconds)))
 
     async def delete(self, key: str) -> bool:
         """Remove the value of a key; return True if there was one that had not expired."""
-        rows = (await self._prepare_session_query()).filter(key=_check_key(key))
+        rows = (await self._ensure_table_and_query()).filter(key=_check_key(key))
         # in two steps: only a row that had not expired counts as a session that was there
         alive = await rows.filter(expires_at__gt=_utc_now()).adelete()
         await rows.adelete()
@@ -91,7 +91,7 @@ class SessionRows:
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry of a value to `seconds` from now; return False if there is none."""
-        rows = (await self._prepare_session_query()).filter(
+        rows = (await self._ensure_table_and_query()).filter(
             key=_check_key(key), expires_at__gt=_utc_now()
         )
         return bool(await rows.aupdate(expires_at=_compute_expiry(seconds)))
@@ -100,10 +100,12 @@ class SessionRows:
         """Remove expired rows; return how many there were."""
         self._swept = _utc_now()
         return (
-            await (await self._prepare_session_query()).filter(expires_at__lte=_utc_now()).adelete()
+            await (await self._ensure_table_and_query())
+            .filter(expires_at__lte=_utc_now())
+            .adelete()
         )
 
-    async def _prepare_session_query(self) -> QuerySet[TreefoldSession]:
+    async def _ensure_table_and_query(self) -> QuerySet[TreefoldSession]:
         database = database_for(self._alias)
         # configure() may have put another database behind the alias, without the table
         if self._made_in is not database:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import infer_aggregate_type
+from treefold_orm._expressions.aggregate_types import apply_aggregate_types
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import build_same_type_function, convert_to_output_type
@@ -31,7 +31,7 @@ _OF_THE_ROW = (
     nodes.AggregateNode,
     nodes.ExistsNode,
     nodes.RelatedNode,
-    nodes.RowNode,
+    nodes.PerRowNode,
     nodes.SearchNode,
     nodes.SubqueryNode,
     nodes.WindowNode,
@@ -94,14 +94,14 @@ class Aggregate(Resolvable):
         return made
 
     def resolve(self, scope: Scope) -> nodes.Expr:
-        hops, arg = self._resolve_argument(scope)
+        hops, arg = self._resolve_path_and_argument(scope)
         arg = self.convert_argument(arg)
         where: nodes.Node | None = None
         if self.filter is not None and not self.filter.empty:
             where = resolve_condition(Q(self.filter), scope)
             where = where if isinstance(where, nodes.And) else nodes.And((where,))
         plain = nodes.AggregateNode(None, self.name, arg, self.distinct, where, hops)
-        made: nodes.Expr = infer_aggregate_type(self.apply_options(plain, scope))
+        made: nodes.Expr = apply_aggregate_types(self.apply_options(plain, scope))
         if self.output_field is not None:
             made = convert_to_output_type(made, self.output_field)
         if self.default is None:
@@ -118,7 +118,7 @@ class Aggregate(Resolvable):
         """Return the node with the options of the aggregate beside its argument."""
         return node
 
-    def _resolve_argument(self, scope: Scope) -> tuple[tuple[Any, ...], nodes.Expr | None]:
+    def _resolve_path_and_argument(self, scope: Scope) -> tuple[tuple[Any, ...], nodes.Expr | None]:
         if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
             return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
@@ -126,11 +126,11 @@ class Aggregate(Resolvable):
             # columns can be counted
             hops, column, rest = walk_path(scope.meta, self.expression)
             if rest:
-                return hops, resolve_path(scope, self.expression, typed=False)
+                return hops, resolve_path(scope, self.expression, from_typed_column=False)
             # Min() of a secret would show it
             refuse_sensitive(scope.meta, column, self.expression)
             if isinstance(column, KeyColumns):
-                return hops, self._build_key_argument(column, hops)
+                return hops, self._build_composite_key_argument(column, hops)
             return hops, nodes.ColumnNode(column, hops, column)
         node = resolve(as_expression(self.expression), scope)
         if nodes.contains_window(node) and not scope.over_rows:
@@ -139,7 +139,7 @@ class Aggregate(Resolvable):
             )
         return _find_relation_path(node), node
 
-    def _build_key_argument(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
+    def _build_composite_key_argument(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
         if self.name != "count":
             raise FieldError(
                 f"{self.expression!r} is a key of several columns, which can only be counted"
@@ -271,7 +271,7 @@ class _Statistic(Aggregate):
         self.sample = bool(sample)
 
     def apply_options(self, node: nodes.AggregateNode, scope: Scope) -> nodes.AggregateNode:
-        return replace_parts(node, name=self.names[self.sample])
+        return copy_with_changes(node, name=self.names[self.sample])
 
 
 class StdDev(_Statistic, name="stddev"):

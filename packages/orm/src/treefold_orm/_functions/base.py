@@ -79,32 +79,34 @@ class OneArgument(Function):
         super().__init__(expression)
 
 
-def make_text_argument(function: str, what: str, value: Any) -> Expression:
+def make_text_argument(function: str, argument_name: str, value: Any) -> Expression:
     """Return an argument that is text unless it is an expression."""
     if isinstance(value, Expression):
         return value
     if not isinstance(value, str):
-        raise FieldError(f"{function}: {what} must be text, got {value!r}")
+        raise FieldError(f"{function}: {argument_name} must be text, got {value!r}")
     return Value(value)
 
 
-def make_integer_argument(function: str, what: str, value: Any, *, low: int = -_MOST) -> Expression:
+def make_integer_argument(
+    function: str, argument_name: str, value: Any, *, low: int = -_MOST
+) -> Expression:
     """Return an argument that is a whole number of at least `low` unless it is an expression."""
     if isinstance(value, Expression):
         return value
-    check_number(function, what, value, low=low)
+    require_integer_in_range(function, argument_name, value, low=low)
     return Value(value)
 
 
-def check_number(
-    function: str, what: str, value: Any, *, low: int, high: int = _MOST, remedy: str = ""
+def require_integer_in_range(
+    function: str, argument_name: str, value: Any, *, low: int, high: int = _MOST, remedy: str = ""
 ) -> int:
     """Return a plain whole number between two bounds; `FieldError` for everything else."""
     # True is an int to Python
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         bound = f"of at least {low}" if high == _MOST else f"from {low} to {high}"
         raise FieldError(
-            f"{function}: {what} must be a whole number {bound}, got {value!r}{remedy}"
+            f"{function}: {argument_name} must be a whole number {bound}, got {value!r}{remedy}"
         )
     return value
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.casts import cast_to
 from treefold_orm._expressions.conversion import (
-    choose_datetime_carrier,
+    choose_matching_datetime_field,
     classify_field,
-    count_bits,
+    count_integer_bits,
     follow_foreign_keys,
     intern_decimal_field,
 )
@@ -48,7 +48,7 @@ class Cast(Resolvable):
 
     def __init__(self, expression: Any, output_field: AnyField | type[Any]) -> None:
         self.expression = expression
-        self.output_field = _find_target_field(output_field)
+        self.output_field = _normalize_cast_target(output_field)
 
     def resolve(self, scope: Scope) -> Expr:
         return cast_to(
@@ -56,7 +56,7 @@ class Cast(Resolvable):
         )
 
 
-def _find_target_field(given: Any) -> AnyField:
+def _normalize_cast_target(given: Any) -> AnyField:
     """The one field that stands for all that cast alike: plans are kept by it."""
     if isinstance(given, type):
         if given in _TYPES:
@@ -75,9 +75,9 @@ def _find_target_field(given: Any) -> AnyField:
             f"{'int' if classify_field(field) == 'integer' else 'str'}"
         )
     if classify_field(field) == "integer":
-        return _INTEGERS[count_bits(field)]
+        return _INTEGERS[count_integer_bits(field)]
     if classify_field(field) == "datetime":
-        return choose_datetime_carrier(field)
+        return choose_matching_datetime_field(field)
     return _TARGETS.get(field.internal, field)
 
 

@@ -121,5 +121,5 @@ class Case(Resolvable):
         return build_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
 
 
-def _convert_name_to_field(result: Any) -> Any:
-    return F(result) if isinstance(result, str) else result
+def _convert_name_to_field(operand: Any) -> Any:
+    return F(operand) if isinstance(operand, str) else operand

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._expressions.casts import convert_to_text
 from treefold_orm._expressions.conditions import resolve_lookup
 from treefold_orm._expressions.nodes import AggregateNode, And, Expr, OrderNode
@@ -38,7 +38,7 @@ class _Collecting(Aggregate):
                 )
             # in whichever order they come, they come in the same one on both databases
             order = order or (OrderNode(node.arg, descending=False),)
-        return replace_parts(node, order=order)
+        return copy_with_changes(node, order=order)
 
 
 class StringAgg(_Collecting, name="string_agg"):
@@ -76,7 +76,7 @@ class StringAgg(_Collecting, name="string_agg"):
     def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         made = super().apply_options(node, scope)
         # bound like any value: a delimiter is not a part of the SQL text
-        return replace_parts(made, args=(resolve(Value(self.delimiter), scope),))
+        return copy_with_changes(made, args=(resolve(Value(self.delimiter), scope),))
 
 
 class ArrayAgg(_Collecting, name="array_agg"):
@@ -101,4 +101,4 @@ class ArrayAgg(_Collecting, name="array_agg"):
         way = node.hops[: max(i for i, hop in enumerate(node.hops, 1) if hop.to_many)]
         exists = resolve_lookup(scope, "__".join((*(hop.name for hop in way), "isnull")), False)
         tests = () if node.where is None else (node.where,)
-        return replace_parts(made, where=And((*tests, exists)))
+        return copy_with_changes(made, where=And((*tests, exists)))

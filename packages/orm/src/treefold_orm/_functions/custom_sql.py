@@ -18,7 +18,7 @@ from treefold_orm._expressions.lookups import (
     custom_lookups,
 )
 from treefold_orm._expressions.nodes import CustomNode, Expr
-from treefold_orm._expressions.operands import build_declared_function
+from treefold_orm._expressions.operands import convert_declared_function_args
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.template import Template
@@ -82,7 +82,7 @@ class Func(Resolvable):
         nested = scope.enter_level()
         nodes = tuple(resolve(as_expression(arg), nested) for arg in self.args)
         field = self._output[0] or next((n.field for n in nodes if n.field is not None), None)
-        return build_declared_function(CustomNode(field, self._template, nodes, self.takes))
+        return convert_declared_function_args(CustomNode(field, self._template, nodes, self.takes))
 
 
 def register_lookup(

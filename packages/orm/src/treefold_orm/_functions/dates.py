@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conversion import (
-    choose_datetime_carrier,
+    choose_matching_datetime_field,
     classify_field,
     describe_type,
 )
@@ -80,7 +80,7 @@ def _require_aware_datetime(name: str, node: Expr) -> None:
     if (
         node.field is None
         or classify_field(node.field) != "datetime"
-        or choose_datetime_carrier(node.field) != DATETIME
+        or choose_matching_datetime_field(node.field) != DATETIME
     ):
         given = "an OuterRef" if node.field is None else describe_type(node.field)
         raise FieldError(f"{name} with a tzinfo must be given a datetime, got {given}")
@@ -137,7 +137,9 @@ def _build_trunc(args: tuple[Expr, ...], unit: str) -> Expr:
         raise FieldError(
             f"Trunc with {unit!r} must be given a datetime, got {describe_type(given)}"
         )
-    return FuncNode(DATE if kind == "date" else choose_datetime_carrier(given), "trunc", args, unit)
+    return FuncNode(
+        DATE if kind == "date" else choose_matching_datetime_field(given), "trunc", args, unit
+    )
 
 
 FUNCTION_RULES.update(extract=_build_extract, trunc=_build_trunc)

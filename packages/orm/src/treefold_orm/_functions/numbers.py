@@ -17,7 +17,7 @@ from treefold_orm._expressions.arguments import (
 from treefold_orm._expressions.conversion import classify_field, count_decimal_places
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._fields.carriers import FLOAT, INTEGER, make_decimal_field
-from treefold_orm._functions.base import Constant, Function, OneArgument, check_number
+from treefold_orm._functions.base import Constant, Function, OneArgument, require_integer_in_range
 
 
 class _Number(OneArgument):
@@ -101,7 +101,7 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
 
     def __init__(self, expression: Any, places: int = 0) -> None:
         super().__init__(expression)
-        check_number("Round", "places", places, low=-30, high=30)
+        require_integer_in_range("Round", "places", places, low=-30, high=30)
         self.args = (expression, Constant(places))
 
     @classmethod

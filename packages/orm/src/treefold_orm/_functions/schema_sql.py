@@ -34,7 +34,7 @@ class SchemaSQL(ResolvableCondition, Resolvable):
 
     def __init__(self, text: str, *fields: str) -> None:
         check_untainted(text)
-        wanted = _count_placeholders(text)
+        wanted = _check_and_count_placeholders(text)
         if wanted != len(fields):
             raise ModelError(
                 f"SchemaSQL({text!r}) takes {wanted} names of fields, got {len(fields)}"
@@ -50,7 +50,7 @@ class SchemaSQL(ResolvableCondition, Resolvable):
         return self.resolve(scope)
 
 
-def _count_placeholders(text: str) -> int:
+def _check_and_count_placeholders(text: str) -> int:
     try:
         names = [name for _, name, *_ in string.Formatter().parse(text)]
     except ValueError:
@@ -60,14 +60,14 @@ def _count_placeholders(text: str) -> int:
     outside = plain.replace("''", "")
     # a comment would take the rest of the statement with it
     whole = _PLAIN.fullmatch(outside) and "--" not in outside and "/*" not in outside
-    if not (whole and plain.strip() and _is_balanced(outside)) or any(names):
+    if not (whole and plain.strip() and _has_balanced_parentheses(outside)) or any(names):
         raise ModelError(
             f"SchemaSQL must be one expression without comments, and {{}} for columns, got {text!r}"
         )
     return names.count("")
 
 
-def _is_balanced(text: str) -> bool:
+def _has_balanced_parentheses(text: str) -> bool:
     depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")

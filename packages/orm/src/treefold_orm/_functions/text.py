@@ -16,9 +16,9 @@ from treefold_orm._fields.carriers import TEXT
 from treefold_orm._functions.base import (
     Function,
     OneArgument,
-    check_number,
     make_integer_argument,
     make_text_argument,
+    require_integer_in_range,
 )
 from treefold_orm._terms.operators import Expression
 
@@ -160,7 +160,7 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
     def __init__(self, text: Any, start: Any, length: Any = None) -> None:
         if not isinstance(start, Expression):
             remedy = "; the end of a text is Right(text, length)"
-            check_number("Substr", "start", start, low=1, remedy=remedy)
+            require_integer_in_range("Substr", "start", start, low=1, remedy=remedy)
         given = [text, make_integer_argument("Substr", "start", start)]
         if length is not None:
             given.append(make_integer_argument("Substr", "length", length, low=0))
@@ -185,7 +185,7 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
         )
 
 
-class _Counted(Function):
+class _TextAndNumber(Function):
     """A text, and a number of characters or copies."""
 
     __slots__ = ()
@@ -200,7 +200,7 @@ class _Counted(Function):
         )
 
 
-class Left(_Counted, names="left"):
+class Left(_TextAndNumber, names="left"):
     """The first `length` characters; a negative `length` leaves out so many at the end."""
 
     __slots__ = ()
@@ -209,7 +209,7 @@ class Left(_Counted, names="left"):
         super().__init__(text, make_integer_argument("Left", "length", length))
 
 
-class Right(_Counted, names="right"):
+class Right(_TextAndNumber, names="right"):
     """The last `length` characters; a negative `length` leaves out so many at the start."""
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class Right(_Counted, names="right"):
         super().__init__(text, make_integer_argument("Right", "length", length))
 
 
-class LPad(_Counted, names="lpad"):
+class LPad(_TextAndNumber, names="lpad"):
     """Text filled up on the left to `length` characters, and cut at its end where it is longer.
 
     Args:
@@ -234,7 +234,7 @@ class LPad(_Counted, names="lpad"):
         super().__init__(text, number, make_text_argument("LPad", "fill", fill))
 
 
-class RPad(_Counted, names="rpad"):
+class RPad(_TextAndNumber, names="rpad"):
     """Text filled up on the right to `length` characters, and cut at its end where it is longer.
 
     Args:
@@ -250,7 +250,7 @@ class RPad(_Counted, names="rpad"):
         super().__init__(text, number, make_text_argument("RPad", "fill", fill))
 
 
-class Repeat(_Counted, names="repeat"):
+class Repeat(_TextAndNumber, names="repeat"):
     """The text so many times; empty for 0 and less."""
 
     __slots__ = ()

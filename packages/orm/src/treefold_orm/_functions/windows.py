@@ -28,7 +28,7 @@ from treefold_orm._expressions.resolving import QuerySource, Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import DURATION, FLOAT, INTEGER, make_decimal_field
-from treefold_orm._functions.base import Function, check_number
+from treefold_orm._functions.base import Function, require_integer_in_range
 from treefold_orm._terms.operators import Expression, OrderBy
 from treefold_orm._terms.values import F, Value, as_expression
 
@@ -65,28 +65,28 @@ class WindowFrame:
     def check(self, bound: Any) -> None:
         """Raise `FieldError` for a value that cannot be a bound."""
         name = type(self).__name__
-        check_number(name, "bounds", bound, low=-(2**31) + 1)
+        require_integer_in_range(name, "bounds", bound, low=-(2**31) + 1)
 
-    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
+    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.WindowFrameNode:
         """Return the node of the frame in a window with this ordering."""
         start, end = (
             self._resolve_bound(scope, self.start, order),
             self._resolve_bound(scope, self.end, order),
         )
-        return nodes.FrameNode(self.kind, start, end, self.exclude)
+        return nodes.WindowFrameNode(self.kind, start, end, self.exclude)
 
     def _resolve_bound(
         self, scope: Scope, bound: Any, order: tuple[nodes.OrderNode, ...]
-    ) -> nodes.FrameBound | None:
+    ) -> nodes.WindowFrameBound | None:
         if bound is None:
             return None
         # compared with the zero of its type: a timedelta does not compare with 0
         side = (bound > bound * 0) - (bound < bound * 0)
-        return nodes.FrameBound(
-            side, self.build_distance(scope, abs(bound), order) if side else None
+        return nodes.WindowFrameBound(
+            side, self.build_offset_parameter(scope, abs(bound), order) if side else None
         )
 
-    def build_distance(
+    def build_offset_parameter(
         self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]
     ) -> nodes.Expr:
         """Return the node of a bound's distance from the row."""
@@ -106,7 +106,7 @@ class GroupRange(WindowFrame):
     __slots__ = ()
     kind = "groups"
 
-    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
+    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.WindowFrameNode:
         # PostgreSQL refuses GROUPS without ORDER BY
         if not order:
             raise FieldError("GroupRange must have an order_by in its Window")
@@ -128,7 +128,7 @@ class ValueRange(WindowFrame):
         if isinstance(bound, bool) or not isinstance(bound, allowed):
             raise FieldError(f"ValueRange: bounds must be numbers or timedeltas, got {bound!r}")
 
-    def build_distance(
+    def build_offset_parameter(
         self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]
     ) -> nodes.Expr:
         # a distance is taken in one term: both databases refuse more
@@ -220,15 +220,15 @@ class Ntile(WindowFunction, names="ntile", output="integer"):
     __slots__ = ()
 
     def __init__(self, buckets: int) -> None:
-        check_number("Ntile", "buckets", buckets, low=1)
+        require_integer_in_range("Ntile", "buckets", buckets, low=1)
         super().__init__(Value(buckets))
 
 
-class _Neighbour(WindowFunction):
+class _OffsetFunction(WindowFunction):
     __slots__ = ("default",)
 
     def __init__(self, expression: Any, offset: int = 1, default: Any = None) -> None:
-        check_number(type(self).__name__, "offset", offset, low=1)
+        require_integer_in_range(type(self).__name__, "offset", offset, low=1)
         super().__init__(expression, Value(offset))
         self.default = F(default) if isinstance(default, str) else default
 
@@ -249,7 +249,7 @@ class _Neighbour(WindowFunction):
         return nodes.FuncNode(field, f"{cls.names[0]}_default", (pair[0], offset, pair[1]))
 
 
-class Lag(_Neighbour, names="lag lag_default"):
+class Lag(_OffsetFunction, names="lag lag_default"):
     """The value `offset` rows before; where there is no such row `default`, or NULL.
 
     Args:
@@ -261,7 +261,7 @@ class Lag(_Neighbour, names="lag lag_default"):
     __slots__ = ()
 
 
-class Lead(_Neighbour, names="lead lead_default"):
+class Lead(_OffsetFunction, names="lead lead_default"):
     """The value `offset` rows after; where there is no such row `default`, or NULL.
 
     Args:
@@ -282,7 +282,7 @@ class NthValue(WindowFunction, names="nth_value"):
     __slots__ = ()
 
     def __init__(self, expression: Any, nth: int = 1) -> None:
-        check_number("NthValue", "nth", nth, low=1)
+        require_integer_in_range("NthValue", "nth", nth, low=1)
         super().__init__(expression, Value(nth))
 
 

@@ -87,7 +87,7 @@ def build_checked_call(
         failure = TypeError(f"{name} cannot be called with these arguments: {error}")
     else:
         for parameter, value in bound.arguments.items():
-            _check_argument(name, parameter, value, bound.signature.parameters[parameter])
+            _require_json_argument(name, parameter, value, bound.signature.parameters[parameter])
         return Call(name, list(args), dict(kwargs))
     raise failure
 
@@ -131,17 +131,19 @@ def _describe_kind(fn: Any) -> str:
     return "the class" if isinstance(fn, type) else type(fn).__name__
 
 
-def _check_argument(function: str, name: str, value: Any, parameter: inspect.Parameter) -> None:
+def _require_json_argument(
+    function: str, name: str, value: Any, parameter: inspect.Parameter
+) -> None:
     if parameter.kind is parameter.VAR_POSITIONAL:
         # *args arrive as a tuple, whatever the caller has given
         value = list(value)
-    if found := _find_non_json_part(value, name, 0):
+    if found := _describe_non_json_part(value, name, 0):
         raise TypeError(
             f"Arguments of a job are JSON ({JSON}), got {found} of {function}; {WAY_OUT}"
         )
 
 
-def _find_non_json_part(value: Any, place: str, depth: int) -> str:
+def _describe_non_json_part(value: Any, path: str, depth: int) -> str:
     """Return the first part of a value that is not JSON, by type and place: values may be secret.
 
     Types are compared exactly: a tuple would arrive as a list, and an enum as text.
@@ -151,25 +153,26 @@ def _find_non_json_part(value: Any, place: str, depth: int) -> str:
         return ""
     if kind is float:
         # json.dumps() writes NaN and Infinity, which are no JSON
-        return "" if math.isfinite(value) else f"{value!r} in {place!r}"
+        return "" if math.isfinite(value) else f"{value!r} in {path!r}"
     # ends at a list that holds itself, too
     if depth == MAX_DEPTH:
-        return f"more than {MAX_DEPTH} levels in {place.partition('[')[0]!r}"
+        return f"more than {MAX_DEPTH} levels in {path.partition('[')[0]!r}"
     if kind is list:
         items = enumerate(cast("list[Any]", value))
         return _first_nonempty(
-            _find_non_json_part(item, f"{place}[{n}]", depth + 1) for n, item in items
+            _describe_non_json_part(item, f"{path}[{n}]", depth + 1) for n, item in items
         )
     if kind is dict:
         pairs = cast("dict[Any, Any]", value)
         # json.dumps() turns {1: 2} into {"1": 2}, and the job would get another dictionary
         if wrong := next((key for key in pairs if type(key) is not str), None):
-            return f"a key of type {type(wrong).__name__} in {place!r}"
+            return f"a key of type {type(wrong).__name__} in {path!r}"
         found = (
-            _find_non_json_part(item, f"{place}[{key!r}]", depth + 1) for key, item in pairs.items()
+            _describe_non_json_part(item, f"{path}[{key!r}]", depth + 1)
+            for key, item in pairs.items()
         )
         return _first_nonempty(found)
-    return f"{kind.__name__} in {place!r}"
+    return f"{kind.__name__} in {path!r}"
 
 
 def _first_nonempty(found: Iterator[str]) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pgqueuer.queries import Queries
 
 from treefold_orm._jobs.running import log
-from treefold_orm._jobs.starts import KEY, Starts
+from treefold_orm._jobs.starts import KEY, JobStarts
 
 if TYPE_CHECKING:
     from pgqueuer.models import Job, TracebackRecord
@@ -34,7 +34,7 @@ AWAY_PAUSE = 1.0
 """Seconds between two attempts to write to a database that is away."""
 
 
-class Claims(Queries):
+class ClaimQueries(Queries):
     """The statements of one connected worker.
 
     Attributes:
@@ -48,9 +48,11 @@ class Claims(Queries):
     held: set[int]
     _free: asyncio.Event
 
-    def init_state(self, away: tuple[type[BaseException], ...], stopping: asyncio.Event) -> None:
+    def init_state(
+        self, connection_errors: tuple[type[BaseException], ...], stopping: asyncio.Event
+    ) -> None:
         """Set what the constructor of PgQueuer does not take."""
-        self.away = away
+        self.away = connection_errors
         self.stopping = stopping
         self.held = set()
         self._free = asyncio.Event()
@@ -73,7 +75,7 @@ class Claims(Queries):
             batch_size, entrypoints, queue_manager_id, global_concurrency_limit, heartbeat_timeout
         )
         new = [job for job in jobs if job.id not in self.held]
-        suspect = next((job for job in new if Starts.from_job(job).is_suspect), None)
+        suspect = next((job for job in new if JobStarts.from_job(job).was_lost_with_worker), None)
         if suspect is None:
             return new
         self._free.clear()
@@ -93,7 +95,7 @@ class Claims(Queries):
                 ids,
             )
 
-    async def save_starts(self, job: Job, starts: Starts) -> None:
+    async def save_starts_with_retry(self, job: Job, starts: JobStarts) -> None:
         """Write the starts of a job into its row; waits for a database that is away.
 
         Raises an error of `away` where the worker stops meanwhile.
@@ -124,7 +126,7 @@ class Claims(Queries):
             log.warning("job %d could not be put back, again after --lost-after: %s", job.id, kind)
 
 
-def build_requeue_failed_sql(table: str) -> str:
+def build_reset_starts_sql(table: str) -> str:
     """Return the statement that makes failed jobs new ones."""
     return (
         f"UPDATE {table} SET headers = {_HEADERS} - '{KEY}' "  # noqa: S608 - a name of PgQueuer

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from treefold_orm._base.errors import ORMError
 from treefold_orm._jobs import engine
 from treefold_orm._jobs.process import here
-from treefold_orm._jobs.running import format_arguments
+from treefold_orm._jobs.running import format_masked_arguments
 from treefold_orm._jobs.schedules import load_schedules
 from treefold_orm._runtime.connections import aclose_all
 
@@ -29,24 +29,24 @@ FAILURE = 1
 """The exit code of a command that could not do its work."""
 
 
-def _project_command(function: Callable[P, int]) -> Callable[P, int]:
+def _queue_command(function: Callable[P, int]) -> Callable[P, int]:
     """Make a function a command that needs the project, and whose errors are one line each."""
 
     @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+    def run_reporting_errors(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
-            engine.check_postgres()
-            engine.check_installed()
+            engine.require_postgres_database()
+            engine.require_pgqueuer()
             return function(*args, **kwargs)
         except ORMError as error:
             print(f"Error: {error}", file=sys.stderr)
             return FAILURE
 
-    cast("Any", run).needs_project = True
-    return run
+    cast("Any", run_reporting_errors).needs_project = True
+    return run_reporting_errors
 
 
-@_project_command
+@_queue_command
 def worker(
     *,
     concurrency: int = 10,
@@ -102,7 +102,7 @@ def worker(
     return 0
 
 
-@_project_command
+@_queue_command
 def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     """Show how many jobs wait, run and have failed, and the failed ones with their errors.
 
@@ -112,26 +112,26 @@ def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
         app_dir: The project.
     """
 
-    async def read() -> list[str]:
+    async def read_job_lines() -> list[str]:
         counts = await engine.count_jobs_by_state()
         names = {"waiting": "queued", "running": "picked", "failed": "failed"}
         lines = [", ".join(f"{counts.get(state, 0)} {name}" for name, state in names.items())]
-        elsewhere = (await engine.count_jobs_in_other_queues()).items()
+        elsewhere = (await engine.count_waiting_in_other_queues()).items()
         lines += [f"{count} waiting in queue {name}, of other names" for name, count in elsewhere]
         for job in await engine.list_failed_jobs(limit):
             call = engine.parse_call(job)
             error = await engine.read_last_error(job.id)
             # nothing takes secrets out without the log of an application: the type alone is shown
             error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
-            lines.append(f"{job.id} {call.function}{format_arguments(call)} {error}")
+            lines.append(f"{job.id} {call.function}{format_masked_arguments(call)} {error}")
         return lines
 
-    for line in _run(read()):
+    for line in _run_and_close_databases(read_job_lines()):
         print(line)
     return 0
 
 
-@_project_command
+@_queue_command
 def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
     """Put failed jobs back into the queue, with all attempts.
 
@@ -141,22 +141,22 @@ def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
         app_dir: The project.
     """
 
-    async def put_back() -> list[int]:
+    async def requeue_and_list_unknown() -> list[int]:
         failed = {int(job.id) for job in await engine.list_failed_jobs(100_000)}
-        await engine.requeue_jobs(sorted(failed.intersection(ids)))
+        await engine.requeue_failed_jobs(sorted(failed.intersection(ids)))
         return [one for one in ids if one not in failed]
 
-    unknown = _run(put_back())
+    unknown = _run_and_close_databases(requeue_and_list_unknown())
     for one in unknown:
         print(f"Error: job {one} has not failed", file=sys.stderr)
     return FAILURE if unknown else 0
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    async def run_and_close_databases() -> T:
+def _run_and_close_databases(work: Coroutine[Any, Any, T]) -> T:
+    async def await_and_close_databases() -> T:
         try:
             return await work
         finally:
             await aclose_all()
 
-    return asyncio.run(run_and_close_databases())
+    return asyncio.run(await_and_close_databases())

@@ -33,14 +33,14 @@ _UNDEFINED = {"42P01", "42704", "42883"}
 """Codes of a table, a type and a function that are not there."""
 
 
-def check_installed() -> None:
+def require_pgqueuer() -> None:
     """Raise `ConfigurationError` without PgQueuer."""
     # looked for without importing it, which takes a third of a second
     if importlib.util.find_spec("pgqueuer") is None:
         raise ConfigurationError(INSTALL)
 
 
-def check_postgres() -> None:
+def require_postgres_database() -> None:
     """Raise `ConfigurationError` unless the default database is PostgreSQL."""
     database = database_for(ALIAS)
     if database.name != "postgres":
@@ -169,17 +169,17 @@ async def read_last_error(job_id: int) -> str:
     return errors[-1].exception_message if errors else ""
 
 
-async def requeue_jobs(ids: Sequence[int]) -> None:
+async def requeue_failed_jobs(ids: Sequence[int]) -> None:
     """Put failed jobs back into the queue, as new ones."""
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
-    from treefold_orm._jobs.claiming import build_requeue_failed_sql
+    from treefold_orm._jobs.claiming import build_reset_starts_sql
 
     # the starts first: a job that is queued again is not 'failed', as the statement asks
     queries = Queries(_Connection())
     await queries.driver.execute(
-        build_requeue_failed_sql(queries.qbq.qualified.queue_table), list(ids)
+        build_reset_starts_sql(queries.qbq.qualified.queue_table), list(ids)
     )
     await queries.requeue_jobs([JobId(one) for one in ids])
 
@@ -195,7 +195,7 @@ async def count_jobs_by_state() -> dict[str, int]:
     return found
 
 
-async def count_jobs_in_other_queues() -> dict[str, int]:
+async def count_waiting_in_other_queues() -> dict[str, int]:
     """Return how many jobs wait under other names in this database, by the name of their queue."""
     from pgqueuer.queries import Queries
 
@@ -230,7 +230,7 @@ class JobTables:
         Raises:
             ConfigurationError: it is not installed.
         """
-        check_installed()
+        require_pgqueuer()
         from pgqueuer.adapters.persistence import schema_ddl
         from pgqueuer.domain.settings import db_settings
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 
 from treefold_orm._jobs import engine
 from treefold_orm._jobs.call import Call, build_checked_call
-from treefold_orm._jobs.in_process import arun_here, run_here
+from treefold_orm._jobs.in_process import arun_now_or_after_commit, run_now_or_after_commit
 from treefold_orm._jobs.process import here
 from treefold_orm._runtime.connections import database_for, is_diverted
 
@@ -33,7 +33,7 @@ def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
     """
     call = _build_call(fn, args, kwargs)
     if runs_jobs_in_process():
-        run_here(call)
+        run_now_or_after_commit(call)
     else:
         engine.insert_job(call)
 
@@ -42,7 +42,7 @@ async def aenqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -
     """`enqueue` for async code."""
     call = _build_call(fn, args, kwargs)
     if runs_jobs_in_process():
-        await arun_here(call)
+        await arun_now_or_after_commit(call)
     else:
         await engine.ainsert_job(call)
 
@@ -62,12 +62,12 @@ def runs_jobs_in_process() -> bool:
         return True
     if here.dev and database_for(engine.ALIAS).name == "sqlite":
         return True
-    engine.check_postgres()
-    engine.check_installed()
+    engine.require_postgres_database()
+    engine.require_pgqueuer()
     return False
 
 
-def check_boot(root: Path) -> None:
+def check_jobs_can_run(root: Path) -> None:
     """Refuse the start of a project that uses jobs and can neither keep nor run them.
 
     Raises:

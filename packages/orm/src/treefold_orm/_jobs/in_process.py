@@ -14,43 +14,43 @@ from treefold_orm._base import interpreter
 from treefold_orm._jobs import running
 from treefold_orm._jobs.call import Call
 from treefold_orm._jobs.process import here
-from treefold_orm._runtime.run import check_blocking
+from treefold_orm._runtime.run import require_blocking_allowed
 from treefold_orm._runtime.transactions import transaction
 
 
-def run_here(call: Call) -> None:
+def run_now_or_after_commit(call: Call) -> None:
     """Run a job after the commit of the current transaction, or now, blocking this thread.
 
     Raises:
         SyncCallInAsync: this thread runs an event loop.
     """
-    check_blocking("`await aenqueue()`")
+    require_blocking_allowed("`await aenqueue()`")
     if transaction.active():
-        transaction.on_commit(lambda: _run_or_return(call))
+        transaction.on_commit(lambda: _run_or_get_coroutine(call))
     else:
-        _run_job(call)
+        _run_job_blocking(call)
 
 
-async def arun_here(call: Call) -> None:
+async def arun_now_or_after_commit(call: Call) -> None:
     """Run a job after the commit of the current transaction, or now."""
     if transaction.active():
-        transaction.on_commit(lambda: _run_or_return(call))
+        transaction.on_commit(lambda: _run_or_get_coroutine(call))
     else:
         await _arun_job(call)
 
 
-def _run_or_return(call: Call) -> Coroutine[None, None, None] | None:
+def _run_or_get_coroutine(call: Call) -> Coroutine[None, None, None] | None:
     """Run a job in a thread; on a loop, return what its transaction awaits."""
     if interpreter.running_loop() is not None:
         return _arun_job(call)
-    _run_job(call)
+    _run_job_blocking(call)
     return None
 
 
-def _run_job(call: Call) -> None:
+def _run_job_blocking(call: Call) -> None:
     loop = here.loop
     if not running.is_async(call):
-        _run_plain(call)
+        _run_sync_job(call)
     elif loop is not None and loop.is_running():
         # on the loop of the application, where its clients and connections live
         asyncio.run_coroutine_threadsafe(_arun_job(call), loop).result()
@@ -68,7 +68,7 @@ async def _arun_job(call: Call) -> None:
         running.log_outcome(call, "done", start)
 
 
-def _run_plain(call: Call) -> None:
+def _run_sync_job(call: Call) -> None:
     start = perf_counter()
     try:
         running.run(call)

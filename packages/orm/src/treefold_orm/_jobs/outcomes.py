@@ -28,7 +28,7 @@ class LongChainError(Exception):
     """Stands for an exception with too many others behind it to show them all."""
 
 
-def clean_text(text: str, limit: int | None = None) -> str:
+def escape_and_truncate_text(text: str, limit: int | None = None) -> str:
     """Return a text with escapes for what no database and no terminal takes: NUL, surrogates."""
     cleaned = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
     # cut behind the escapes, of which one stands for up to six characters
@@ -43,7 +43,7 @@ def describe_error(error: BaseException) -> str:
         message = str(error)
     except BaseException as failure:
         message = f"its str() raised {type(failure).__name__}"
-    return clean_text(f"{type(error).__name__}: {message}", LONGEST_MESSAGE)
+    return escape_and_truncate_text(f"{type(error).__name__}: {message}", LONGEST_MESSAGE)
 
 
 def without_long_chain(error: BaseException) -> BaseException:
@@ -88,18 +88,18 @@ def _build_stand_in(error: BaseException) -> LongChainError:
     return made
 
 
-def add_traceback_note(made: E, error: BaseException | None) -> E:
+def add_traceback_note(target: E, cause: BaseException | None) -> E:
     """Return an exception with the traceback of its cause as a note, to be raised `from None`.
 
     PgQueuer formats the chain of causes, which holds whatever the job has raised.
     """
-    if error is not None:
+    if cause is not None:
         try:
-            text = "".join(traceback.format_exception(without_long_chain(error)))
+            text = "".join(traceback.format_exception(without_long_chain(cause)))
         except Exception as failure:
             text = f"The traceback cannot be shown: formatting it raised {type(failure).__name__}"
-        made.add_note(_cut_middle(clean_text(text), LONGEST_TRACEBACK))
-    return made
+        target.add_note(_cut_middle(escape_and_truncate_text(text), LONGEST_TRACEBACK))
+    return target
 
 
 def _cut_middle(text: str, limit: int) -> str:

@@ -52,7 +52,7 @@ async def arun(call: Call) -> None:
         if inspect.iscoroutinefunction(function):
             await function(*call.args, **call.kwargs)
             return
-        outcome, error = await asyncio.to_thread(_call_in_thread, function, call)
+        outcome, error = await asyncio.to_thread(_call_and_capture_error, function, call)
         if error is not None:
             raise error
         if inspect.isawaitable(outcome):
@@ -66,7 +66,7 @@ async def arun(call: Call) -> None:
         raise _wrap_error(error) from error
 
 
-def _call_in_thread(
+def _call_and_capture_error(
     function: Callable[..., Any], call: Call
 ) -> tuple[Any, None] | tuple[None, BaseException]:
     try:
@@ -105,10 +105,12 @@ def log_outcome(
     line = "JOB %s %s %.2fms%s"
     cause = None if error is None else error.__cause__
     cause = None if cause is None else outcomes.without_long_chain(cause)
-    log.log(level, line, call.function, outcome, took, format_arguments(call), exc_info=cause)
+    log.log(
+        level, line, call.function, outcome, took, format_masked_arguments(call), exc_info=cause
+    )
 
 
-def format_arguments(call: Call) -> str:
+def format_masked_arguments(call: Call) -> str:
     """Return the arguments of a call for the log: by name, masked, in one line of JSON.
 
     Without the log of an application there is nothing to mask them with, and none is shown.
@@ -121,5 +123,5 @@ def format_arguments(call: Call) -> str:
         # masking goes by name, and positional arguments have one only here
         arguments = inspect.signature(function).bind(*call.args, **call.kwargs).arguments
     dumped = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
-    text = outcomes.clean_text(dumped)
+    text = outcomes.escape_and_truncate_text(dumped)
     return f" {text}" if len(text) <= LONGEST_LINE else f" {text[:LONGEST_LINE]}..."

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, cast
 
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._jobs.call import Call, build_checked_call
-from treefold_orm._jobs.engine import check_installed
+from treefold_orm._jobs.engine import require_pgqueuer
 
 P = ParamSpec("P")
 
@@ -50,7 +50,7 @@ class Schedule:
 
 
 def _check_cron(cron: Any) -> None:
-    check_installed()
+    require_pgqueuer()
     from pgqueuer.core.sm import SchedulerManager
 
     try:

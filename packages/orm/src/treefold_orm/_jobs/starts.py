@@ -26,7 +26,7 @@ NEVER, STOPPED = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
+class JobStarts:
     """What is known of the starts of one job.
 
     Attributes:
@@ -42,7 +42,7 @@ class Starts:
     stops: int = 0
 
     @classmethod
-    def from_job(cls, job: Job) -> Starts:
+    def from_job(cls, job: Job) -> JobStarts:
         """Return the starts of a job that was just claimed, a lost one counted."""
         kept: Any = (job.headers or {}).get(KEY)
         found = cls(**cast("dict[str, Any]", kept)) if isinstance(kept, dict) else cls()
@@ -51,23 +51,23 @@ class Starts:
         return found if found.attempt < 0 else replace(found, losses=0)
 
     @property
-    def is_suspect(self) -> bool:
+    def was_lost_with_worker(self) -> bool:
         """True for a job whose last run took its worker along, or was taken along."""
         return self.losses > 0
 
-    def compute_attempt(self, job: Job) -> int:
+    def compute_attempt_number(self, job: Job) -> int:
         """Return the number of the attempt that a job is at, counted from 1."""
         return job.attempts - self.stops + 1
 
-    def with_start(self, job: Job, *, alone: bool) -> Starts:
+    def with_start(self, job: Job, *, alone: bool) -> JobStarts:
         """Return the starts with a new one."""
         return replace(self, attempt=job.attempts, alone=alone)
 
-    def with_stop(self) -> Starts:
+    def with_stopped_worker(self) -> JobStarts:
         """Return the starts where the last one is no loss, whatever becomes of its worker."""
         return replace(self, attempt=STOPPED)
 
-    def put_back(self) -> Starts:
+    def with_uncharged_attempt(self) -> JobStarts:
         """Return the starts where the last one ended with its worker, as it was told to."""
         return replace(self, attempt=STOPPED, stops=self.stops + 1)
 

@@ -30,12 +30,12 @@ from pgqueuer.types import QueueExecutionMode
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._drivers.postgres import PostgresDatabase
 from treefold_orm._jobs import engine, running
-from treefold_orm._jobs.claiming import Claims
+from treefold_orm._jobs.claiming import ClaimQueries
 from treefold_orm._jobs.outcomes import add_traceback_note, describe_error
 from treefold_orm._jobs.process import here
 from treefold_orm._jobs.running import JobFailed, log_outcome
 from treefold_orm._jobs.schedules import Schedule
-from treefold_orm._jobs.starts import Starts
+from treefold_orm._jobs.starts import JobStarts
 from treefold_orm._runtime.connections import aclose_all, database_for
 
 log = running.log
@@ -106,12 +106,12 @@ class Worker:
         self._options = options
         self._schedules = [] if options.drain else schedules
         self._seats = asyncio.Semaphore(options.concurrency)  # one for each job that runs
-        self._running: dict[asyncio.Task[None], tuple[Job, Starts]] = {}
+        self._running: dict[asyncio.Task[None], tuple[Job, JobStarts]] = {}
         self._apart: set[asyncio.Task[None]] = set()  # statements beside the jobs
         self._stopping = asyncio.Event()  # no further job is taken
         self._released = asyncio.Event()  # the grace period is over: running jobs are put back
         self._queue: PgQueuer | None = None
-        self._claims: Claims | None = None
+        self._claims: ClaimQueries | None = None
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class Worker:
         while not self._stopping.is_set():
             begun = perf_counter()
             try:
-                await self._run_queue()
+                await self._connect_and_run_queue()
             except _AWAY as error:
                 if self._stopping.is_set():
                     return  # PgQueuer fails to hand a connection back that was lost before
@@ -171,17 +171,17 @@ class Worker:
                 if self._options.drain:
                     return
 
-    async def _run_queue(self) -> None:
+    async def _connect_and_run_queue(self) -> None:
         database = cast("PostgresDatabase", database_for(engine.ALIAS))
         pool: Any = await cast("Any", asyncpg).create_pool(
             **database.connect_arguments, min_size=2, max_size=4, command_timeout=60
         )
         try:
             driver = AsyncpgPoolDriver(pool)
-            self._claims = claims = Claims(driver)
+            self._claims = claims = ClaimQueries(driver)
             claims.init_state(_AWAY, self._stopping)
             self._queue = queue = PgQueuer(driver, queries=claims)
-            await self._prepare_queue(queue)
+            await self._verify_and_register_queue(queue)
             if self._stopping.is_set():
                 return
             options = self._options
@@ -203,7 +203,7 @@ class Worker:
                 await asyncio.wait_for(pool.close(), 2)
             pool.terminate()
 
-    async def _prepare_queue(self, queue: PgQueuer) -> None:
+    async def _verify_and_register_queue(self, queue: PgQueuer) -> None:
         try:
             await queue.qm.verify_structure()
         except RuntimeError as error:
@@ -213,7 +213,7 @@ class Worker:
         if failure is not None:
             raise failure
         queue.qm.register_executor(here.queue, _Executor(_PARAMETERS, self.execute_job))
-        for name, count in (await engine.count_jobs_in_other_queues()).items():
+        for name, count in (await engine.count_waiting_in_other_queues()).items():
             log.warning(
                 "%d jobs wait in queue %s, which this worker (%s) does not take; its name is that"
                 " of the settings name and environment, and of development with --dev",
@@ -235,15 +235,17 @@ class Worker:
         """
         claims = self._claims
         assert claims is not None  # noqa: S101 - jobs run while a queue is connected
-        starts = Starts.from_job(job)
+        starts = JobStarts.from_job(job)
         claims.held.add(job.id)
         try:
             # a suspect runs alone: what it does to its worker, it does to no other job
-            async with self._acquire_slots(self._options.concurrency if starts.is_suspect else 1):
-                await self._run(job, starts, claims)
+            async with self._acquire_slots(
+                self._options.concurrency if starts.was_lost_with_worker else 1
+            ):
+                await self._run_claimed_job(job, starts, claims)
         finally:
             claims.held.discard(job.id)
-            if starts.is_suspect:
+            if starts.was_lost_with_worker:
                 claims.resume_claiming()
 
     @contextlib.asynccontextmanager
@@ -259,9 +261,9 @@ class Worker:
             for _ in range(taken):
                 self._seats.release()
 
-    async def _run(self, job: Job, starts: Starts, claims: Claims) -> None:
+    async def _run_claimed_job(self, job: Job, starts: JobStarts, claims: ClaimQueries) -> None:
         if self._stopping.is_set():
-            raise await self._requeue_job(
+            raise await self._prepare_requeue(
                 job, starts, claims, "the worker ended before the job began"
             )
         try:
@@ -271,9 +273,9 @@ class Worker:
             raise JobFailed(str(error)) from error
         here.set_request_id(call.request_id)
         self._fail_if_lost_too_often(job, starts, call.function)
-        alone = starts.is_suspect or self._options.concurrency == 1
+        alone = starts.was_lost_with_worker or self._options.concurrency == 1
         try:
-            await claims.save_starts(job, starts.with_start(job, alone=alone))
+            await claims.save_starts_with_retry(job, starts.with_start(job, alone=alone))
         except _AWAY as error:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
@@ -281,25 +283,27 @@ class Worker:
         task = asyncio.ensure_future(running.arun(call))
         self._running[task] = (job, starts)
         try:
-            await self._wait_for_job(task)
+            await self._wait_or_cancel_job(task)
         except JobFailed as error:
-            self._fail_or_retry(starts.compute_attempt(job), job, call, start, error=error)
+            self._raise_failure_or_retry(
+                starts.compute_attempt_number(job), job, call, start, error=error
+            )
         except asyncio.CancelledError:
             self.put_back += 1
             log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
             reason = "the worker ended while the job ran"
-            raise await self._requeue_job(job, starts, claims, reason) from None
+            raise await self._prepare_requeue(job, starts, claims, reason) from None
         finally:
             del self._running[task]
-        attempt = starts.compute_attempt(job)
+        attempt = starts.compute_attempt_number(job)
         log_outcome(call, f"done at attempt {attempt}" if attempt > 1 else "done", start)
 
-    async def _requeue_job(
-        self, job: Job, starts: Starts, claims: Claims, reason: str
+    async def _prepare_requeue(
+        self, job: Job, starts: JobStarts, claims: ClaimQueries, reason: str
     ) -> RetryRequested:
         await asyncio.gather(*self._apart, return_exceptions=True)  # the note of the stop is older
         with contextlib.suppress(*_AWAY):  # then the attempt is charged
-            await claims.save_starts(job, starts.put_back())
+            await claims.save_starts_with_retry(job, starts.with_uncharged_attempt())
         return RetryRequested(reason=reason)
 
     async def _mark_running_jobs_stopped(self) -> None:
@@ -307,9 +311,9 @@ class Worker:
         for job, starts in list(self._running.values()):
             if self._claims is not None:
                 with contextlib.suppress(*_AWAY):
-                    await self._claims.save_starts(job, starts.with_stop())
+                    await self._claims.save_starts_with_retry(job, starts.with_stopped_worker())
 
-    async def _wait_for_job(self, task: asyncio.Task[None]) -> None:
+    async def _wait_or_cancel_job(self, task: asyncio.Task[None]) -> None:
         end = asyncio.ensure_future(self._released.wait())
         try:
             await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
@@ -324,7 +328,7 @@ class Worker:
         finally:
             end.cancel()
 
-    def _fail_or_retry(
+    def _raise_failure_or_retry(
         self, attempt: int, job: Job, call: engine.Call, start: float, *, error: JobFailed
     ) -> None:
         most = self._options.attempts
@@ -335,10 +339,10 @@ class Worker:
         delay = self._options.compute_retry_delay(attempt)
         outcome = f"failed at attempt {attempt} of {most} ({error}), again in {delay:g} s"
         log_outcome(call, outcome, start, level=logging.WARNING)
-        self._schedule_wakeup(delay + WAKE_MARGIN)
+        self._schedule_queue_notification(delay + WAKE_MARGIN)
         raise RetryRequested(timedelta(seconds=delay), str(error)) from error
 
-    def _schedule_wakeup(self, seconds: float) -> None:
+    def _schedule_queue_notification(self, seconds: float) -> None:
         """Notify the workers of the queue then: PgQueuer does not when a job becomes due."""
 
         def wake_workers() -> None:
@@ -352,7 +356,7 @@ class Worker:
         self._apart.add(task)
         task.add_done_callback(self._apart.discard)
 
-    def _fail_if_lost_too_often(self, job: Job, starts: Starts, function: str) -> None:
+    def _fail_if_lost_too_often(self, job: Job, starts: JobStarts, function: str) -> None:
         """Fail a job that ends its workers: alone at last, so that it is no neighbour's doing."""
         if starts.losses >= self._options.attempts and starts.alone:
             text = f"its worker was lost {starts.losses} times while it ran"
@@ -372,8 +376,8 @@ async def _notify_workers(queue: PgQueuer) -> None:
         await queue.connection.notify(queue.channel, event.model_dump_json())
 
 
-async def _enqueue_scheduled(schedule: Schedule, digest: str, _: object) -> None:
-    await engine.ainsert_job(schedule.call, once=digest)
+async def _enqueue_scheduled(schedule: Schedule, deduplication_key: str, _: object) -> None:
+    await engine.ainsert_job(schedule.call, once=deduplication_key)
 
 
 @dataclass

@@ -66,7 +66,7 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
 
     `root` is the base of all models.
     """
-    options = _read_options(cls)
+    options = _read_meta_options(cls)
     for base in cls.__mro__[1:]:
         inherited = base.__dict__.get("_meta")
         if isinstance(inherited, Meta) and not inherited.abstract:
@@ -105,10 +105,10 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
             raise ModelError(
                 f"{cls.__name__}.Meta.version_field names {version!r}, which is not a field"
             )
-    reserve_attributes(cls, _list_attributes(meta))
+    preallocate_instance_attributes(cls, _list_instance_attributes(meta))
     meta.registry.add_model(meta)
     _register_relations(meta, root)
-    meta.registry.settle_targets()
+    meta.registry.resolve_pending_targets()
     if meta.constraints or meta.indexes:
         from treefold_orm._expressions.naming import (
             check_constraint_declarations,  # most models need none of it
@@ -117,7 +117,7 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
         check_constraint_declarations(meta)
 
 
-def reserve_attributes(cls: type[Instance], names: Iterable[str]) -> None:
+def preallocate_instance_attributes(cls: type[Instance], names: Iterable[str]) -> None:
     """Reserve the names of instance attributes in the key table that CPython shares.
 
     Instances keep attributes in a common table of at most 30 names as long as the first few
@@ -132,7 +132,7 @@ def reserve_attributes(cls: type[Instance], names: Iterable[str]) -> None:
 _STATE = ("_read_in", "_shape", "_alias")
 
 
-def _list_attributes(meta: Meta) -> list[str]:
+def _list_instance_attributes(meta: Meta) -> list[str]:
     related = [f"_cached_{f.name}" for f in meta.columns if is_foreign_key(f)]
     related += [f"_cached_{name}" for name in meta.many]
     return ["_row", *(f.attname for f in meta.columns), "_batch", *related, *_STATE]
@@ -143,7 +143,7 @@ def _make_model_error_class(cls: type[Instance], base: type[E]) -> type[E]:
     return cast("type[E]", type(base.__name__, (base,), place))
 
 
-def _read_options(cls: type[Instance]) -> dict[str, Any]:
+def _read_meta_options(cls: type[Instance]) -> dict[str, Any]:
     declared = cls.__dict__.get("Meta")
     if declared is None:
         return {}
@@ -198,7 +198,7 @@ def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
         elif name not in cls.__dict__:
             setattr(cls, name, found[name])
     found.update({n: v for n, v in cls.__dict__.items() if isinstance(v, (Field, ManyToManyField))})
-    _check_names(cls, found, root)
+    _check_field_names(cls, found, root)
     columns: dict[str, Field[Any]] = {n: f for n, f in found.items() if isinstance(f, Field)}
     composite = _find_composite_key(cls)
     if not (meta.abstract or composite or any(f.primary_key for f in columns.values())):
@@ -231,7 +231,7 @@ def _find_composite_key(cls: type[Instance]) -> CompositePrimaryKey | None:
     return declared if isinstance(declared, CompositePrimaryKey) else None
 
 
-def _check_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -> None:
+def _check_field_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -> None:
     for name, field in found.items():
         keep = f" and keep the column with db_column={name!r}" if isinstance(field, Field) else ""
         if not name.startswith("_") and name in root.__dict__ and name != "pk":
@@ -279,20 +279,20 @@ class _KeyColumn:
         return instance._load_missing_field(self._field)
 
 
-def _bind_managers(cls: type[Instance], meta: Meta, default: str | None) -> None:
+def _bind_managers(cls: type[Instance], meta: Meta, default_name: str | None) -> None:
     nearest: dict[str, Any] = {}
     for base in cls.__mro__:
         nearest = {**nearest, **{n: v for n, v in base.__dict__.items() if n not in nearest}}
     managers: dict[str, Any] = {n: v for n, v in nearest.items() if isinstance(v, Manager)}
-    if default is not None and default not in managers:
+    if default_name is not None and default_name not in managers:
         raise ModelError(
             f"{cls.__name__}.Meta.default_manager_name must name a manager of the model, got "
-            f"{default!r}; it has {', '.join(managers) or 'none'}"
+            f"{default_name!r}; it has {', '.join(managers) or 'none'}"
         )
     for name, manager in managers.items():
         bound = manager.bind_to_model(meta)
         setattr(cls, name, bound)
-        if name == default or (default is None and meta.default_manager is None):
+        if name == default_name or (default_name is None and meta.default_manager is None):
             meta.default_manager = bound
 
 
@@ -306,7 +306,7 @@ def _register_relations(meta: Meta, root: type[Any]) -> None:
 
 
 def _register_many_to_many(meta: Meta, field: ManyToManyField[Any], root: type[Any]) -> None:
-    def on_target_known(target: Meta) -> None:
+    def link_or_await_through(target: Meta) -> None:
         refuse_composite_target(meta, field.name, meta)
         refuse_composite_target(meta, field.name, target)
         field.target = target
@@ -314,13 +314,13 @@ def _register_many_to_many(meta: Meta, field: ManyToManyField[Any], root: type[A
             field.link_target(target, _create_through_model(field, target, root))
         else:
             meta.registry.call_when_resolved(
-                meta, field.through, on_through_known, field.unlink_target
+                meta, field.through, link_through_model, field.unlink_target
             )
 
-    def on_through_known(through: Meta) -> None:
+    def link_through_model(through: Meta) -> None:
         field.link_target(cast("Meta", field.target), through)
 
-    meta.registry.call_when_resolved(meta, field.to, on_target_known, field.unlink_target)
+    meta.registry.call_when_resolved(meta, field.to, link_or_await_through, field.unlink_target)
 
 
 def _create_through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -> Meta:

@@ -16,7 +16,7 @@ from treefold_orm._fields.base import (
     check_field_name,
 )
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._fields.relations import ForeignKey, drop_relations, is_foreign_key
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key, unregister_relations
 
 if TYPE_CHECKING:
     from treefold_orm._models.related import ManyRelated, RelatedSet
@@ -96,18 +96,20 @@ class ManyToManyField(Generic[M]):
         name: str,
         source: Meta,
         target: Meta,
-        first: Field[Any],
-        second: Field[Any],
+        source_key: Field[Any],
+        target_key: Field[Any],
         through: Meta,
     ) -> None:
-        made = Relation(name, source, target, "many", first, second, to_many=True, through=through)
+        made = Relation(
+            name, source, target, "many", source_key, target_key, to_many=True, through=through
+        )
         self._made += (made,)
         source.add_relation(made)
-        source.model._attach_reverse(made)
+        source.model._add_relation_accessor(made)
 
     def unlink_target(self) -> None:
         """Take the relation back from both sides."""
-        drop_relations(self._made)
+        unregister_relations(self._made)
 
     def _find_foreign_keys(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
         keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from treefold_orm._base import errors
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._base.references import OwnerReference, is_cached
+from treefold_orm._base.references import OwnerReference, is_relation_cached
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyAccess
 from treefold_orm._fields.meta import Instance, Registry, Relation, registry
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._models.definition import define_model, reserve_attributes
+from treefold_orm._models.definition import define_model, preallocate_instance_attributes
 from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._models.related import RelationAccess
 from treefold_orm._models.validation import full_clean
 from treefold_orm._operations import lazy, saving
 from treefold_orm._operations.own_database import check_related_database
 from treefold_orm._queries.managers import ManagerAccess
-from treefold_orm._runtime.context import find_journal
+from treefold_orm._runtime.context import find_current_journal
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.operators import Expression
 
@@ -85,7 +85,7 @@ class Model(Instance):
     def _load_missing_field(self, field: Field[Any]) -> Any:
         return lazy.load_field(self, field)
 
-    def _resolve_related_object(self, field: ForeignKey[Any, Any]) -> Any:
+    def _get_or_load_related(self, field: ForeignKey[Any, Any]) -> Any:
         cached = held = cast("Any", getattr(self, f"_cached_{field.name}", None))
         if held.__class__ is OwnerReference:
             cached = held()
@@ -125,24 +125,24 @@ class Model(Instance):
         if key is None:
             self.__dict__[f"_awaits_{field.attname}"] = True
         setattr(self, field.attname, key)
-        journal = find_journal(value._alias)
+        journal = find_current_journal(value._alias)
         if journal is not None:
-            journal.record_reference(self, field.attname, value, target.pk.attname)
+            journal.record_copied_key(self, field.attname, value, target.pk.attname)
 
     @classmethod
-    def _attach_reverse(cls, relation: Relation) -> None:
-        reserve_attributes(cls, [f"_cached_{relation.name}"])
+    def _add_relation_accessor(cls, relation: Relation) -> None:
+        preallocate_instance_attributes(cls, [f"_cached_{relation.name}"])
         if relation.name not in cls.__dict__ or not isinstance(cls.__dict__[relation.name], Field):
             setattr(cls, relation.name, RelationAccess(relation))
 
     @classmethod
-    def _detach_reverse(cls, relation: Relation) -> None:
+    def _remove_relation_accessor(cls, relation: Relation) -> None:
         access = cls.__dict__.get(relation.name)
         if isinstance(access, RelationAccess) and access._relation is relation:
             delattr(cls, relation.name)
 
     @classmethod
-    def _has_attribute(cls, name: str) -> bool:
+    def _has_non_field_attribute(cls, name: str) -> bool:
         nearest = next((b.__dict__[name] for b in cls.__mro__ if name in b.__dict__), None)
         return nearest is not None and not isinstance(
             nearest, (Field, ManyToManyField, RelationAccess)
@@ -153,10 +153,10 @@ class Model(Instance):
         field = self._meta.fields.get(name) or self._meta.by_attname.get(name)
         if is_foreign_key(field) and name == field.name:
             # a key that is None leads nowhere, which takes no query; 0 says that it is not loaded
-            return is_cached(self, name) or self.__dict__.get(field.attname, 0) is None
+            return is_relation_cached(self, name) or self.__dict__.get(field.attname, 0) is None
         if field is not None:
             return field.attname in self.__dict__
-        return is_cached(self, name)
+        return is_relation_cached(self, name)
 
     # -- saving -----------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Model(Instance):
             StaleObject: the row is gone, or changed and the model has a version field.
             FieldValueError: a value does not fit its field; nothing was sent.
         """
-        self._check_save_override("save")
+        self._require_both_saves_overridden("save")
         alias = using or self._alias
         work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         run(alias, work, "await asave()", write=True)
@@ -200,16 +200,16 @@ class Model(Instance):
         using: str | None = None,
     ) -> None:
         """`save` for async code."""
-        self._check_save_override("asave")
+        self._require_both_saves_overridden("asave")
         alias = using or self._alias
         work = saving.save_instance(self, alias, update_fields, force_insert=force_insert)
         await arun(alias, work, write=True)
 
-    def _check_save_override(self, name: str) -> None:
+    def _require_both_saves_overridden(self, name: str) -> None:
         if self._meta.own_saves:
-            from treefold_orm._queries.own_saves import check_half
+            from treefold_orm._queries.own_saves import require_both_saves_overridden
 
-            check_half(self._meta, name)
+            require_both_saves_overridden(self._meta, name)
 
     def delete(self, *, using: str | None = None) -> int:
         """Delete the row; return how many rows were deleted (0 if it was gone)."""

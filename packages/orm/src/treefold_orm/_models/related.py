@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.journal import drop_cache
+from treefold_orm._base.journal import drop_cache_with_undo
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.own_rows import filter_by_keys, filter_by_value
 from treefold_orm._building.starting import build_unfiltered_query, instantiate_query
@@ -128,21 +128,21 @@ class RelatedManager(Manager[M], Generic[M]):
     def _drop_cache_after(self, work: Operation[T]) -> Operation[T]:
         # first the work: where it fails, what was loaded is still true
         outcome = yield from work
-        drop_cache(self._instance, self._cache_name)
+        drop_cache_with_undo(self._instance, self._cache_name)
         return outcome
 
     def _build_related(self, values: dict[str, Any]) -> M:
         owner = self._relation.target_field.name
         return cast("M", self._relation.target.model(**{owner: self._instance, **values}))
 
-    def _connect_related(self, made: M) -> Operation[None]:
+    def _after_related_insert(self, made: M) -> Operation[None]:
         """Forget the prefetched rows, which lack an inserted one; many-to-many adds its link."""
-        drop_cache(self._instance, self._cache_name)
+        drop_cache_with_undo(self._instance, self._cache_name)
         yield from ()
 
     def _insert_related(self, values: dict[str, Any], alias: str) -> Operation[M]:
         made = yield from saving.insert_instance(self._build_related(values), alias)
-        yield from self._connect_related(made)
+        yield from self._after_related_insert(made)
         return made
 
     def _add_related(self, others: Sequence[Any]) -> Operation[None]:
@@ -181,7 +181,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
     def add(self, *others: M | Any, through_defaults: Mapping[str, Any] | None = None) -> None:
         """Connect instances or keys; those that are connected stay so."""
-        work = self._with_defaults(through_defaults)._add_related(others)
+        work = self._with_through_defaults(through_defaults)._add_related(others)
         run(self._alias, work, "await aadd()", write=True)
 
     async def aadd(
@@ -189,7 +189,9 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     ) -> None:
         """`add` for async code."""
         await arun(
-            self._alias, self._with_defaults(through_defaults)._add_related(others), write=True
+            self._alias,
+            self._with_through_defaults(through_defaults)._add_related(others),
+            write=True,
         )
 
     def remove(self, *others: M | Any) -> int:
@@ -211,7 +213,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
         Those that are connected stay so; with `clear`, all are disconnected first.
         """
-        work = self._with_defaults(through_defaults)._replace_related(others, clear=clear)
+        work = self._with_through_defaults(through_defaults)._replace_related(others, clear=clear)
         run(self._alias, work, "await aset()", write=True)
 
     async def aset(
@@ -222,18 +224,18 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         through_defaults: Mapping[str, Any] | None = None,
     ) -> None:
         """`set` for async code."""
-        work = self._with_defaults(through_defaults)._replace_related(others, clear=clear)
+        work = self._with_through_defaults(through_defaults)._replace_related(others, clear=clear)
         await arun(self._alias, work, write=True)
 
     def create(self, /, *, through_defaults: Mapping[str, Any] | None = None, **values: Any) -> M:
         """Insert a row and connect it; return its instance."""
-        return self._with_defaults(through_defaults).get_queryset().create(**values)
+        return self._with_through_defaults(through_defaults).get_queryset().create(**values)
 
     def acreate(
         self, /, *, through_defaults: Mapping[str, Any] | None = None, **values: Any
     ) -> Coroutine[Any, Any, M]:
         """`create` for async code."""
-        return self._with_defaults(through_defaults).get_queryset().acreate(**values)
+        return self._with_through_defaults(through_defaults).get_queryset().acreate(**values)
 
     def get_or_create(
         self,
@@ -245,7 +247,9 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     ) -> tuple[M, bool]:
         """As `get_or_create` of a query; a row that is inserted is connected."""
         return (
-            self._with_defaults(through_defaults).get_queryset().get_or_create(defaults, **lookups)
+            self._with_through_defaults(through_defaults)
+            .get_queryset()
+            .get_or_create(defaults, **lookups)
         )
 
     def aget_or_create(
@@ -258,7 +262,9 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`get_or_create` for async code."""
         return (
-            self._with_defaults(through_defaults).get_queryset().aget_or_create(defaults, **lookups)
+            self._with_through_defaults(through_defaults)
+            .get_queryset()
+            .aget_or_create(defaults, **lookups)
         )
 
     def update_or_create(
@@ -271,7 +277,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> tuple[M, bool]:
         """As `update_or_create` of a query; a row that is inserted is connected."""
-        query = self._with_defaults(through_defaults).get_queryset()
+        query = self._with_through_defaults(through_defaults).get_queryset()
         return query.update_or_create(defaults, create_defaults, **lookups)
 
     def aupdate_or_create(
@@ -284,12 +290,12 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`update_or_create` for async code."""
-        query = self._with_defaults(through_defaults).get_queryset()
+        query = self._with_through_defaults(through_defaults).get_queryset()
         return query.aupdate_or_create(defaults, create_defaults, **lookups)
 
     # -- operations -------------------------------------------------------------------------------
 
-    def _with_defaults(self, defaults: Mapping[str, Any] | None) -> Self:
+    def _with_through_defaults(self, defaults: Mapping[str, Any] | None) -> Self:
         if defaults is None:
             return self
         made = copy.copy(self)
@@ -299,7 +305,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     def _build_related(self, values: dict[str, Any]) -> M:
         return cast("M", self._relation.target.model(**values))
 
-    def _connect_related(self, made: M) -> Operation[None]:
+    def _after_related_insert(self, made: M) -> Operation[None]:
         return self._add_related([made])
 
     def _insert_related(self, values: dict[str, Any], alias: str) -> Operation[M]:
@@ -334,7 +340,7 @@ def _require_through_model(relation: Relation) -> type[Any]:
 
 
 def build_related_manager(
-    instance: Instance, relation: Relation, owner: Lookup | None
+    instance: Instance, relation: Relation, owner_lookup: Lookup | None
 ) -> RelatedManager[Any]:
     """The manager of a to-many relation of one instance."""
     if instance.pk is None:
@@ -349,7 +355,7 @@ def build_related_manager(
         made.__dict__.update(default.__dict__)
     # plain, get() would go past get_queryset(), which narrows to this instance
     made._plain, made._alias = False, instance._alias
-    made._instance, made._relation, made._owner = instance, relation, owner
+    made._instance, made._relation, made._owner = instance, relation, owner_lookup
     return made
 
 
@@ -373,10 +379,10 @@ def _find_owner_lookup(relation: Relation) -> Lookup | None:
 
 
 def _filter_by_owner(
-    query: QuerySet[Any], instance: Instance, relation: Relation, owner: Lookup | None
+    query: QuerySet[Any], instance: Instance, relation: Relation, owner_lookup: Lookup | None
 ) -> QuerySet[Any]:
-    if owner is not None:
-        return query.filter(**{owner.name: instance.pk})
+    if owner_lookup is not None:
+        return query.filter(**{owner_lookup.name: instance.pk})
     if relation.kind == "reverse":
         return filter_by_value(query, relation.target_field, instance.pk)
     assert relation.through is not None  # noqa: S101 - a many relation always has one

@@ -14,7 +14,7 @@ from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._models.related_rows import (
-    collect_others,
+    materialize_related_objects,
     require_same_database,
     resolve_related_keys,
 )
@@ -85,7 +85,7 @@ def replace_related(
 ) -> Operation[None]:
     """Connect exactly these instances or keys with `owner`."""
     yield ATOMIC
-    wanted = yield from collect_others(owner, others, alias)
+    wanted = yield from materialize_related_objects(owner, others, alias)
     keys = resolve_related_keys(owner, relation, wanted, alias)
     links = build_through_query(owner, relation, alias)
     if clear_first:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo, set_attribute_with_undo
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._building.one_database import check_database
+from treefold_orm._building.one_database import require_common_database
 from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import Field
@@ -22,8 +22,8 @@ from treefold_orm._operations.changing import update_rows
 from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._operations.row_state import (
     list_field_codecs,
+    record_new_version,
     record_stored_values,
-    set_stored_version,
 )
 from treefold_orm._queries.managers import Manager
 from treefold_orm._runtime.connections import database_for
@@ -37,36 +37,37 @@ def add_related(
     if not keys:
         return
     yield ATOMIC
-    found = yield from _lock_rows(relation, keys, alias)
+    found = yield from _lock_and_read_foreign_keys(relation, keys, alias)
     missing = [key for key in keys if key not in found]
     if missing:
+        key = _format_key_for_error(relation.target, missing[0])
         raise relation.target.model.DoesNotExist(
-            f"{relation.target.name} with key {_format_key(relation.target, missing[0])} does not "
-            f"exist; save it before it is added to {relation.source.name}.{relation.name}"
+            f"{relation.target.name} with key {key} does not exist; save it before it is added "
+            f"to {relation.source.name}.{relation.name}"
         )
     yield from _update_foreign_keys(relation, found, owner, alias)
-    _update_instances(relation, others, found, owner, alias)
+    _sync_instances_in_memory(relation, others, found, owner, alias)
 
 
 def remove_related(
     owner: Instance, relation: Relation, others: Sequence[Any], alias: str
 ) -> Operation[int]:
     """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
-    require_nullable(relation, "remove()")
+    require_nullable_foreign_key(relation, "remove()")
     keys = resolve_related_keys(owner, relation, others, alias)
     if not keys:
         return 0
     yield ATOMIC
-    found = yield from _lock_rows(relation, keys, alias)
+    found = yield from _lock_and_read_foreign_keys(relation, keys, alias)
     own = {key: row for key, row in found.items() if row[0] == owner.pk}
     yield from _update_foreign_keys(relation, own, None, alias)
-    _update_instances(relation, others, own, None, alias)
+    _sync_instances_in_memory(relation, others, own, None, alias)
     return len(own)
 
 
 def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
-    require_nullable(relation, "clear()")
+    require_nullable_foreign_key(relation, "clear()")
     require_same_database(owner, relation, (), alias)
     query = build_unfiltered_query(relation.target, alias).filter(
         relation.target_field.column == owner.pk
@@ -79,7 +80,7 @@ def replace_related(
 ) -> Operation[None]:
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
-    wanted = yield from collect_others(owner, others, alias)
+    wanted = yield from materialize_related_objects(owner, others, alias)
     keys = set(resolve_related_keys(owner, relation, wanted, alias))
     query = build_unfiltered_query(relation.target, alias).filter(
         relation.target_field.column == owner.pk
@@ -88,18 +89,18 @@ def replace_related(
     if clear_first:
         yield from clear_related(owner, relation, alias)
     elif gone := [key for key in present if key not in keys]:
-        require_nullable(relation, "set() without some of the present rows")
+        require_nullable_foreign_key(relation, "set() without some of the present rows")
         yield from remove_related(owner, relation, gone, alias)
     yield from add_related(owner, relation, wanted, alias)
 
 
-def collect_others(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
+def materialize_related_objects(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
     """Return instances or keys as a list; a query is run for its rows."""
     query: Any = others
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
-        check_database(query._alias, alias, owner._meta)
+        require_common_database(query._alias, alias, owner._meta)
         return (yield from fetch_rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 
@@ -149,7 +150,7 @@ def require_same_database(
             )
 
 
-def require_nullable(relation: Relation, call: str) -> None:
+def require_nullable_foreign_key(relation: Relation, call: str) -> None:
     """Raise `FieldError` where a foreign key cannot be set to NULL."""
     field = relation.target_field
     if not field.null:
@@ -159,7 +160,7 @@ def require_nullable(relation: Relation, call: str) -> None:
         )
 
 
-def _lock_rows(
+def _lock_and_read_foreign_keys(
     relation: Relation, keys: Sequence[Any], alias: str
 ) -> Operation[dict[Any, tuple[Any, ...]]]:
     target = relation.target
@@ -181,17 +182,19 @@ def _read_foreign_keys(
 
 
 def _update_foreign_keys(
-    relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
+    relation: Relation, rows_by_key: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
 ) -> Operation[None]:
-    if found:
+    if rows_by_key:
         target = relation.target
-        query = build_unfiltered_query(target, alias).filter(target.pk.column.in_(list(found)))
+        query = build_unfiltered_query(target, alias).filter(
+            target.pk.column.in_(list(rows_by_key))
+        )
         yield from update_rows(
             query, {relation.target_field.name: None if owner is None else owner.pk}
         )
 
 
-def _update_instances(
+def _sync_instances_in_memory(
     relation: Relation,
     others: Iterable[Any],
     found: dict[Any, tuple[Any, ...]],
@@ -211,7 +214,7 @@ def _update_instances(
         record_stored_values(other, (field,), (raw,))
         # with another version it was outdated before, and stays so: its next save() is refused
         if version is not None and getattr(other, version.attname) == found[other.pk][1]:
-            set_stored_version(other, version, found[other.pk][1] + 1)
+            record_new_version(other, version, found[other.pk][1] + 1)
 
 
 def _assign_owner(other: Instance, field: Field[Any], owner: Instance | None) -> None:
@@ -224,5 +227,5 @@ def _assign_owner(other: Instance, field: Field[Any], owner: Instance | None) ->
         other.__dict__[cache] = owner
 
 
-def _format_key(meta: Meta, key: Any) -> str:
+def _format_key_for_error(meta: Meta, key: Any) -> str:
     return "***" if meta.pk.sensitive else repr(key)

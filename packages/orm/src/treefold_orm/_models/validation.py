@@ -30,7 +30,7 @@ def full_clean(instance: Instance, exclude: Collection[str]) -> None:
     for field in meta.columns:
         if field.name in exclude or field.attname in exclude:
             continue
-        if messages := _clean_field(instance, field):
+        if messages := _clean_and_collect_errors(instance, field):
             found[field.name] = messages
     for name, messages in _collect_errors_of_clean(instance).items():
         found.setdefault(name, []).extend(messages)
@@ -38,7 +38,7 @@ def full_clean(instance: Instance, exclude: Collection[str]) -> None:
         raise ValidationError(found, model=meta.name)
 
 
-def _clean_field(instance: Instance, field: Field[Any]) -> list[str]:
+def _clean_and_collect_errors(instance: Instance, field: Field[Any]) -> list[str]:
     values = instance.__dict__
     if field.attname not in values:
         return []  # not loaded, or left to the database

@@ -35,12 +35,12 @@ from treefold_orm._operations.computed import bulk_update_with_expressions
 from treefold_orm._operations.inserting import group_by_database_filled, set_returned_values
 from treefold_orm._operations.own_database import check_related_databases, check_stored_in
 from treefold_orm._operations.row_state import (
-    clean_value,
+    clean_and_set_value,
     is_expression,
     read_loaded_value,
+    record_new_version,
+    record_stored_row,
     record_stored_values,
-    set_stored_row,
-    set_stored_version,
 )
 from treefold_orm._operations.saving import load_missing_columns
 from treefold_orm._runtime.connections import database_for, has_several_databases
@@ -59,32 +59,32 @@ def build_conflict_rule(
     meta: Meta,
     ignore: bool,
     update: Sequence[str] | bool,
-    names: Sequence[str],
-    unique: Sequence[str],
+    update_fields: Sequence[str],
+    unique_fields: Sequence[str],
 ) -> writes.Conflict | None:
     """Turn the arguments of `bulk_create` into a rule, or raise `FieldError`.
 
-    The columns to update are named by `update` itself, or by `names` where it is True.
+    The columns to update are named by `update` itself, or by `update_fields` where it is True.
     """
     if isinstance(update, bool):
-        if update is not bool(names):
+        if update is not bool(update_fields):
             raise FieldError(
                 "bulk_create() takes update_conflicts=True together with update_fields, got one "
                 "without the other"
             )
-        update = names
-    elif names and update:
+        update = update_fields
+    elif update_fields and update:
         raise FieldError("bulk_create() takes the columns as update_conflicts or update_fields")
-    elif names:
+    elif update_fields:
         raise FieldError("update_fields needs update_conflicts=True")
     if not ignore and not update:
-        if unique:
+        if unique_fields:
             raise FieldError("unique_fields needs update_conflicts or ignore_conflicts")
         return None
     if ignore and update:
         raise FieldError("ignore_conflicts and update_conflicts exclude each other")
     target = tuple(
-        part for name in unique for part in expand_key_columns(_resolve_field(meta, name))
+        part for name in unique_fields for part in expand_key_columns(_resolve_field(meta, name))
     )
     if update and not target:
         raise FieldError("update_conflicts needs unique_fields: the columns whose values may exist")
@@ -113,20 +113,22 @@ def insert_instances(
     if has_several_databases():
         for row in rows:
             check_related_databases(row, alias, meta.columns)
-    yield from _load_partly_read_rows(rows, alias, meta.columns)
+    yield from _complete_partial_instances(rows, alias, meta.columns)
     database = database_for(alias)
-    parts = _split_into_parts(meta, rows, rule)
+    parts = _group_by_insert_columns(meta, rows, rule)
     for part in parts:
         part.choose_batch_sizes(database, batch_size)
     # one statement is atomic by itself, and spares BEGIN and COMMIT
     if sum(len(part.sizes) for part in parts) > 1:
         yield ATOMIC
     for part in parts:
-        yield from _insert_part(database, meta, part, rule=rule)
+        yield from _insert_row_group(database, meta, part, rule=rule)
     return rows
 
 
-def _load_partly_read_rows(rows: Sequence[Instance], alias: str, fields: Fields) -> Operation[None]:
+def _complete_partial_instances(
+    rows: Sequence[Instance], alias: str, fields: Fields
+) -> Operation[None]:
     # such a column has no value to write, which is not the same as NULL or a default
     lacking: dict[Fields, list[Instance]] = {}
     for row in rows:
@@ -141,11 +143,13 @@ def _load_partly_read_rows(rows: Sequence[Instance], alias: str, fields: Fields)
         yield from load_missing_columns(group, alias, missing)
 
 
-def _split_into_parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None) -> list[_Part]:
+def _group_by_insert_columns(
+    meta: Meta, rows: list[Any], rule: writes.Conflict | None
+) -> list[_InsertGroup]:
     stored = meta.columns if rule is not None and rule.update else ()
     if meta.db_filled:
         return [
-            _Part(
+            _InsertGroup(
                 group,
                 tuple(f for f in meta.columns if f not in left),
                 left if rule is None else stored,
@@ -155,15 +159,15 @@ def _split_into_parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None)
     key = meta.pk
     without = [r for r in rows if r.__dict__.get(key.attname) is None] if key.generated else []
     with_key = rows if not without else [r for r in rows if r.__dict__.get(key.attname) is not None]
-    parts = [_Part(with_key, meta.columns, stored)] if with_key else []
+    parts = [_InsertGroup(with_key, meta.columns, stored)] if with_key else []
     if without:
         back = (key,) if rule is None else stored
-        parts.append(_Part(without, meta.columns_without_key, back))
+        parts.append(_InsertGroup(without, meta.columns_without_key, back))
     return parts
 
 
 @dataclasses.dataclass(slots=True)
-class _Part:
+class _InsertGroup:
     """Rows that insert the same columns, and the `sizes` of the statements that take them."""
 
     rows: list[Any]
@@ -181,16 +185,16 @@ class _Part:
             left -= self.sizes[-1]
 
 
-def _insert_part(
-    database: Database, meta: Meta, given: _Part, *, rule: writes.Conflict | None
+def _insert_row_group(
+    database: Database, meta: Meta, given: _InsertGroup, *, rule: writes.Conflict | None
 ) -> Operation[None]:
     rows, fields, back, unnest = given.rows, given.fields, given.back, given.unnest
-    columns = _clean_columns(rows, fields)
+    columns = _clean_values_by_column(rows, fields)
     done = 0
     for size in given.sizes:
         part = [column[done : done + size] for column in columns] if size < len(rows) else columns
         plan = _find_or_build_insert_plan(
-            database, meta, fields, rows=0 if unnest else size, rule=rule, back=back
+            database, meta, fields, rows=0 if unnest else size, rule=rule, returning=back
         )
         raw: list[Any] = part if unnest else _encode_columns(database, fields, part)
         args: Any = raw if unnest else list(chain.from_iterable(zip(*raw, strict=True)))
@@ -202,11 +206,13 @@ def _insert_part(
         inserted = rows[done : done + size]
         done += size
         if back and back != (meta.pk,):
-            _apply_returned_columns(database, inserted, fields, raw, back=back, stored=outcome)
+            _apply_returned_columns(
+                database, inserted, fields, raw, returning=back, returned_rows=outcome
+            )
         elif back:
             _set_generated_keys(database, meta, inserted, raw, [row[0] for row in outcome])
         elif len(fields) == len(meta.columns):
-            _set_stored_rows(database, inserted, raw, skipping=rule is not None)
+            _record_inserted_rows(database, inserted, raw, may_have_skipped=rule is not None)
 
 
 def _compute_max_batch_rows(fields: Fields, *, unnest: bool, batch_size: int | None) -> int:
@@ -216,25 +222,25 @@ def _compute_max_batch_rows(fields: Fields, *, unnest: bool, batch_size: int | N
     return most if batch_size is None else min(most, batch_size)
 
 
-def _choose_batch_size(left: int, most: int) -> int:
-    """A length from a short list: `most`, else the largest power of two that fits."""
-    return most if left >= most else 1 << (left.bit_length() - 1)
+def _choose_batch_size(remaining: int, max_size: int) -> int:
+    """A length from a short list: `max_size`, else the largest power of two that fits."""
+    return max_size if remaining >= max_size else 1 << (remaining.bit_length() - 1)
 
 
-def _clean_columns(rows: list[Any], fields: Fields) -> list[list[Any]]:
+def _clean_values_by_column(rows: list[Any], fields: Fields) -> list[list[Any]]:
     columns: list[list[Any]] = []
     for field in fields:
         values = _read_column(rows, field)
         if field.plain and values and _values_fit_field(field, values):
             columns.append(values)
         else:
-            columns.append([clean_value(row, field) for row in rows])
+            columns.append([clean_and_set_value(row, field) for row in rows])
     return columns
 
 
 def _values_fit_field(field: AnyField, values: list[Any]) -> bool:
     # None in a foreign key may wait for the key of an instance that was saved meanwhile, which only
-    # clean_value() takes over
+    # clean_and_set_value() takes over
     if field.null and not is_foreign_key(field) and None in values:
         values = [value for value in values if value is not None]
         return not values or field.fits_all(values)
@@ -265,32 +271,38 @@ def _find_or_build_insert_plan(
     *,
     rows: int,
     rule: writes.Conflict | None,
-    back: Fields,
+    returning: Fields,
 ) -> Any:
-    key = ("bulk", meta, fields, rows, rule, back)
+    key = ("bulk", meta, fields, rows, rule, returning)
     plan = database.plans.get(key)
     if plan is not None:
         return plan
     if rows:
         made = writes.build_insert_plan(
-            database.dialect, meta, fields, returning=back, conflict=rule, rows=rows, encoded=True
+            database.dialect,
+            meta,
+            fields,
+            returning=returning,
+            conflict=rule,
+            row_count=rows,
+            params_encoded=True,
         )
     else:
         made = writes.build_unnest_insert_plan(
-            database.dialect, meta, fields, returning=back, conflict=rule
+            database.dialect, meta, fields, returning=returning, conflict=rule
         )
     return database.plans.keep_plan(key, made)
 
 
-def _set_stored_rows(
-    database: Database, rows: list[Any], raw: list[list[Any]], *, skipping: bool
+def _record_inserted_rows(
+    database: Database, rows: list[Any], raw: list[list[Any]], *, may_have_skipped: bool
 ) -> None:
     journal = active.journal
     for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
         if journal is not None:
-            journal.record_state(row)
-        set_stored_row(row, loaded, database.alias)
-        if skipping:  # the row may have been there, with other values
+            journal.ensure_state_recorded(row)
+        record_stored_row(row, loaded, database.alias)
+        if may_have_skipped:  # the row may have been there, with other values
             row._read_in = UNKNOWN
 
 
@@ -300,11 +312,11 @@ def _set_generated_keys(
     place, attname = meta.key_place, meta.pk.attname
     journal = active.journal
     if journal is not None:
-        journal.record_values(rows, attname, keys)
+        journal.record_attribute_changes(rows, attname, keys)
     stored = zip(*raw[:place], keys, *raw[place:], strict=True)
     for row, key, loaded in zip(rows, keys, stored, strict=True):
         setattr(row, attname, key)
-        set_stored_row(row, loaded, database.alias)
+        record_stored_row(row, loaded, database.alias)
 
 
 def _apply_returned_columns(
@@ -313,39 +325,43 @@ def _apply_returned_columns(
     fields: Fields,
     raw: list[list[Any]],
     *,
-    back: Fields,
-    stored: Any,
+    returning: Fields,
+    returned_rows: Any,
 ) -> None:
     meta = rows[0]._meta
-    if len(back) == len(meta.columns):
-        _apply_returned_rows(database, meta, rows, stored)
-        _set_database_defaults(database, meta, rows, stored)
+    if len(returning) == len(meta.columns):
+        _apply_returned_rows(database, meta, rows, returned_rows)
+        _apply_returned_defaults(database, meta, rows, returned_rows)
         return
     written = list(zip(*raw, strict=True)) or [()] * len(rows)
-    set_returned_values(database, rows, fields, written, back, stored)
+    set_returned_values(database, rows, fields, written, returning, returned_rows)
 
 
-def _set_database_defaults(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+def _apply_returned_defaults(
+    database: Database, meta: Meta, rows: list[Any], returned_rows: Any
+) -> None:
     for field in meta.db_filled:
         place, decode = meta.columns.index(field), field.decoder(database.dialect.name)
-        for row, loaded in zip(rows, stored, strict=True):
+        for row, loaded in zip(rows, returned_rows, strict=True):
             if field.attname not in row.__dict__:
                 raw = loaded[place]
                 value = raw if decode is None or raw is None else decode(raw)
                 set_attribute_with_undo(row, field.attname, value)
 
 
-def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+def _apply_returned_rows(
+    database: Database, meta: Meta, rows: list[Any], returned_rows: Any
+) -> None:
     # after an upsert the row may keep values that the instance does not have: `save` must see that
     dialect = database.dialect.name
     keys = [(key.attname, meta.columns.index(key), key.decoder(dialect)) for key in meta.keys]
-    for row, loaded in zip(rows, stored, strict=True):
+    for row, loaded in zip(rows, returned_rows, strict=True):
         for attname, place, decode in keys:
             set_attribute_with_undo(
                 row, attname, loaded[place] if decode is None else decode(loaded[place])
             )
         record_state_for_undo(row)
-        set_stored_row(row, tuple(loaded), database.alias)
+        record_stored_row(row, tuple(loaded), database.alias)
 
 
 def choose_update_database(query: QuerySteps, given: Sequence[Instance]) -> str:
@@ -379,7 +395,7 @@ def update_instances(
             check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
             check_related_databases(row, alias, columns)
     stored = [row for row in rows if row._row]
-    yield from _load_partly_read_rows(stored, alias, columns)
+    yield from _complete_partial_instances(stored, alias, columns)
     database = database_for(alias)
     total = 0
     if computed := [row for row in rows if _has_expression(row, columns)]:
@@ -407,14 +423,14 @@ def _update_in_batches(
         key = ("bulk update", meta, columns, size)
         plan = database.plans.get(key)
         if plan is None:
-            made = writes.build_bulk_update_plan(database.dialect, meta, columns, rows=size)
+            made = writes.build_bulk_update_plan(database.dialect, meta, columns, row_count=size)
             plan = database.plans.keep_plan(key, made)
         params = [
             value
             for row in part
             for value in (
                 *_collect_key_and_version(row, version),
-                *(clean_value(row, f) for f in columns),
+                *(clean_and_set_value(row, f) for f in columns),
             )
         ]
         args = params if plan.bind is None else plan.bind(params)
@@ -436,7 +452,7 @@ def _update_in_batches(
         if row._row:
             record_stored_values(row, columns, given[-len(columns) :])
             if version is not None:
-                set_stored_version(row, version, given[len(meta.keys)] + 1)
+                record_new_version(row, version, given[len(meta.keys)] + 1)
     return total
 
 
@@ -461,4 +477,6 @@ def _collect_key_and_version(row: Instance, version: AnyField | None) -> tuple[A
     keys = tuple([getattr(row, part.attname) for part in row._meta.keys])
     if version is None:
         return keys
-    return *keys, clean_value(row, version) if not row._row else read_loaded_value(row, version)
+    return *keys, clean_and_set_value(row, version) if not row._row else read_loaded_value(
+        row, version
+    )

@@ -15,7 +15,7 @@ from treefold_orm._expressions.steps import FromCTE
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.own_database import check_related_database
-from treefold_orm._operations.protecting import check_protected, has_protectors
+from treefold_orm._operations.protecting import has_protectors, refuse_protected_deletion
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.values import F
 
@@ -28,11 +28,11 @@ def update_rows(
     query: AnyQuery, values: Mapping[str, Any], *, returning: Sequence[Field[Any]] = ()
 ) -> Operation[Any]:
     """Set columns of all rows; return how many, or the new values of the columns in `returning`."""
-    _check_writable(query)
+    _refuse_cte_rows(query)
     if not values:
         raise FieldError("update() needs at least one field")
     scope = query._make_scope()
-    whole, given = query._build_key_with_slice()
+    whole, given = query._build_key_and_params()
     scope.params[:] = given
     sets: list[tuple[Field[Any], Expr]] = []
     for name, value in values.items():
@@ -68,12 +68,12 @@ def update_rows(
 
 def delete_rows(query: AnyQuery) -> Operation[int]:
     """Delete all rows; raise `ProtectedError` where a foreign key protects one of them."""
-    _check_writable(query)
+    _refuse_cte_rows(query)
     guarded = has_protectors(query._meta)
     if guarded:
         yield ATOMIC
     database = database_for(query._alias)
-    whole, given = query._build_key_with_slice()
+    whole, given = query._build_key_and_params()
     plan = database.plans.get(("delete", whole))
     if plan is None:
         from treefold_orm._compile.writes import build_delete_plan
@@ -81,11 +81,11 @@ def delete_rows(query: AnyQuery) -> Operation[int]:
         plan = build_delete_plan(database.dialect, whole, given=len(given))
         database.plans.keep_plan(("delete", whole), plan)
     if guarded:
-        yield from check_protected(query)
+        yield from refuse_protected_deletion(query)
     return (yield Statement("count", plan.sql, bind_params(plan, given)))
 
 
-def _check_writable(query: AnyQuery) -> None:
+def _refuse_cte_rows(query: AnyQuery) -> None:
     for step in query._key[1:]:
         if isinstance(step, FromCTE):
             raise FieldError(

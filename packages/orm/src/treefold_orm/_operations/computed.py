@@ -24,19 +24,25 @@ if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
 
 
-def save_with_expressions(
-    instance: Instance, database: Database, fields: Sequence[AnyField], given: dict[AnyField, Any]
+def update_with_expressions(
+    instance: Instance,
+    database: Database,
+    fields: Sequence[AnyField],
+    automatic_values: dict[AnyField, Any],
 ) -> Operation[None]:
     """Update one row of which some fields hold expressions, or raise `StaleObject`.
 
-    `given` are the values that the update writes by itself: times and the next version.
+    `automatic_values` are the values that the update writes by itself: times and the next version.
     """
     version = instance._meta.version
     query = filter_by_key(build_unfiltered_query(instance._meta, database.alias), instance.pk)
     if version is not None:
-        query = query.filter(version.column == given[version] - 1)
+        query = query.filter(version.column == automatic_values[version] - 1)
     values = {
-        f.name: given[f] if f in given else _clean_unless_expression(instance, f) for f in fields
+        f.name: automatic_values[f]
+        if f in automatic_values
+        else _clean_unless_expression(instance, f)
+        for f in fields
     }
     try:
         found = yield from update_rows(
@@ -47,7 +53,7 @@ def save_with_expressions(
         raise
     if len(found) != 1:
         raise (yield from row_state.diagnose_failed_update(instance, database.alias))
-    for field, value in given.items():
+    for field, value in automatic_values.items():
         set_attribute_with_undo(instance, field.attname, value)
     _set_computed_values(instance, database, fields, values, found[0])
 
@@ -91,7 +97,7 @@ def _update_single_row(
     version = row._meta.version
     if row._row:
         given = {} if version is None else {version: row_state.read_loaded_value(row, version) + 1}
-        yield from save_with_expressions(row, database, [*fields, *given], given)
+        yield from update_with_expressions(row, database, [*fields, *given], given)
         return 1
     query = filter_by_key(build_unfiltered_query(row._meta, database.alias), row.pk)
     values = {field.name: _clean_unless_expression(row, field) for field in fields}
@@ -122,7 +128,9 @@ def _update_group(
 
 def _clean_unless_expression(instance: Instance, field: AnyField) -> Any:
     value = instance.__dict__[field.attname]
-    return value if row_state.is_expression(value) else row_state.clean_value(instance, field)
+    return (
+        value if row_state.is_expression(value) else row_state.clean_and_set_value(instance, field)
+    )
 
 
 def _select_computed_fields(fields: Sequence[AnyField], values: dict[str, Any]) -> list[AnyField]:

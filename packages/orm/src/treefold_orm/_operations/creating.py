@@ -38,7 +38,7 @@ def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> L
     return given
 
 
-def find_row(
+def fetch_row_or_none(
     query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool
 ) -> Operation[Any]:
     """The one row that matches, or None."""
@@ -82,7 +82,7 @@ def get_or_create(
 ) -> Operation[tuple[Any, bool]]:
     """The matching row, or a new one; a row inserted by someone else in between is found again."""
     yield ATOMIC
-    found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
+    found = yield from fetch_row_or_none(query, lookups, batch_lazy=batch_lazy)
     if found is not None:
         return found, False
     work = insert_values(query, build_insert_values(lookups, defaults))
@@ -95,7 +95,7 @@ def get_or_create(
         instance = yield from work
     except UniqueViolation:
         yield Statement("script", "ROLLBACK TO SAVEPOINT creating")
-        found = yield from find_row(query, lookups, batch_lazy=batch_lazy)
+        found = yield from fetch_row_or_none(query, lookups, batch_lazy=batch_lazy)
         if found is not None:
             return found, False
         # from repeatable read on, the row of the other transaction is not visible in this one

@@ -64,9 +64,9 @@ class PlanStep:
         return [step.table for step in found if step.table is not None and step.index is None]
 
 
-def explain_query(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
-    """The plan as text, or with `plan` as a tree; `analyze` runs the query to measure it."""
-    for name, given in (("plan", plan), ("analyze", analyze)):
+def explain_query(query: AnyQuery, *, as_tree: bool, analyze: bool) -> Operation[Any]:
+    """The plan as text, or with `as_tree` as a tree; `analyze` runs the query to measure it."""
+    for name, given in (("plan", as_tree), ("analyze", analyze)):
         if not isinstance(cast("Any", given), bool):
             raise FieldError(f"explain({name}=) must be True or False, got {given!r}")
     compiled, args = query._compile_plan("rows")
@@ -75,13 +75,13 @@ def explain_query(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[An
         raise UnsupportedFeature("explain(analyze=True) needs PostgreSQL: SQLite measures nothing")
     if sqlite:
         found = yield Statement("rows", f"EXPLAIN QUERY PLAN {compiled.sql}", args)
-        if plan:
+        if as_tree:
             return _parse_sqlite_plan(found, _map_aliases_to_tables(compiled.sql))
         return "\n".join(str(row[3]) for row in found)
-    options = [word for word, wanted in (("ANALYZE", analyze), ("FORMAT JSON", plan)) if wanted]
+    options = [word for word, wanted in (("ANALYZE", analyze), ("FORMAT JSON", as_tree)) if wanted]
     words = f"EXPLAIN ({', '.join(options)})" if options else "EXPLAIN"
     found = yield Statement("rows", f"{words} {compiled.sql}", args)
-    if plan:
+    if as_tree:
         return _parse_postgres_plan(json.loads(found[0][0])[0]["Plan"])
     return "\n".join(str(row[0]) for row in found)
 

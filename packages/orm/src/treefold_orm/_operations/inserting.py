@@ -24,9 +24,9 @@ from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations.own_database import check_related_databases
 from treefold_orm._operations.row_state import (
     I,
-    clean_value,
+    clean_and_set_value,
+    record_stored_row,
     refuse_expression,
-    set_stored_row,
 )
 from treefold_orm._runtime.connections import database_for, has_several_databases
 
@@ -52,10 +52,10 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
     # without what the database fills there are two plans for a model: with its key and without
     plan = database.plans.get(("insert", meta, has_key))
     if plan is None:
-        plan = _build_cached_insert_plan(
+        plan = _build_and_cache_insert_plan(
             database, meta, has_key, fields, returning=() if has_key else (key,)
         )
-    cleaned = _clean_values(instance, fields)
+    cleaned = _clean_and_set_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     if has_key:
         try:
@@ -64,7 +64,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
             # the driver knows the number of the argument only
             raise error.with_field_name(format_field_names(fields)) from None
         record_state_for_undo(instance)
-        set_stored_row(instance, tuple(args), alias)
+        record_stored_row(instance, tuple(args), alias)
     else:
         try:
             rows = yield Statement("rows", plan.sql, args)
@@ -73,7 +73,7 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
         place = meta.key_place
         generated = rows[0][0]
         set_attribute_with_undo(instance, key.attname, generated)
-        set_stored_row(instance, (*args[:place], generated, *args[place:]), alias)
+        record_stored_row(instance, (*args[:place], generated, *args[place:]), alias)
     return instance
 
 
@@ -89,13 +89,13 @@ def format_field_names(fields: Iterable[AnyField]) -> list[str]:
     return [f"{field.meta.name}.{field.name}" for field in fields]
 
 
-def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
+def _clean_and_set_values(instance: Instance, fields: Fields) -> list[Any]:
     values = instance.__dict__
     cleaned: list[Any] = []
     for field in fields:
         value = values.get(field.attname)
         if value is None:
-            cleaned.append(clean_value(instance, field))
+            cleaned.append(clean_and_set_value(instance, field))
             continue
         try:
             checked = field.clean(value)
@@ -109,13 +109,13 @@ def _clean_values(instance: Instance, fields: Fields) -> list[Any]:
     return cleaned
 
 
-def _build_cached_insert_plan(
-    database: Database, meta: Meta, kind: object, fields: Fields, *, returning: Fields
+def _build_and_cache_insert_plan(
+    database: Database, meta: Meta, cache_key: object, fields: Fields, *, returning: Fields
 ) -> Plan:
     from treefold_orm._compile.writes import build_insert_plan
 
     plan = build_insert_plan(database.dialect, meta, fields, returning=returning)
-    return database.plans.keep_plan(("insert", meta, kind), plan)
+    return database.plans.keep_plan(("insert", meta, cache_key), plan)
 
 
 def find_database_filled_fields(instance: Instance) -> Fields:
@@ -129,20 +129,22 @@ def find_database_filled_fields(instance: Instance) -> Fields:
 
 
 def _insert_with_database_values(
-    instance: Instance, database: Database, left: Fields
+    instance: Instance, database: Database, database_filled: Fields
 ) -> Operation[None]:
     meta = instance._meta
-    fields = tuple(f for f in meta.columns if f not in left)
-    plan = database.plans.get(("insert", meta, left))
+    fields = tuple(f for f in meta.columns if f not in database_filled)
+    plan = database.plans.get(("insert", meta, database_filled))
     if plan is None:
-        plan = _build_cached_insert_plan(database, meta, left, fields, returning=left)
-    cleaned = [clean_value(instance, field) for field in fields]
+        plan = _build_and_cache_insert_plan(
+            database, meta, database_filled, fields, returning=database_filled
+        )
+    cleaned = [clean_and_set_value(instance, field) for field in fields]
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     try:
         rows = yield Statement("rows", plan.sql, args)
     except ZoneMismatch as error:
         raise error.with_field_name(format_field_names(fields)) from None
-    set_returned_values(database, [instance], fields, [args], left, rows)
+    set_returned_values(database, [instance], fields, [args], database_filled, rows)
 
 
 def group_by_database_filled(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
@@ -157,19 +159,19 @@ def set_returned_values(
     database: Database,
     rows: Sequence[Instance],
     fields: Fields,
-    written: Sequence[Sequence[Any]],
-    left: Fields,
+    encoded_values: Sequence[Sequence[Any]],
+    returned_fields: Fields,
     returned: Sequence[Any],
 ) -> None:
-    """Set the values the database chose for `left`, and note the whole row as stored.
+    """Set the values the database chose for `returned_fields`, and note the whole row as stored.
 
-    `written` holds the encoded values of `fields` for each row, `returned` what came back.
+    `encoded_values` holds the encoded values of `fields` for each row, `returned` what came back.
     """
-    decoders = [field.decoder(database.dialect.name) for field in left]
-    for row, given, made in zip(rows, written, returned, strict=True):
-        for field, decode, raw in zip(left, decoders, made, strict=True):
+    decoders = [field.decoder(database.dialect.name) for field in returned_fields]
+    for row, given, made in zip(rows, encoded_values, returned, strict=True):
+        for field, decode, raw in zip(returned_fields, decoders, made, strict=True):
             value = raw if decode is None or raw is None else decode(raw)
             set_attribute_with_undo(row, field.attname, value)
-        raws = dict(zip((*fields, *left), (*given, *made), strict=True))
+        raws = dict(zip((*fields, *returned_fields), (*given, *made), strict=True))
         record_state_for_undo(row)
-        set_stored_row(row, tuple(raws[field] for field in row._meta.columns), database.alias)
+        record_stored_row(row, tuple(raws[field] for field in row._meta.columns), database.alias)

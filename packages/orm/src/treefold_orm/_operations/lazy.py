@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from treefold_orm._base.errors import NotLoaded
-from treefold_orm._base.journal import drop_cache
-from treefold_orm._base.references import OwnerReference, build_owner_reference
+from treefold_orm._base.journal import drop_cache_with_undo
+from treefold_orm._base.references import OwnerReference, make_weak_owner_reference
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import filter_by_keys, restrict_to_fields
-from treefold_orm._building.sources import as_prefetch
+from treefold_orm._building.own_rows import filter_by_keys, load_only_fields
+from treefold_orm._building.sources import require_valid_prefetch
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -29,26 +29,26 @@ from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 from treefold_orm._operations.loading import fetch_related_by_key, fetch_rows
 from treefold_orm._operations.prefetching import prefetch_missing
-from treefold_orm._operations.row_state import adopt_columns, record_stored_values
+from treefold_orm._operations.row_state import copy_reloaded_columns, record_stored_values
 from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.context import current, find_journal
+from treefold_orm._runtime.context import current, find_current_journal
 from treefold_orm._runtime.run import has_running_loop, run
 
 
 def _check_lazy_allowed(instance: Instance, name: str, hint: str) -> None:
-    if instance._raises_lazy and not _is_async():
+    if instance._raises_lazy and not _blocking_is_forbidden():
         raise NotLoaded(
             f"{instance._meta.name}.{name} is not loaded, and raiseload() lets no attribute load "
             f"it: add {hint} to the query, or call instance.load({name!r})"
         )
-    if _is_async():
+    if _blocking_is_forbidden():
         raise NotLoaded(
             f"{instance._meta.name}.{name} is not loaded: add {hint} to the query, or `await "
             f"instance.aload({name!r})`"
         )
 
 
-def _is_async() -> bool:
+def _blocking_is_forbidden() -> bool:
     return has_running_loop() and not getattr(current.get(), "blocking", False)
 
 
@@ -59,7 +59,7 @@ def refuse_dropped_owner(
 
     Sync code loads it again, for all rows of the same result with one query.
     """
-    if not owner.prefetched or owner.key != key or not _is_async():
+    if not owner.prefetched or owner.key != key or not _blocking_is_forbidden():
         return
     name, target = field.name, field.known_target.name
     raise NotLoaded(
@@ -75,8 +75,8 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
     if instance._row is None:
         hint = "; the database sets it on insert" if field.db_fills else ""
         raise AttributeError(f"{meta.name}.{field.attname} was never set{hint}")
-    batch, journal = instance._batch, find_journal(instance._alias)
-    if journal is not None and journal.find_written_journal() is not None:
+    batch, journal = instance._batch, find_current_journal(instance._alias)
+    if journal is not None and journal.find_innermost_written_journal() is not None:
         batch = None  # nothing that may be undone is kept for the others
     loaded = {} if batch is None else batch.columns.setdefault(field, {})
     if key not in loaded:
@@ -90,7 +90,7 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
     decode = field.decoder(_find_dialect_name(instance))
     value = raw if decode is None or raw is None else decode(raw)
     if journal is not None:
-        journal.record_value(instance, field.attname, value)
+        journal.record_attribute_change(instance, field.attname, value)
     instance.__dict__[field.attname] = value
     record_stored_values(instance, (field,), (raw,))
     return value
@@ -99,7 +99,7 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
 def _fetch_column_by_key(
     meta: Meta, alias: str, field: Field[Any], keys: list[Any]
 ) -> Operation[dict[Any, Any]]:
-    query = filter_by_keys(restrict_to_fields(build_unfiltered_query(meta, alias), [field]), keys)
+    query = filter_by_keys(load_only_fields(build_unfiltered_query(meta, alias), [field]), keys)
     found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         return {}
@@ -124,7 +124,7 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     found = loaded.get(key)
     if relation.kind != "forward":
         if found is not None:
-            owner = build_owner_reference(instance, key, prefetched=False)
+            owner = make_weak_owner_reference(instance, key, prefetched=False)
             found.__dict__[f"_cached_{relation.target_field.name}"] = owner
     elif found is None:
         raise relation.target.model.DoesNotExist(
@@ -162,10 +162,10 @@ def load_attributes(
             relation = meta.relations.get(name)
             for instance in instances:
                 if relation is not None and relation.to_many:
-                    drop_cache(instance, f"_cached_{name}")
+                    drop_cache_with_undo(instance, f"_cached_{name}")
                 else:
                     instance.__dict__.pop(f"_cached_{name}", None)
-            spec = as_prefetch(meta, name)
+            spec = require_valid_prefetch(meta, name)
             yield from prefetch_missing(instances, [spec], alias, batch_lazy=batch_lazy)
         else:
             columns.append(field.name)
@@ -176,10 +176,10 @@ def load_attributes(
         o for o in instances if any(meta.fields[c].attname not in o.__dict__ for c in columns)
     ] or instances
     wanted = [meta.fields[name] for name in columns]
-    loading = restrict_to_fields(build_unfiltered_query(meta, alias), wanted)
+    loading = load_only_fields(build_unfiltered_query(meta, alias), wanted)
     query = filter_by_keys(loading, [o.pk for o in lacking])
     found = yield from fetch_rows(query, batch_lazy=False)
     fresh = {o.pk: o for o in found}
     for instance in lacking:
         if instance.pk in fresh:
-            adopt_columns(instance, fresh[instance.pk], wanted)
+            copy_reloaded_columns(instance, fresh[instance.pk], wanted)

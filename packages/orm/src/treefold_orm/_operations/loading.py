@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
-from treefold_orm._base.references import build_owner_reference, find_cached_related, is_cached
+from treefold_orm._base.references import (
+    find_cached_related,
+    is_relation_cached,
+    make_weak_owner_reference,
+)
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import extend_loaded_columns, filter_by_keys, filter_by_values
 from treefold_orm._building.sources import (
@@ -24,7 +28,7 @@ from treefold_orm._building.sources import (
     require_relation,
     split_prefetches,
 )
-from treefold_orm._building.starting import build_default_query, build_unfiltered_query
+from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
 from treefold_orm._expressions.nodes import Expr, contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
 from treefold_orm._fields.base import Field
@@ -107,14 +111,16 @@ def prefetch_relations(
                     query, collect_prefetch_columns(relation, spec, specs)
                 )
             to_attr = spec.to_attr if final else None
-            loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
+            loaded = (
+                query is None and to_attr is None and all(is_relation_cached(o, part) for o in here)
+            )
             if not loaded:
-                yield from attach_related(
+                yield from load_and_attach_related(
                     here, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
                 )
             if final:
                 break
-            here = collect_related(here, part)
+            here = collect_cached_related(here, part)
 
 
 def collect_prefetch_columns(
@@ -130,7 +136,7 @@ def collect_prefetch_columns(
     return needed
 
 
-def collect_related(instances: list[Any], name: str) -> list[Any]:
+def collect_cached_related(instances: list[Any], name: str) -> list[Any]:
     found: dict[int, Any] = {}
     for instance in instances:
         value = find_cached_related(instance, name)
@@ -141,7 +147,7 @@ def collect_related(instances: list[Any], name: str) -> list[Any]:
     return list(found.values())
 
 
-def attach_related(
+def load_and_attach_related(
     instances: list[Any],
     relation: Relation,
     query: AnyQuery | None,
@@ -157,11 +163,11 @@ def attach_related(
         query = query.using(alias)  # its rows are of the database that they are read from
     target = to_attr or f"_cached_{relation.name}"
     if relation.kind == "forward":
-        yield from _attach_forward(instances, relation, query, target, batch_lazy=batch_lazy)
+        yield from _load_forward_relation(instances, relation, query, target, batch_lazy=batch_lazy)
     elif relation.kind == "reverse":
-        yield from _attach_reverse(instances, relation, query, target, batch_lazy=batch_lazy)
+        yield from _load_reverse_relation(instances, relation, query, target, batch_lazy=batch_lazy)
     else:
-        yield from _attach_many_to_many(
+        yield from _load_many_to_many(
             instances, relation, query, target, alias, batch_lazy=batch_lazy
         )
 
@@ -169,7 +175,7 @@ def attach_related(
 def _build_related_query(relation: Relation, alias: str) -> AnyQuery:
     if not relation.to_many:
         return build_unfiltered_query(relation.target, alias)
-    made = build_default_query(relation.target, alias)
+    made = build_default_manager_query(relation.target, alias)
     if made._prefetches and (later := split_prefetches(made._prefetches, alias)[1]):
         path = f"{relation.name}__{later[0].path}"
         raise FieldError(
@@ -190,8 +196,8 @@ def fetch_related_by_key(
     return {getattr(item, field.attname): item for item in found}
 
 
-def _attach_forward(
-    instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
+def _load_forward_relation(
+    instances: list[Any], relation: Relation, query: Any, attribute: str, *, batch_lazy: bool
 ) -> Operation[None]:
     keys, field = _collect_source_keys(instances, relation), relation.target_field
     wanted = set(keys) - {None}
@@ -202,11 +208,11 @@ def _attach_forward(
         )
     by_key = dict(zip(map(attrgetter(field.attname), found), found, strict=True))
     for instance, key in zip(instances, keys, strict=True):
-        setattr(instance, target, by_key.get(key))
+        setattr(instance, attribute, by_key.get(key))
 
 
-def _attach_reverse(
-    instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
+def _load_reverse_relation(
+    instances: list[Any], relation: Relation, query: Any, attribute: str, *, batch_lazy: bool
 ) -> Operation[None]:
     keys = _collect_source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
@@ -228,14 +234,16 @@ def _attach_reverse(
             owner = owners[key]
             # the owner of a row of another database is there, with the same key
             apart = owner._row and owner._alias != query._alias
-            references[key] = None if apart else build_owner_reference(owner, key, prefetched=True)
+            references[key] = (
+                None if apart else make_weak_owner_reference(owner, key, prefetched=True)
+            )
         held.append(item)
         # else the query has loaded the way back, and items hold it
         if not joined and (reference := references[key]) is not None:
             setattr(item, back, reference)
     for instance, key in zip(instances, keys, strict=True):
         held = by_key[key]
-        setattr(instance, target, held if relation.to_many else (held[0] if held else None))
+        setattr(instance, attribute, held if relation.to_many else (held[0] if held else None))
 
 
 def _fetch_slice_per_key(
@@ -259,11 +267,11 @@ def _collect_source_keys(instances: list[Any], relation: Relation) -> list[Any]:
     return list(map(attrgetter(source.attname), instances))
 
 
-def _attach_many_to_many(
+def _load_many_to_many(
     instances: list[Any],
     relation: Relation,
     query: Any,
-    target: str,
+    attribute: str,
     alias: str,
     *,
     batch_lazy: bool,
@@ -271,19 +279,21 @@ def _attach_many_to_many(
     keys = _collect_source_keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     if _can_join_links(query):
-        found = yield from _fetch_linked_rows(query, relation, list(by_key), batch_lazy=batch_lazy)
+        found = yield from _fetch_linked_pairs_joined(
+            query, relation, list(by_key), batch_lazy=batch_lazy
+        )
     elif is_sliced(query):
         raise FieldError(
             f"Prefetch({relation.name!r}) takes no slice of a query that annotates a window"
         )
     else:
-        found = yield from _fetch_rows_by_link_keys(
+        found = yield from _fetch_linked_pairs_separately(
             query, relation, list(by_key), alias, batch_lazy=batch_lazy
         )
     for source, item in found:
         by_key[source].append(item)
     for instance, key in zip(instances, keys, strict=True):
-        setattr(instance, target, by_key[key])
+        setattr(instance, attribute, by_key[key])
 
 
 def _can_join_links(query: Any) -> bool:
@@ -295,7 +305,7 @@ def _can_join_links(query: Any) -> bool:
     return not any(map(contains_window, notes.values()))
 
 
-def _fetch_linked_rows(
+def _fetch_linked_pairs_joined(
     query: Any, relation: Relation, keys: list[Any], *, batch_lazy: bool
 ) -> Operation[Iterable[tuple[Any, Any]]]:
     plan, args = query._compile_many_to_many_plan(relation, keys)
@@ -315,7 +325,7 @@ def _fetch_linked_rows(
     return zip(sources, map(items.__getitem__, places), strict=True)
 
 
-def _fetch_rows_by_link_keys(
+def _fetch_linked_pairs_separately(
     query: Any, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
 ) -> Operation[list[tuple[Any, Any]]]:
     assert relation.through is not None  # noqa: S101 - a many relation always has one
@@ -351,7 +361,7 @@ def decode_row(plan: Plan, row: Any) -> Any:
 
 def mark_read_in_transaction(found: Sequence[Any], journal: Journal) -> None:
     """Note the transaction that rows were read in, where it has written before."""
-    mark = journal.find_written_journal()
+    mark = journal.find_innermost_written_journal()
     # dictionaries and tuples of values() are never saved
     if mark is None or not found or not hasattr(found[0], "_read_in"):
         return

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.names import check_alias
+from treefold_orm._base.names import require_annotation_name
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import filter_by_key, filter_by_keys
 from treefold_orm._building.starting import build_unfiltered_query
-from treefold_orm._expressions.nodes import Expr, wrap_row_aggregate
+from treefold_orm._expressions.nodes import Expr, wrap_aggregate_per_row
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.steps import Combine, DistinctOn, Values
 from treefold_orm._operations.changing import bind_params
@@ -61,8 +61,10 @@ def compute_aggregates(
 
     scope = query._make_scope()
     scope.over_rows = True
-    scope.annotations = {name: wrap_row_aggregate(node) for name, node in scope.annotations.items()}
-    whole, given = query._build_key_with_slice()
+    scope.annotations = {
+        name: wrap_aggregate_per_row(node) for name, node in scope.annotations.items()
+    }
+    whole, given = query._build_key_and_params()
     # first: the nodes of the query refer to its parameters by number
     scope.params[:] = given
     if query._has_step(Combine):  # its parts may have other types than the rows they make
@@ -70,7 +72,7 @@ def compute_aggregates(
     named: list[tuple[str, Expr]] = []
     for name, expression in named_by_default(unnamed, aggregates).items():
         if name in aggregates:
-            check_alias(name, taken=frozenset())
+            require_annotation_name(name, taken=frozenset())
         if not isinstance(expression, Expression):
             raise FieldError(f"aggregate({name}=...) must be given an aggregate, got a condition")
         named.append((name, resolve(expression, scope)))
@@ -93,4 +95,4 @@ def _map_names_to_outputs(key: Any) -> dict[str, Expr]:
     names = list(state.annotations)
     if state.rows != "instances":
         names = [name for name, _ in state.columns]
-    return dict(zip(names, state.row_values, strict=True))
+    return dict(zip(names, state.derived_table_expressions, strict=True))

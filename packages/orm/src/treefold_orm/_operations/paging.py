@@ -27,7 +27,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.statement import Operation
 from treefold_orm._expressions import steps
-from treefold_orm._expressions.nodes import And, ColumnNode, FuncNode, Node, Or, OrderNode, Test
+from treefold_orm._expressions.nodes import (
+    And,
+    ColumnNode,
+    ExpressionCompare,
+    FuncNode,
+    Node,
+    Or,
+    OrderNode,
+)
 from treefold_orm._operations.loading import fetch_rows as rows_of
 
 if TYPE_CHECKING:
@@ -53,7 +61,7 @@ class Page(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _KeysetTerm:
     """One part of the order: the field of its values, and the attribute of a row that has them."""
 
     node: OrderNode
@@ -73,7 +81,7 @@ def fetch_page(
         raise FieldError(f"size={size!r} must be a number of at least 1")
     if after is not None and before is not None:
         raise FieldError("keyset() takes after= or before=, not both")
-    query._require_chainable("keyset()")
+    query._require_unsliced_and_uncombined("keyset()")
     if query._has_step(steps.Values, steps.Distinct, steps.DistinctOn):
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
@@ -82,8 +90,8 @@ def fetch_page(
     cursor = after if before is None else before
     part: AnyQuery = query
     if cursor is not None:
-        part = _filter_beyond(
-            query, terms, _read(query, terms, cursor), backwards=before is not None
+        part = _filter_beyond_cursor(
+            query, terms, _decode_cursor(query, terms, cursor), backwards=before is not None
         )
     if before is not None:
         part = part.reverse()
@@ -96,16 +104,16 @@ def fetch_page(
     has_next, has_previous = (True, more) if before is not None else (more, after is not None)
     return Page(
         items,
-        _write(query, terms, items[-1]) if items and has_next else None,
-        _write(query, terms, items[0]) if items and has_previous else None,
+        _encode_cursor(query, terms, items[-1]) if items and has_next else None,
+        _encode_cursor(query, terms, items[0]) if items and has_previous else None,
     )
 
 
-def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
+def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_KeysetTerm]]:
     """The query in an order without ties, which the key completes where it has to."""
     if query._find_order_terms() is None:
         query = query.order_by(*query._meta.ordering)
-    terms = [_build_term(query, node) for node in query._find_order_terms() or ()]
+    terms = [_build_keyset_term(query, node) for node in query._find_order_terms() or ()]
     exprs = [term.node.expr for term in terms]
     # without hops: a column that is unique in another table may come with many rows of this one
     held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
@@ -113,19 +121,19 @@ def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
     if not any(column.unique and not column.null for column in held):
         missing = [key for key in query._meta.keys if key not in held]
         nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
-        terms += [_build_term(query, node) for node in nodes]
+        terms += [_build_keyset_term(query, node) for node in nodes]
         query = query._add_step(steps.Ordering(tuple(term.node for term in terms)))
     return query, terms
 
 
-def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
+def _build_keyset_term(query: AnyQuery, node: OrderNode) -> _KeysetTerm:
     expr = node.expr
     if isinstance(expr, ColumnNode) and not expr.hops:
         if expr.column.sensitive:
             raise FieldError(
                 f"keyset() cannot put {expr.column.name!r} into a cursor: it is sensitive"
             )
-        return _Term(node, expr.column, expr.column.attname)
+        return _KeysetTerm(node, expr.column, expr.column.attname)
     if isinstance(expr, FuncNode) and expr.name == "json_order":
         raise FieldError(
             "keyset() cannot order by a JSON path, whose values may be of several types; annotate "
@@ -134,7 +142,7 @@ def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
     hidden = query._find_unloaded_annotations()
     for name, annotation in (query._notes or {}).items():
         if name not in hidden and annotation == expr and expr.field is not None:
-            return _Term(node, expr.field, name)
+            return _KeysetTerm(node, expr.field, name)
     raise FieldError(
         "keyset() orders by columns of the model and annotations: annotate the others first"
     )
@@ -143,8 +151,8 @@ def _build_term(query: AnyQuery, node: OrderNode) -> _Term:
 # -- conditions -----------------------------------------------------------------------------------
 
 
-def _filter_beyond(
-    query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
+def _filter_beyond_cursor(
+    query: AnyQuery, terms: list[_KeysetTerm], values: Sequence[Any], *, backwards: bool
 ) -> AnyQuery:
     # not (a, b) > (?, ?): directions may differ, and NULL compares with nothing
     scope = query._make_scope()
@@ -155,35 +163,35 @@ def _filter_beyond(
         further = _build_beyond_condition(term, param, backwards=backwards)
         if further is not None:
             branches.append(And((*equal, further)))
-        equal.append(Test(term.node.expr, "null" if param is None else "exact", param))
-    return query._add_resolved(
+        equal.append(ExpressionCompare(term.node.expr, "null" if param is None else "exact", param))
+    return query._add_step_from_scope(
         steps.Where(Or(tuple(branches))) if branches else steps.NoRows(), scope
     )
 
 
-def _build_beyond_condition(term: _Term, param: Any, *, backwards: bool) -> Node | None:
+def _build_beyond_condition(term: _KeysetTerm, param: Any, *, backwards: bool) -> Node | None:
     """The condition for rows after a value in one column; None where there are none."""
     expr = term.node.expr
     nulls_beyond = term.nulls_last is not backwards
     if param is None:
-        return None if nulls_beyond else Test(expr, "notnull", None)
-    beyond = Test(expr, "lt" if term.node.descending is not backwards else "gt", param)
+        return None if nulls_beyond else ExpressionCompare(expr, "notnull", None)
+    beyond = ExpressionCompare(expr, "lt" if term.node.descending is not backwards else "gt", param)
     if not nulls_beyond or (isinstance(expr, ColumnNode) and not expr.column.null):
         return beyond
-    return Or((beyond, Test(expr, "null", None)))
+    return Or((beyond, ExpressionCompare(expr, "null", None)))
 
 
 # -- cursors --------------------------------------------------------------------------------------
 
 
-def _hash_ordering(query: AnyQuery, terms: list[_Term]) -> str:
+def _hash_ordering(query: AnyQuery, terms: list[_KeysetTerm]) -> str:
     words = [(term.name, term.node.descending, term.nulls_last) for term in terms]
     text = repr((query._meta.table_name, words))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
-    values = [_serialize_value(getattr(row, term.name), term) for term in terms]
+def _encode_cursor(query: AnyQuery, terms: list[_KeysetTerm], row: Any) -> str:
+    values = [_serialize_cursor_value(getattr(row, term.name), term) for term in terms]
     # escapes would make twelve bytes of a character outside of the basic plane, which has four
     parts = [_hash_ordering(query, terms), *values]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
@@ -198,7 +206,7 @@ def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
     return made
 
 
-def _serialize_value(value: Any, term: _Term) -> Any:
+def _serialize_cursor_value(value: Any, term: _KeysetTerm) -> Any:
     if isinstance(value, enum.Enum):
         value = value.value
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -212,7 +220,7 @@ def _serialize_value(value: Any, term: _Term) -> Any:
     raise FieldError(f"keyset() cannot order by {term.name!r}: its values do not fit in a cursor")
 
 
-def _read(query: AnyQuery, terms: list[_Term], cursor: str) -> list[Any]:
+def _decode_cursor(query: AnyQuery, terms: list[_KeysetTerm], cursor: str) -> list[Any]:
     wrong = FieldValueError(query._meta.name, "cursor", reason="not a cursor of this ordering")
     # before it is decoded: this bounds what a request can make the server parse
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR:  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
@@ -230,12 +238,14 @@ def _read(query: AnyQuery, terms: list[_Term], cursor: str) -> list[Any]:
     if len(parts) != len(terms) + 1 or parts[0] != _hash_ordering(query, terms):
         raise wrong
     try:
-        return [_parse_value(term, part) for term, part in zip(terms, parts[1:], strict=True)]
+        return [
+            _parse_cursor_value(term, part) for term, part in zip(terms, parts[1:], strict=True)
+        ]
     except (ValueError, TypeError, ArithmeticError):
         raise wrong from None
 
 
-def _parse_value(term: _Term, part: Any) -> Any:
+def _parse_cursor_value(term: _KeysetTerm, part: Any) -> Any:
     if part is None:
         return None
     if term.field.internal == "duration" and part.__class__ is int:

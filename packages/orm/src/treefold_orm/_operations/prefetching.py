@@ -21,31 +21,31 @@ from typing import Any
 from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo
-from treefold_orm._base.references import find_cached_related, is_cached
+from treefold_orm._base.references import find_cached_related, is_relation_cached
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import (
     extend_loaded_columns,
     filter_by_keys,
-    restrict_to_fields,
+    load_only_fields,
 )
 from treefold_orm._building.sources import (
     Prefetch,
-    as_prefetch,
     list_relation_source_columns,
     require_relation,
+    require_valid_prefetch,
     split_prefetches,
 )
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._operations.loading import (
-    attach_related,
+    collect_cached_related,
     collect_prefetch_columns,
-    collect_related,
     disable_lazy_loading,
     fetch_rows,
+    load_and_attach_related,
 )
-from treefold_orm._operations.row_state import adopt_columns, is_expression
+from treefold_orm._operations.row_state import copy_reloaded_columns, is_expression
 from treefold_orm._runtime.run import arun, run
 
 
@@ -63,7 +63,7 @@ def prefetch_related_objects(instances: Iterable[Instance], *lookups: str | Pref
         FieldError: the instances are of several models or databases, or one without a key has no
             such rows yet.
     """
-    found, specs, alias = _check_arguments(instances, lookups)
+    found, specs, alias = _normalize_prefetch_arguments(instances, lookups)
     if found and specs:
         name = "await aprefetch_related_objects()"
         if split_prefetches(specs, alias)[0]:
@@ -76,7 +76,7 @@ async def aprefetch_related_objects(
     instances: Iterable[Instance], *lookups: str | Prefetch
 ) -> None:
     """`prefetch_related_objects` for async code."""
-    found, specs, alias = _check_arguments(instances, lookups)
+    found, specs, alias = _normalize_prefetch_arguments(instances, lookups)
     if found and specs:
         if split_prefetches(specs, alias)[0]:
             await arun(alias, prefetch_missing(found, specs, alias, batch_lazy=False))
@@ -84,7 +84,7 @@ async def aprefetch_related_objects(
             await arun(other, work)
 
 
-def _check_arguments(
+def _normalize_prefetch_arguments(
     instances: Iterable[Any], lookups: Sequence[Any]
 ) -> tuple[list[Any], list[Prefetch], str]:
     call = "prefetch_related_objects()"
@@ -111,7 +111,7 @@ def _check_arguments(
             f"{call} takes instances of one database, got rows of {aliases[0]!r} and "
             f"{aliases[1]!r}; call it for each"
         )
-    specs = [as_prefetch(found[0]._meta, lookup) for lookup in lookups]
+    specs = [require_valid_prefetch(found[0]._meta, lookup) for lookup in lookups]
     return found, specs, aliases[0]
 
 
@@ -127,8 +127,10 @@ def prefetch_missing(
         for part in parts[:-1]:
             if here:
                 relation = require_relation(here[0]._meta, part)
-                yield from _load_relation(here, relation, alias, batch_lazy=batch_lazy)
-                here = collect_related(here, part)
+                yield from _load_relation_where_missing(
+                    here, relation, alias, batch_lazy=batch_lazy
+                )
+                here = collect_cached_related(here, part)
         if here:
             relation = require_relation(here[0]._meta, parts[-1])
             query = spec.query
@@ -136,7 +138,7 @@ def prefetch_missing(
                 query = extend_loaded_columns(
                     query, collect_prefetch_columns(relation, spec, specs)
                 )
-            yield from _load_relation(
+            yield from _load_relation_where_missing(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
 
@@ -154,7 +156,7 @@ def plan_prefetches_elsewhere(
         *way, last = spec.path.split("__")
         for part in way:
             yield from _plan_relation(rows, part, batch_lazy=batch_lazy)
-            rows = collect_related(rows, part)
+            rows = collect_cached_related(rows, part)
         if spec not in here:
             yield from _plan_relation(rows, last, spec, specs, batch_lazy=batch_lazy)
         if spec.query is not None and spec.query._prefetches:
@@ -174,7 +176,7 @@ def _plan_relation(
 ) -> Generator[tuple[str, Operation[None]]]:
     query, to_attr = (None, None) if spec is None else (spec.query, spec.to_attr)
     if query is None and to_attr is None:
-        instances = [item for item in instances if not is_cached(item, name)]
+        instances = [item for item in instances if not is_relation_cached(item, name)]
     if not instances:
         return
     relation = require_relation(instances[0]._meta, name)
@@ -185,10 +187,10 @@ def _plan_relation(
             columns = list_relation_source_columns(relation.source, name)
             for own, group in groups:
                 if own != query._alias and _find_lacking_columns(group, columns):
-                    yield own, load_columns(group, own, columns)
+                    yield own, load_columns_where_missing(group, own, columns)
             groups = [(query._alias, instances)]
     for alias, group in groups:
-        work = _load_relation(
+        work = _load_relation_where_missing(
             group, relation, alias, query=query, to_attr=to_attr, batch_lazy=batch_lazy
         )
         yield alias, work
@@ -203,7 +205,7 @@ def _group_by_database(instances: Sequence[Any]) -> list[tuple[str, list[Any]]]:
 
 def _collect_prefetched(instances: list[Any], spec: Prefetch) -> list[Any]:
     if spec.to_attr is None:
-        return collect_related(instances, spec.path.rpartition("__")[2])
+        return collect_cached_related(instances, spec.path.rpartition("__")[2])
     found: list[Any] = []
     for instance in instances:
         value = instance.__dict__.get(spec.to_attr)
@@ -211,7 +213,7 @@ def _collect_prefetched(instances: list[Any], spec: Prefetch) -> list[Any]:
     return list({id(item): item for item in found if item is not None}.values())
 
 
-def _load_relation(
+def _load_relation_where_missing(
     instances: list[Any],
     relation: Relation,
     alias: str,
@@ -227,11 +229,11 @@ def _load_relation(
     if not lacking:
         return
     columns = list_relation_source_columns(relation.source, relation.name)
-    yield from load_columns(lacking, alias, columns)
+    yield from load_columns_where_missing(lacking, alias, columns)
     for item in lacking:
-        _check_source(item, relation)
+        _require_loadable_relation(item, relation)
         record_cache_for_undo(item, to_attr or f"_cached_{relation.name}")
-    yield from attach_related(
+    yield from load_and_attach_related(
         lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
     )
     refusing = [item for item in lacking if item._raises_lazy]
@@ -243,12 +245,12 @@ def _load_relation(
 def _is_loaded(instance: Instance, relation: Relation) -> bool:
     attname = relation.source_field.attname
     if relation.kind != "forward" or attname not in instance.__dict__:
-        return is_cached(instance, relation.name)
+        return is_relation_cached(instance, relation.name)
     related = find_cached_related(instance, relation.name)  # the key may have changed since
     return related is not None and related.pk == instance.__dict__[attname]
 
 
-def _check_source(instance: Instance, relation: Relation) -> None:
+def _require_loadable_relation(instance: Instance, relation: Relation) -> None:
     name = f"{relation.source.name}.{relation.name}"
     if relation.kind != "forward" and instance.pk is None:
         raise FieldError(f"{name} cannot be loaded for an instance without a key; save it first")
@@ -258,7 +260,7 @@ def _check_source(instance: Instance, relation: Relation) -> None:
         raise FieldError(f"{name} is not known before save(), got an expression as its key")
 
 
-def load_columns(
+def load_columns_where_missing(
     instances: Sequence[Any], alias: str, fields: Sequence[AnyField]
 ) -> Operation[None]:
     """Load columns for those stored instances that lack one of them.
@@ -269,7 +271,7 @@ def load_columns(
     if not lacking:
         return
     meta = lacking[0]._meta
-    loading = restrict_to_fields(build_unfiltered_query(meta, alias), fields)
+    loading = load_only_fields(build_unfiltered_query(meta, alias), fields)
     found = yield from fetch_rows(
         filter_by_keys(loading, [o.pk for o in lacking]), batch_lazy=False
     )
@@ -277,7 +279,7 @@ def load_columns(
     for instance in lacking:
         if instance.pk not in fresh:
             raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
-        adopt_columns(instance, fresh[instance.pk], fields)
+        copy_reloaded_columns(instance, fresh[instance.pk], fields)
 
 
 def _find_lacking_columns(instances: Sequence[Any], fields: Sequence[AnyField]) -> list[Any]:

@@ -40,7 +40,7 @@ _Pointer = ForeignKey[Any, Any]
 
 def has_protectors(meta: Meta) -> bool:
     """Return True if a row of the model, or one that its deletion cascades to, may be protected."""
-    meta.registry.settle_targets()
+    meta.registry.resolve_pending_targets()
     if not meta.pointers:
         return False
     return any(
@@ -48,7 +48,7 @@ def has_protectors(meta: Meta) -> bool:
     )
 
 
-def check_protected(query: AnyQuery) -> Operation[None]:
+def refuse_protected_deletion(query: AnyQuery) -> Operation[None]:
     """Raise `ProtectedError` where a row that deleting the query deletes is protected."""
     meta, alias = query._meta, query._alias
     reached = {
@@ -60,24 +60,28 @@ def check_protected(query: AnyQuery) -> Operation[None]:
         )
     }
     sources: dict[Meta, list[Any]] = {one: [] for one in reached}
-    sources[meta].append(query._clear_steps(Lock, (None,)))
+    sources[meta].append(query._copy_without_steps(Lock, (None,)))
     found: list[Any] = []
     counts: dict[str, int] = {}
-    for circle in _order_by_cascade(reached):
-        if len(circle) > 1 or _is_self_referencing(circle[0]):
-            yield from _read_cycle_keys(circle, sources, alias)
+    for circle in _group_in_cascade_order(reached):
+        if len(circle) > 1 or _cascades_to_itself(circle[0]):
+            yield from _replace_sources_with_keys(circle, sources, alias)
         for one in filter(sources.get, circle):
             for key in _find_referencing_foreign_keys(one, "CASCADE"):
                 if key.meta in reached and key.meta not in circle:
                     sources[key.meta].append(_build_referencing_query(key, sources[one], alias))
             for key in _find_referencing_foreign_keys(one, "PROTECT"):
-                yield from _find_protecting_rows(key, sources[one], alias, found, counts)
+                yield from _collect_protecting_rows(key, sources[one], alias, found, counts)
     if found:
         raise _build_protected_error(meta, found, counts)
 
 
-def _find_protecting_rows(
-    key: _Pointer, sources: list[Any], alias: str, found: list[Any], counts: dict[str, int]
+def _collect_protecting_rows(
+    key: _Pointer,
+    sources: list[Any],
+    alias: str,
+    protecting_rows: list[Any],
+    counts: dict[str, int],
 ) -> Operation[None]:
     query = _build_referencing_query(key, sources, alias)
     # one more than is shown tells whether a count is needed
@@ -90,17 +94,19 @@ def _find_protecting_rows(
         plan, args = query._compile_plan("count")
         total = (yield Statement("rows", plan.sql, args))[0][0]
     counts[f"{key.meta.name}.{key.name}"] = total
-    found += protecting[: SHOWN - len(found)]
+    protecting_rows += protecting[: SHOWN - len(protecting_rows)]
 
 
-def _build_protected_error(meta: Meta, found: list[Any], counts: dict[str, int]) -> ProtectedError:
+def _build_protected_error(
+    meta: Meta, protecting_rows: list[Any], counts: dict[str, int]
+) -> ProtectedError:
     total = sum(counts.values())
     parts = ", ".join(f"{name}: {number}" for name, number in counts.items())
     model, _, field = next(iter(counts)).partition(".")
     return ProtectedError(
         f"{meta.name} cannot be deleted, got {total} {'row' if total == 1 else 'rows'} that "
         f"on_delete=PROTECT keeps ({parts}); delete these first, or let them point elsewhere",
-        protected_objects=found,
+        protected_objects=protecting_rows,
         count=total,
         model=model,
         fields=(field,),
@@ -114,7 +120,7 @@ def _build_referencing_query(key: _Pointer, sources: list[Any], alias: str) -> A
     return build_unfiltered_query(find_owner_meta(key), alias).filter(condition)
 
 
-def _read_cycle_keys(
+def _replace_sources_with_keys(
     circle: list[Meta], sources: dict[Meta, list[Any]], alias: str
 ) -> Operation[None]:
     """Put in place of the sources of a circle the keys of all rows that cascades reach in it."""
@@ -138,11 +144,13 @@ def _read_cycle_keys(
         sources[one] = [list(keys)] if keys else []
 
 
-def _find_referencing_foreign_keys(meta: Meta, rule: str) -> list[Any]:
-    return [k for k in meta.pointers if k.on_delete == rule and k.target is meta and k.is_in_use]
+def _find_referencing_foreign_keys(meta: Meta, on_delete: str) -> list[Any]:
+    return [
+        k for k in meta.pointers if k.on_delete == on_delete and k.target is meta and k.is_in_use
+    ]
 
 
-def _is_self_referencing(meta: Meta) -> bool:
+def _cascades_to_itself(meta: Meta) -> bool:
     return any(key.meta is meta for key in _find_referencing_foreign_keys(meta, "CASCADE"))
 
 
@@ -157,12 +165,12 @@ def _collect_cascaded_models(meta: Meta) -> frozenset[Meta]:
     return frozenset(found)
 
 
-def _order_by_cascade(reached: dict[Meta, frozenset[Meta]]) -> Iterator[list[Meta]]:
+def _group_in_cascade_order(cascaded_models: dict[Meta, frozenset[Meta]]) -> Iterator[list[Meta]]:
     """The models in the order of their cascades; those of one circle together.
 
     Models of a circle reach the same models, and one before it reaches more.
     """
     circles: dict[frozenset[Meta], list[Meta]] = {}
-    for one, further in reached.items():
+    for one, further in cascaded_models.items():
         circles.setdefault(further, []).append(one)
     yield from (circles[key] for key in sorted(circles, key=len, reverse=True))

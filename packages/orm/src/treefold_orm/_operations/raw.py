@@ -13,8 +13,8 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import active
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._compile.hydrate import Shape, compile_instances
-from treefold_orm._dialects.sql import SQL, Builder
+from treefold_orm._compile.hydrate import InstanceLayout, compile_instance_list_decoder
+from treefold_orm._dialects.sql import SQL, StatementBuilder
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import infer_value_field
 from treefold_orm._fields.meta import Meta
@@ -34,7 +34,7 @@ def bind_placeholders(sql: Any, values: Mapping[str, Any], alias: str) -> Statem
         raise FieldError(f"Raw SQL takes literal text, not {type(sql).__name__}")
     check_untainted(sql)
     dialect = database_for(alias).dialect
-    builder = Builder()
+    builder = StatementBuilder()
     pieces: list[str] = []
     order: list[Any] = []
     used: set[str] = set()
@@ -92,9 +92,9 @@ def select_instances(
     if not set(meta.keys) <= set(fields) or len(set(fields)) != len(fields):
         keys = " and ".join(repr(key.column_name) for key in meta.keys)
         raise FieldError(f"Raw SQL for {meta.name} must give {keys}, and each column once")
-    shape = Shape(meta.model, fields, partial=fields != meta.columns)
+    shape = InstanceLayout(meta.model, fields, partial=fields != meta.columns)
     dialect = database_for(alias).dialect.name
-    decode = compile_instances(shape, dialect, batch_lazy=batch_lazy, alias=alias)
+    decode = compile_instance_list_decoder(shape, dialect, batch_lazy=batch_lazy, alias=alias)
     found = decode([_convert_raw_row(row, fields, dialect) for row in rows])
     if active.journal is not None:
         mark_read_in_transaction(found, active.journal)

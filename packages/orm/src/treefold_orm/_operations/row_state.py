@@ -35,7 +35,7 @@ _PLAIN = frozenset({int, str, float, bool, NoneType, bytes, dict, list})
 DELETED: tuple[Any, ...] = ()  # the row of an instance that was deleted; None is one never stored
 
 
-def clean_value(instance: Instance, field: AnyField) -> Any:
+def clean_and_set_value(instance: Instance, field: AnyField) -> Any:
     """The value to write, checked; the attribute takes the checked value where its type or its
     form changed."""
     attname = field.attname
@@ -122,7 +122,7 @@ def read_loaded_value(instance: Instance, field: AnyField) -> Any:
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 
-def set_stored_row(instance: Instance, row: tuple[Any, ...], alias: str) -> None:
+def record_stored_row(instance: Instance, row: tuple[Any, ...], alias: str) -> None:
     """Note `row`, which holds every column of the model in its order, as the stored one in a
     database. The state for a rollback is recorded before.
     """
@@ -136,13 +136,13 @@ def set_stored_row(instance: Instance, row: tuple[Any, ...], alias: str) -> None
         instance._alias = alias
 
 
-def record_stored_values(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
+def record_stored_values(instance: Instance, fields: Fields, encoded_values: Sequence[Any]) -> None:
     """Note the current values of the columns, so that `save` writes later changes."""
     record_state_for_undo(instance)
     shape = instance._shape or instance._meta.columns
     row = list(instance._row)[: len(shape)]
     added: list[AnyField] = []
-    for field, raw in zip(fields, args, strict=False):
+    for field, raw in zip(fields, encoded_values, strict=False):
         if field in shape:
             row[shape.index(field)] = raw
         else:
@@ -153,13 +153,13 @@ def record_stored_values(instance: Instance, fields: Fields, args: Sequence[Any]
     instance._row = tuple(row)
 
 
-def set_stored_version(instance: Instance, version: AnyField, counted: int) -> None:
+def record_new_version(instance: Instance, version_field: AnyField, new_version: int) -> None:
     """Set the version that a statement has written, and note it as stored."""
-    set_attribute_with_undo(instance, version.attname, counted)
-    record_stored_values(instance, (version,), (counted,))
+    set_attribute_with_undo(instance, version_field.attname, new_version)
+    record_stored_values(instance, (version_field,), (new_version,))
 
 
-def adopt_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
+def copy_reloaded_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
     """Take over columns of a freshly read instance of the same row.
 
     The version that is read with a part of the columns speaks of these alone: an instance that

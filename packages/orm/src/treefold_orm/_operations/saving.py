@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError, StaleObject, ZoneMismatch
 from treefold_orm._base.journal import (
     NO_ANSWER,
-    drop_cache,
+    drop_cache_with_undo,
     mark_row_uncertain,
     record_state_for_undo,
     set_attribute_with_undo,
@@ -23,14 +23,14 @@ from treefold_orm._building.own_rows import (
     filter_by_key,
     filter_by_keys,
     filter_by_value,
-    restrict_to_fields,
+    load_only_fields,
 )
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
 from treefold_orm._operations.changing import delete_rows as delete_rows
-from treefold_orm._operations.computed import save_with_expressions
+from treefold_orm._operations.computed import update_with_expressions
 from treefold_orm._operations.inserting import format_field_names, insert_instance
 from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._operations.measuring import has_rows
@@ -81,7 +81,7 @@ def save_instance(
     given = _compute_automatic_values(instance)
     fields += [field for field in given if field not in fields]
     if any(row_state.is_expression(instance.__dict__.get(field.attname)) for field in fields):
-        yield from save_with_expressions(instance, database, fields, given)
+        yield from update_with_expressions(instance, database, fields, given)
     else:
         yield from _update_row(instance, database, tuple(fields), given)
     if update_fields is None and instance._read_in is not None:
@@ -109,7 +109,7 @@ def _compute_automatic_values(instance: Instance) -> dict[AnyField, Any]:
 
 
 def _update_row(
-    instance: Instance, database: Database, fields: Fields, given: dict[AnyField, Any]
+    instance: Instance, database: Database, fields: Fields, automatic_values: dict[AnyField, Any]
 ) -> Operation[None]:
     meta = instance._meta
     version = meta.version
@@ -119,12 +119,15 @@ def _update_row(
         from treefold_orm._compile.writes import build_row_update_plan
 
         plan = database.plans.keep_plan(
-            key, build_row_update_plan(database.dialect, meta, fields, guard=version)
+            key, build_row_update_plan(database.dialect, meta, fields, version_field=version)
         )
-    params = [given[f] if f in given else row_state.clean_value(instance, f) for f in fields]
+    params = [
+        automatic_values[f] if f in automatic_values else row_state.clean_and_set_value(instance, f)
+        for f in fields
+    ]
     params += [getattr(instance, part.attname) for part in meta.keys]
     if version is not None:
-        params.append(given[version] - 1)
+        params.append(automatic_values[version] - 1)
     args = params if plan.bind is None else plan.bind(params)
     try:
         count = yield Statement("count", plan.sql, args)
@@ -135,7 +138,7 @@ def _update_row(
         raise error.with_field_name(format_field_names(fields)) from None
     if count != 1:
         raise (yield from row_state.diagnose_failed_update(instance, database.alias))
-    for field, value in given.items():
+    for field, value in automatic_values.items():
         set_attribute_with_undo(instance, field.attname, value)
     row_state.record_stored_values(instance, fields, args)
 
@@ -173,7 +176,7 @@ def refresh_instance(
         columns = list(map(meta.require_column, named))
     query = row_state.build_row_query(instance, alias)
     if len(columns) < len(meta.columns):
-        query = restrict_to_fields(query, columns)
+        query = load_only_fields(query, columns)
     found = yield from fetch_rows(query, batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
@@ -182,7 +185,7 @@ def refresh_instance(
     for name in [*meta.relations] if names is None else related:
         _clear_cached_relation(instance, name)
     values.pop("_batch", None)  # values loaded with the old row may be outdated too
-    row_state.adopt_columns(instance, found[0], columns)
+    row_state.copy_reloaded_columns(instance, found[0], columns)
     if instance._alias != alias:
         instance._alias = alias
 
@@ -190,7 +193,7 @@ def refresh_instance(
 def _clear_cached_relation(instance: Instance, relation: str) -> None:
     cache, field = f"_cached_{relation}", instance._meta.fields.get(relation)
     if isinstance(instance.__dict__.get(cache), list):
-        drop_cache(instance, cache)
+        drop_cache_with_undo(instance, cache)
     else:
         instance.__dict__.pop(cache, None)
     if field is not None:
@@ -215,7 +218,7 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
         set_attribute_with_undo(instance, field.attname, field.get_default())
     for relation in meta.relations.values():
         if relation.kind != "forward":  # these rows belong to the original
-            drop_cache(instance, f"_cached_{relation.name}")
+            drop_cache_with_undo(instance, f"_cached_{relation.name}")
     try:
         yield from insert_instance(instance, alias)
     except BaseException:  # it is still to become a copy
@@ -250,7 +253,7 @@ def load_missing_columns(
             raw = row_state.read_loaded_value(instance, part)
             key.append(raw if decode is None else decode(raw))
         keys.append(key[0] if len(key) == 1 else tuple(key))
-    query = restrict_to_fields(build_unfiltered_query(meta, alias), missing)
+    query = load_only_fields(build_unfiltered_query(meta, alias), missing)
     query = filter_by_key(query, keys[0]) if len(keys) == 1 else filter_by_keys(query, keys)
     found = yield from fetch_rows(query, batch_lazy=False)
     by_key = {row.pk: row for row in found}

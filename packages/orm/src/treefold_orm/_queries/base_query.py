@@ -22,12 +22,12 @@ from treefold_orm._building.latest_by import (
 from treefold_orm._building.query import AnyQuery, M, R
 from treefold_orm._building.selecting import annotate_unnamed_expressions
 from treefold_orm._building.set_operations import SetOperations
-from treefold_orm._building.starting import find_unfiltered_exact_plan
+from treefold_orm._building.starting import compile_unfiltered_get_plan
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.times import DateField, DateTimeField
 from treefold_orm._operations import changing, fetching, loading, measuring
 from treefold_orm._queries.delivering import arun_query, run_query
-from treefold_orm._runtime.run import arun, check_blocking, run
+from treefold_orm._runtime.run import arun, require_blocking_allowed, run
 from treefold_orm._terms.columns import Column
 from treefold_orm._terms.operators import Condition, Expression
 
@@ -56,7 +56,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         Raises the model's `DoesNotExist` or `MultipleObjectsReturned`.
         """
         if len(lookups) == 1 and not conditions:
-            ready = find_unfiltered_exact_plan(self, lookups)
+            ready = compile_unfiltered_get_plan(self, lookups)
             if ready is not None:
                 work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
@@ -66,7 +66,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
         """`get` for async code."""
         if len(lookups) == 1 and not conditions:
-            ready = find_unfiltered_exact_plan(self, lookups)
+            ready = compile_unfiltered_get_plan(self, lookups)
             if ready is not None:
                 return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
@@ -145,7 +145,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     def iterator(self, chunk_size: int = 2000) -> Generator[R]:
         """Yield rows from a database cursor, `chunk_size` at a time, without keeping them."""
-        check_blocking("aiterator()")
+        require_blocking_allowed("aiterator()")
         from treefold_orm._queries.streaming import iterate_rows
 
         return iterate_rows(self, chunk_size)
@@ -229,7 +229,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         from treefold_orm._operations import explaining
 
-        work = explaining.explain_query(self, plan=plan, analyze=analyze)
+        work = explaining.explain_query(self, as_tree=plan, analyze=analyze)
         return run(self._alias, work, "await aexplain()")
 
     @overload
@@ -244,7 +244,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """`explain` for async code."""
         from treefold_orm._operations import explaining
 
-        return arun(self._alias, explaining.explain_query(self, plan=plan, analyze=analyze))
+        return arun(self._alias, explaining.explain_query(self, as_tree=plan, analyze=analyze))
 
     # -- changes to all rows ----------------------------------------------------------------------
 

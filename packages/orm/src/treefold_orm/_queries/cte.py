@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import DoesNotExist, FieldError, MultipleObjectsReturned
 from treefold_orm._base.names import check_untainted
-from treefold_orm._building.combining import list_column_fields
-from treefold_orm._building.joins import join_cte, require_unused_name
+from treefold_orm._building.combining import list_subquery_column_fields
+from treefold_orm._building.joins import join_cte, require_unused_annotation_name
 from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.sources import convert_manager_to_query
 from treefold_orm._building.starting import build_unfiltered_query
@@ -39,7 +39,11 @@ N = TypeVar("N", bound=Instance)
 R = TypeVar("R")
 
 _LOADING = {steps.Load, steps.SelectRelated, steps.Lock}
-_NOT_CARRIED = (nodes.contains_group_aggregate, nodes.contains_row_aggregate, nodes.contains_window)
+_NOT_CARRIED = (
+    nodes.contains_group_aggregate,
+    nodes.contains_per_row_aggregate,
+    nodes.contains_window,
+)
 
 
 class Row:
@@ -117,9 +121,9 @@ class CTE(Generic[M, R]):
             self.model = query._meta
             made = _select_keys_and_annotations(query)
         columns = _collect_columns(made)
-        key, params = made._build_key_with_slice()
+        key, params = made._build_key_and_params()
         names = (name for name, _ in columns)
-        named = tuple(zip(names, list_column_fields(made._key), strict=True))
+        named = tuple(zip(names, list_subquery_column_fields(made._key), strict=True))
         unique = 0 if self.model is None or not _has_unique_rows(query) else len(self.model.keys)
         self.source = Source(key, named, len(params), unique)
         self.params = tuple(params)
@@ -172,20 +176,22 @@ class CTE(Generic[M, R]):
         carry: dict[str, tuple[Any, Any]],
     ) -> None:
         start = convert_manager_to_query(start)
-        _check_cte_query(start, "A recursive CTE", whole=True)
+        _check_cte_query(start, "A recursive CTE", instances_only=True)
         relation = _find_self_relation(start._meta, follow)
-        _check_max_depth(relation, follow, max_depth, bounded=depth is None and not carry)
-        key, params = start._build_key_with_slice()
+        _check_max_depth(
+            relation, follow, max_depth, ends_without_limit=depth is None and not carry
+        )
+        key, params = start._build_key_and_params()
         scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
         names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
         given = [name for name in (depth, *carry) if name is not None]
         for place, name in enumerate(given):
-            require_unused_name(start, name, *given[:place])
+            require_unused_annotation_name(start, name, *given[:place])
         condition = (
             None if where is None else resolve_condition(where, scope.with_model(start._meta))
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
-        carried = _resolve_carry(scope, depth, names, carry)
+        carried = _resolve_carried_columns(scope, depth, names, carry)
         fields: list[Field[Any] | None] = [start._meta.pk]
         fields += [INTEGER] * bool(depth or max_depth)
         fields += [begin.field for begin, _ in carried]
@@ -227,7 +233,7 @@ class CTE(Generic[M, R]):
         return f"<CTE of {', '.join(name for name, _ in self.source.columns if name)}>"
 
 
-def _check_cte_query(query: Any, what: str, *, whole: bool = False) -> None:
+def _check_cte_query(query: Any, what: str, *, instances_only: bool = False) -> None:
     if not isinstance(query, QueryBuilder):
         raise FieldError(f"{what} takes a query, not {type(query).__name__}")
     found = cast("AnyQuery", query)
@@ -237,9 +243,9 @@ def _check_cte_query(query: Any, what: str, *, whole: bool = False) -> None:
             f"{what} cannot keep only(), defer(), select_related(), prefetch_related(), "
             "limit_rows() or select_for_update(): call them on its objects"
         )
-    if steps.Combine in kinds and (whole or steps.Values not in kinds):
+    if steps.Combine in kinds and (instances_only or steps.Values not in kinds):
         raise FieldError(f"{what} cannot take instances of a union: call values() on its parts")
-    if whole and (steps.Values in kinds or found._low or found._high is not None):
+    if instances_only and (steps.Values in kinds or found._low or found._high is not None):
         raise FieldError(f"{what} starts at instances, without values() and slices")
 
 
@@ -291,21 +297,21 @@ def _find_self_relation(meta: Meta, follow: str) -> Relation:
 
 
 def _check_max_depth(
-    relation: Relation, follow: str, max_depth: int | None, *, bounded: bool
+    relation: Relation, follow: str, max_depth: int | None, *, ends_without_limit: bool
 ) -> None:
     number = cast("Any", max_depth)
     if number is not None and (
         isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < 2**31
     ):
         raise FieldError(f"max_depth={max_depth!r} must be a number of at least 1")
-    if relation.kind == "many" and max_depth is None and not bounded:
+    if relation.kind == "many" and max_depth is None and not ends_without_limit:
         raise FieldError(
             f"{relation.source.name}.{follow} leads to rows over many ways: give max_depth along "
             "with depth or carry"
         )
 
 
-def _resolve_carry(
+def _resolve_carried_columns(
     scope: Scope, depth: str | None, names: list[str], carry: dict[str, tuple[Any, Any]]
 ) -> list[tuple[nodes.Expr, nodes.Expr]]:
     begins: dict[str, nodes.Expr] = {}
@@ -324,9 +330,9 @@ def _resolve_carry(
     for _ in range(3):  # a step may make a type wider, and another value that takes it
         inside = Scope(scope.meta, scope.params, known, database=scope.database)
         nexts = {name: resolve(as_expression(carry[name][1]), inside) for name in begins}
-        fields = {name: _resolve_carry_field(name, begins[name], nexts[name]) for name in begins}
+        fields = {name: _infer_carried_field(name, begins[name], nexts[name]) for name in begins}
         if all(
-            build_representation_key(fields[n]) == _find_representation(known[n]) for n in begins
+            build_representation_key(fields[n]) == _build_node_type_key(known[n]) for n in begins
         ):
             return [
                 (
@@ -343,7 +349,7 @@ def _resolve_carry(
     )
 
 
-def _resolve_carry_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
+def _infer_carried_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
     try:
         field = find_common_type([begin.field, step.field])
     except FieldError as error:
@@ -360,5 +366,5 @@ def _convert_carried_node(name: str, node: nodes.Expr, field: Field[Any]) -> nod
     return made if made.field is field else nodes.ConvertNode(field, made, "same")
 
 
-def _find_representation(node: nodes.Expr) -> Any:
+def _build_node_type_key(node: nodes.Expr) -> Any:
     return None if node.field is None else build_representation_key(node.field)

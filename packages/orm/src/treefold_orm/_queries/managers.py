@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._building.query import M
-from treefold_orm._building.starting import find_exact_lookup_plan, initialize_query
+from treefold_orm._building.starting import compile_exact_get_plan, initialize_query
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import creating, fetching
@@ -163,21 +163,25 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         return _arun_write(self, "aupdate_or_create", creating.update_or_create, lookups, made, new)
 
 
-def _run_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+def _run_write(
+    query: QuerySet[Any], method_name: str, operation: Callable[..., Any], *args: Any
+) -> Any:
     """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
     if query._meta.own_saves:
-        found = _find_custom_save_function(name)(query, *args)
+        found = _find_custom_save_function(method_name)(query, *args)
     else:
         work = operation(query, *args, batch_lazy=True)
-        found = run(query._alias, work, f"await a{name}()", write=True)
+        found = run(query._alias, work, f"await a{method_name}()", write=True)
     if query._prefetches:
-        prefetch_elsewhere(query, _list_found_rows(found), f"await a{name}()")
+        prefetch_elsewhere(query, _list_found_rows(found), f"await a{method_name}()")
     return found
 
 
-def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+def _arun_write(
+    query: QuerySet[Any], method_name: str, operation: Callable[..., Any], *args: Any
+) -> Any:
     if query._meta.own_saves:
-        work = _find_custom_save_function(name)(query, *args)
+        work = _find_custom_save_function(method_name)(query, *args)
     else:
         work = arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
     return _await_relations(query, work) if query._prefetches else work
@@ -194,10 +198,10 @@ def _list_found_rows(found: Any) -> list[Any]:
     return [found[0]] if isinstance(found, tuple) and not found[1] else []
 
 
-def _find_custom_save_function(name: str) -> Callable[..., Any]:
+def _find_custom_save_function(method_name: str) -> Callable[..., Any]:
     from treefold_orm._queries import own_saves  # few models have a save() of their own
 
-    return getattr(own_saves, name)
+    return getattr(own_saves, method_name)
 
 
 class ManagerAccess:
@@ -352,7 +356,7 @@ class Manager(ManagerMethods[M], Generic[M]):
 
     def get(self, /, *conditions: Condition, **lookups: Any) -> M:
         if self._plain and len(lookups) == 1 and not conditions:
-            ready = find_exact_lookup_plan(self._meta, self._alias, lookups)
+            ready = compile_exact_get_plan(self._meta, self._alias, lookups)
             if ready is not None:
                 work = fetching.fetch_row_by_plan(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
@@ -360,7 +364,7 @@ class Manager(ManagerMethods[M], Generic[M]):
 
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, M]:
         if self._plain and len(lookups) == 1 and not conditions:
-            ready = find_exact_lookup_plan(self._meta, self._alias, lookups)
+            ready = compile_exact_get_plan(self._meta, self._alias, lookups)
             if ready is not None:
                 return arun(self._alias, fetching.fetch_row_by_plan(self._meta, ready[0], ready[1]))
         return self.get_queryset().aget(*conditions, **lookups)

@@ -13,7 +13,7 @@ from treefold_orm._base.errors import ModelError, UniqueViolation
 from treefold_orm._fields.meta import Meta
 from treefold_orm._operations import creating
 from treefold_orm._operations.creating import Lookups
-from treefold_orm._runtime.run import arun, check_blocking, run
+from treefold_orm._runtime.run import arun, require_blocking_allowed, run
 from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TWINS = {"save": "asave", "asave": "save"}
 
 
-def check_half(meta: Meta, name: str) -> None:
+def require_both_saves_overridden(meta: Meta, name: str) -> None:
     """Raise `ModelError` where a model overrides the twin of `save` or `asave`, but not `name`."""
     if name not in meta.own_saves:
         raise ModelError(
@@ -43,15 +43,15 @@ def _build_instance(query: SetOperations[Any, Any], values: dict[str, Any]) -> A
 
 def create(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `save()`."""
-    check_half(query._meta, "save")
-    check_blocking("await acreate()")
+    require_both_saves_overridden(query._meta, "save")
+    require_blocking_allowed("await acreate()")
     made = _build_instance(query, values)
     if query._parent is None:
         made.save()
         return made
     with transaction(query._alias):
         made.save()
-        run(query._alias, query._parent._connect_related(made), "await acreate()", write=True)
+        run(query._alias, query._parent._after_related_insert(made), "await acreate()", write=True)
     return made
 
 
@@ -59,11 +59,11 @@ def get_or_create(
     query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
 ) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `save()`."""
-    check_half(query._meta, "save")
-    check_blocking("await aget_or_create()")
+    require_both_saves_overridden(query._meta, "save")
+    require_blocking_allowed("await aget_or_create()")
     alias, async_name = query._alias, "await aget_or_create()"
     with transaction(alias):
-        found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)
+        found = run(alias, creating.fetch_row_or_none(query, lookups, batch_lazy=True), async_name)
         if found is not None:
             return found, False
         values = creating.build_insert_values(lookups, defaults)
@@ -72,7 +72,9 @@ def get_or_create(
                 # a savepoint: PostgreSQL runs nothing in a transaction after a violation
                 return create(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = run(alias, creating.find_row(query, lookups, batch_lazy=True), async_name)
+            found = run(
+                alias, creating.fetch_row_or_none(query, lookups, batch_lazy=True), async_name
+            )
             if found is None:
                 raise
             return found, False
@@ -82,8 +84,8 @@ def update_or_create(
     query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `save()`."""
-    check_half(query._meta, "save")
-    check_blocking("await aupdate_or_create()")
+    require_both_saves_overridden(query._meta, "save")
+    require_blocking_allowed("await aupdate_or_create()")
     with transaction(query._alias):
         locked = query.select_for_update()
         instance, created = get_or_create(locked, lookups, defaults if new is None else new)
@@ -98,14 +100,14 @@ def update_or_create(
 
 async def acreate(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `asave()`."""
-    check_half(query._meta, "asave")
+    require_both_saves_overridden(query._meta, "asave")
     made = _build_instance(query, values)
     if query._parent is None:
         await made.asave()
         return made
     async with transaction(query._alias):
         await made.asave()
-        await arun(query._alias, query._parent._connect_related(made), write=True)
+        await arun(query._alias, query._parent._after_related_insert(made), write=True)
     return made
 
 
@@ -113,10 +115,10 @@ async def aget_or_create(
     query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
 ) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `asave()`."""
-    check_half(query._meta, "asave")
+    require_both_saves_overridden(query._meta, "asave")
     alias = query._alias
     async with transaction(alias):
-        found = await arun(alias, creating.find_row(query, lookups, batch_lazy=False))
+        found = await arun(alias, creating.fetch_row_or_none(query, lookups, batch_lazy=False))
         if found is not None:
             return found, False
         values = creating.build_insert_values(lookups, defaults)
@@ -124,7 +126,7 @@ async def aget_or_create(
             async with transaction(alias):
                 return await acreate(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = await arun(alias, creating.find_row(query, lookups, batch_lazy=False))
+            found = await arun(alias, creating.fetch_row_or_none(query, lookups, batch_lazy=False))
             if found is None:
                 raise
             return found, False
@@ -134,7 +136,7 @@ async def aupdate_or_create(
     query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `asave()`."""
-    check_half(query._meta, "asave")
+    require_both_saves_overridden(query._meta, "asave")
     async with transaction(query._alias):
         locked = query.select_for_update()
         instance, created = await aget_or_create(locked, lookups, defaults if new is None else new)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, ORMError
-from treefold_orm._base.journal import record_changes
+from treefold_orm._base.journal import wrap_operation_with_journal
 from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Cursor, Database, Session, finish_despite_cancellation
 from treefold_orm._operations import loading
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from treefold_orm._compile.plan import Plan
 
 
-def _find_open_transaction(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
+def _check_stream_and_find_transaction(
+    query: AnyQuery, plan: Plan, chunk_size: int
+) -> Transaction | None:
     """The open transaction that holds the cursor, if there is one."""
     if isinstance(chunk_size, bool) or chunk_size < 1:
         raise FieldError(f"chunk_size={chunk_size!r} must be a number of at least 1")
@@ -48,11 +50,14 @@ def _find_open_transaction(query: AnyQuery, plan: Plan, chunk_size: int) -> Tran
 def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._compile_plan("rows")
-    database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
+    database, shared = (
+        database_for(query._alias),
+        _check_stream_and_find_transaction(query, plan, chunk_size),
+    )
     if shared is None and database.single:
         yield from run_query(query, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
         return
-    with _hold_session(database, shared) as session:
+    with _open_stream_session(database, shared) as session:
         for chunk in session.fetch_chunks(plan.sql, args, size=chunk_size):
             found = plan.decode_lazy(chunk)
             if shared is not None:
@@ -68,7 +73,10 @@ def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
 async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._compile_plan("rows")
-    database, shared = database_for(query._alias), _find_open_transaction(query, plan, chunk_size)
+    database, shared = (
+        database_for(query._alias),
+        _check_stream_and_find_transaction(query, plan, chunk_size),
+    )
     if shared is None and database.single:
         for item in await arun_query(query, loading.fetch_rows(query, batch_lazy=False)):
             yield item
@@ -91,7 +99,7 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
             for item in found:
                 yield item
     except GeneratorExit:  # the caller left, perhaps with its loop, which waits for nothing
-        if shared is None and cursor.close_without_waiting():
+        if shared is None and cursor.try_release_without_waiting():
             cursor = None
         raise
     finally:
@@ -100,16 +108,22 @@ async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]
 
 
 def _prefetch_chunk(
-    query: AnyQuery, found: list[Any], shared: Transaction | None, *, batch_lazy: bool
+    query: AnyQuery, found: list[Any], open_transaction: Transaction | None, *, batch_lazy: bool
 ) -> Operation[None]:
     work = loading.prefetch_relations(found, query, batch_lazy=batch_lazy)
-    return work if shared is None else record_changes(work, shared.journal)
+    return (
+        work
+        if open_transaction is None
+        else wrap_operation_with_journal(work, open_transaction.journal)
+    )
 
 
 @contextmanager
-def _hold_session(database: Database, shared: Transaction | None) -> Generator[Session]:
-    if shared is not None:
-        yield shared.session
+def _open_stream_session(
+    database: Database, open_transaction: Transaction | None
+) -> Generator[Session]:
+    if open_transaction is not None:
+        yield open_transaction.session
         return
     session = database.checkout(write=False)
     try:
@@ -122,12 +136,12 @@ def _hold_session(database: Database, shared: Transaction | None) -> Generator[S
 
 
 async def _close_stream(
-    database: Database, session: Session, cursor: Cursor, shared: Transaction | None
+    database: Database, session: Session, cursor: Cursor, open_transaction: Transaction | None
 ) -> None:
     try:
         await cursor.close()
     finally:
-        if shared is None:
+        if open_transaction is None:
             with suppress(ORMError):  # the next caller that takes a broken connection notices
                 await session.arun(execute_statements(["ROLLBACK"]))
             await database.acheckin(session)

@@ -172,11 +172,11 @@ class FilterSet:
 
     def page(self) -> tuple[int, int]:
         """Offset and size of the page asked for by `page` (from 1) and `page_size`."""
-        number = self._parse_number("page", 1, limit=10**6)
-        size = self._parse_number("page_size", self.page_size, limit=self.max_page_size)
+        number = self._read_positive_parameter("page", 1, limit=10**6)
+        size = self._read_positive_parameter("page_size", self.page_size, limit=self.max_page_size)
         return (number - 1) * size, size
 
-    def _parse_number(self, name: str, default: int, *, limit: int) -> int:
+    def _read_positive_parameter(self, name: str, default: int, *, limit: int) -> int:
         for known, texts in self._pairs:
             if known == name:
                 text = str(texts[0])

@@ -33,22 +33,22 @@ def check_address(alias: str, address: str) -> None:
     if not found or not _SCHEME.fullmatch(scheme):
         raise _build_configuration_error(alias, f"is not an address; {_FORMS}")
     if scheme == "sqlite":
-        _check_sqlite(alias, rest)
+        _check_sqlite_address(alias, rest)
     elif scheme in ("postgres", "postgresql"):
-        _check_postgres(alias, address)
+        _check_postgres_address(alias, address)
     else:
         raise _build_configuration_error(
             alias, f"has the scheme {scheme!r}, which is not known; {_FORMS}"
         )
 
 
-def parse_sqlite_address(rest: str) -> tuple[str, dict[str, str]]:
+def parse_sqlite_address(path_and_query: str) -> tuple[str, dict[str, str]]:
     """Split the text after `sqlite://` into a path and its options.
 
     Raises:
         ConfigurationError: an option that SQLite does not take, or a value that it does not have.
     """
-    path, _, query = rest.partition("?")
+    path, _, query = path_and_query.partition("?")
     options: dict[str, str] = {}
     if query:
         from urllib.parse import parse_qsl  # with all that it imports a tenth of this package
@@ -57,11 +57,11 @@ def parse_sqlite_address(rest: str) -> tuple[str, dict[str, str]]:
     for name, value in options.items():
         if name != "synchronous":
             raise ConfigurationError(f"SQLite takes no option {name!r}: it takes synchronous=full")
-        check_synchronous(value)
+        check_synchronous_option(value)
     return path, options
 
 
-def check_synchronous(value: object) -> None:
+def check_synchronous_option(value: object) -> None:
     """Raise `ConfigurationError` unless `value` says how far a commit is written."""
     if value not in SYNCHRONOUS:
         raise ConfigurationError(
@@ -69,29 +69,29 @@ def check_synchronous(value: object) -> None:
         )
 
 
-def _check_sqlite(alias: str, rest: str) -> None:
+def _check_sqlite_address(alias: str, path_and_query: str) -> None:
     try:
-        rest, _ = parse_sqlite_address(rest)
+        path_and_query, _ = parse_sqlite_address(path_and_query)
     except ConfigurationError as error:
         failure = _build_configuration_error(alias, f"cannot be used: {error}")
     else:
         failure = None
     if failure is not None:
         raise failure
-    if rest in (":memory:", "/:memory:"):
+    if path_and_query in (":memory:", "/:memory:"):
         return
-    if not rest.startswith("/") or rest == "/":
+    if not path_and_query.startswith("/") or path_and_query == "/":
         raise _build_configuration_error(
             alias, "names no file; give sqlite:///file.sqlite3, or sqlite:////srv/file.sqlite3"
         )
-    folder = os.path.dirname(os.path.join(os.getcwd(), rest[1:]))
+    folder = os.path.dirname(os.path.join(os.getcwd(), path_and_query[1:]))
     if not os.path.isdir(folder):
         raise _build_configuration_error(
             alias, f"lies in {folder!r}, which is not a folder; make it first"
         )
 
 
-def _check_postgres(alias: str, address: str) -> None:
+def _check_postgres_address(alias: str, address: str) -> None:
     from urllib.parse import parse_qsl, urlsplit
 
     try:

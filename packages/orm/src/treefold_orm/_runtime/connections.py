@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treefold_orm._base.databases import DEFAULT
 from treefold_orm._base.errors import ConfigurationError
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._fields.registry import registry
-from treefold_orm._runtime.addresses import check_synchronous, parse_sqlite_address
+from treefold_orm._runtime.addresses import check_synchronous_option, parse_sqlite_address
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,7 +30,7 @@ Backend = Literal["sqlite", "postgres"]
 _databases: dict[str, Database] = {}
 
 
-@record
+@frozen_record
 class _Options(Record):
     """The options of `configure`, as they are where they are not given."""
 
@@ -111,10 +111,12 @@ _divert: Callable[[Database], Database] | None = None
 
 
 @contextmanager
-def divert_databases(function: Callable[[Database], Database]) -> Generator[None]:
-    """Register the result of `function` for a database, unless one is configured meanwhile."""
+def replace_databases_on_configure(
+    make_replacement: Callable[[Database], Database],
+) -> Generator[None]:
+    """Register the result of `make_replacement`, unless a database is configured meanwhile."""
     global _divert  # noqa: PLW0603, RUF100 - of the whole process, as the databases are
-    former, _divert = _divert, function
+    former, _divert = _divert, make_replacement
     try:
         yield
     finally:
@@ -146,7 +148,7 @@ def _make_database(
             )
         return _make_postgres_database(alias, place, options)
     if options.synchronous is not None:
-        check_synchronous(options.synchronous)
+        check_synchronous_option(options.synchronous)
         named["synchronous"] = options.synchronous
     if unknown := sorted((*options.given_login, *options.driver_options)):
         raise ConfigurationError(
@@ -160,7 +162,7 @@ def _make_database(
     return SQLiteDatabase(alias, database=place, **given)
 
 
-def make_unnamed_database(address: str, *, connect_timeout: float) -> Database:
+def make_unregistered_postgres(address: str, *, connect_timeout: float) -> Database:
     """Make the PostgreSQL database of an address, which no alias is to name.
 
     Raises:
@@ -325,12 +327,12 @@ async def aclose_all() -> None:
         await database.aclose()
 
 
-def _drop_inherited_connections() -> None:
+def _forget_connections_after_fork() -> None:
     for database in _databases.values():
         database.forget_connections()
 
 
 # Windows has no fork
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_inherited_connections)
+    os.register_at_fork(after_in_child=_forget_connections_after_fork)
 atexit.register(close_all)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from treefold_orm._base.records import Record, record, replace_parts
+from treefold_orm._base.records import Record, copy_with_changes, frozen_record
 
 if TYPE_CHECKING:
     from treefold_orm._base.journal import Journal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NO_TRANSACTIONS: Mapping[str, Transaction] = {}
 
 
-@record
+@frozen_record
 class Context(Record):
     """Immutable; code that changes something sets a new one and restores the old one."""
 
@@ -36,7 +36,7 @@ EMPTY = Context()
 current: ContextVar[Context | None] = ContextVar("treefold_orm", default=None)
 
 
-def find_journal(alias: str) -> Journal | None:
+def find_current_journal(alias: str) -> Journal | None:
     """Return the journal of the transaction that this code runs in, if there is one."""
     context = current.get()
     found = None if context is None else context.transactions.get(alias)
@@ -52,7 +52,7 @@ def is_read_only() -> bool:
 @contextmanager
 def override_context(**changes: object) -> Generator[None]:
     """Run a block with a changed context."""
-    token = current.set(replace_parts(current.get() or EMPTY, **changes))
+    token = current.set(copy_with_changes(current.get() or EMPTY, **changes))
     try:
         yield
     finally:

@@ -18,13 +18,13 @@ from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import (
     Database,
     Session,
-    execute_statement,
     finish_despite_cancellation,
+    make_statement_operation,
 )
 from treefold_orm._runtime.connections import aliases, database_for
 from treefold_orm._runtime.context import current, is_read_only
 from treefold_orm._runtime.open_transaction import Transaction
-from treefold_orm._runtime.run import check_blocking
+from treefold_orm._runtime.run import require_blocking_allowed
 from treefold_orm._runtime.transactions import transaction
 
 T = TypeVar("T")
@@ -56,19 +56,19 @@ class HeldConnection:
         self.single = real.single
         self.pooled: bool = getattr(real, "pooled", False)
         self._real = real
-        self._database = _Held(real)
+        self._database = _HeldDatabase(real)
 
     # -- opening ----------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        check_blocking("`async with`")
+        require_blocking_allowed("`async with`")
         held = self._database
         held.own = self._real.with_own_connections()
         held.held_session = held.own.checkout(write=True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        own, session = self._database.release_session()
+        own, session = self._database.detach_session()
         own.checkin(session)
         # a database in memory is its own one, and would lose its rows
         if own is not self._real:
@@ -81,7 +81,7 @@ class HeldConnection:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        own, session = self._database.release_session()
+        own, session = self._database.detach_session()
         await finish_despite_cancellation(own.acheckin(session))
         if own is not self._real:
             await finish_despite_cancellation(own.aclose())
@@ -115,11 +115,11 @@ class HeldConnection:
         result = function(*args)
         if inspect.isawaitable(result):
             return self._database.run_coroutine(
-                self._database.held_session, self._await_and_leave_loop(result)
+                self._database.held_session, self._await_and_close_connections(result)
             )
         return result
 
-    async def _await_and_leave_loop(self, work: Awaitable[T]) -> T:
+    async def _await_and_close_connections(self, work: Awaitable[T]) -> T:
         try:
             return await work
         finally:  # what it asked outside of a transaction went through the pools of this loop
@@ -138,7 +138,7 @@ class HeldConnection:
         return await result if inspect.isawaitable(result) else result
 
 
-class _Held(Database):
+class _HeldDatabase(Database):
     """A database whose transactions all take one connection."""
 
     def __init__(self, real: Database) -> None:
@@ -160,7 +160,7 @@ class _Held(Database):
     def held_session(self, session: Session) -> None:
         self._session = session
 
-    def release_session(self) -> tuple[Database, Session]:
+    def detach_session(self) -> tuple[Database, Session]:
         own, session = self.with_own_connections(), self.held_session
         self._session = None
         return own, session
@@ -186,12 +186,12 @@ class _Held(Database):
     def checkin(self, session: Session) -> None:
         if not session.lost_transaction:  # its end was not reached
             with contextlib.suppress(ORMError):  # report the error that led here
-                session.run(execute_statement("ROLLBACK"))
+                session.run(make_statement_operation("ROLLBACK"))
 
     async def acheckin(self, session: Session) -> None:
         if not session.lost_transaction:
             with contextlib.suppress(ORMError):
-                await session.arun(execute_statement("ROLLBACK"))
+                await session.arun(make_statement_operation("ROLLBACK"))
 
     def begin_sql(self, *, write: bool, isolation: str | None) -> str:
         return self.with_own_connections().begin_sql(write=write, isolation=isolation)
@@ -209,7 +209,7 @@ class _Held(Database):
 class _HeldTransaction(transaction):
     """A transaction on a held connection."""
 
-    def __init__(self, database: _Held) -> None:
+    def __init__(self, database: _HeldDatabase) -> None:
         super().__init__(database.alias)
         self._database = database
 

@@ -10,8 +10,8 @@ import asyncio
 from urllib.parse import unquote, urlsplit
 
 from treefold_orm._base.errors import ConfigurationError, ORMError
-from treefold_orm._drivers.base import execute_statement
-from treefold_orm._runtime.connections import make_unnamed_database
+from treefold_orm._drivers.base import make_statement_operation
+from treefold_orm._runtime.connections import make_unregistered_postgres
 
 _MEND = "mend the URL"
 _REFUSALS = {
@@ -22,26 +22,26 @@ _REFUSALS = {
 }
 
 
-async def try_login(address: str, *, patience: float) -> tuple[str, str]:
+async def try_login(address: str, *, timeout: float) -> tuple[str, str]:
     """Log in to a PostgreSQL database and leave again.
 
     Args:
         address: as in the settings.
-        patience: seconds after which one that does not answer counts as unreachable.
+        timeout: seconds after which one that does not answer counts as unreachable.
 
     Returns:
         Why it takes no login and what to do, both empty where it takes one.
     """
     try:
-        database = make_unnamed_database(address, connect_timeout=patience)
+        database = make_unregistered_postgres(address, connect_timeout=timeout)
     except ConfigurationError as error:
         return str(error), _MEND
     try:
-        async with asyncio.timeout(patience):
-            await database.arun(execute_statement("SELECT 1"), write=False, read_only=True)
+        async with asyncio.timeout(timeout):
+            await database.arun(make_statement_operation("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
         advice = f"see that it is PostgreSQL and not too busy, or {_MEND}"
-        return f"takes no login within {patience:.2g} s", advice
+        return f"takes no login within {timeout:.2g} s", advice
     except ORMError as error:
         return _describe_refusal(error, address)
     finally:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from treefold_orm._base.interpreter import find_caller_location
+from treefold_orm._base.interpreter import find_external_caller_location
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._runtime.context import override_context
 from treefold_orm._runtime.recorder import REPEATS, QueryEvent, Recorder
@@ -34,7 +34,7 @@ def record_statements(operation: Operation[T], recorder: Recorder) -> Operation[
     """The same operation, with each of its statements recorded."""
     # here and not in the generator, whose first step may run on a worker or on the loop of the
     # driver, where no frame of the caller is left
-    source = find_caller_location()
+    source = find_external_caller_location()
     return _record_each_statement(operation, recorder, source)
 
 

@@ -16,8 +16,8 @@ from treefold_orm._base.errors import (
     TransactionClosed,
     build_unanswered_commit_error,
 )
-from treefold_orm._base.interpreter import find_caller_location
-from treefold_orm._base.journal import Journal, record_changes
+from treefold_orm._base.interpreter import find_external_caller_location
+from treefold_orm._base.journal import Journal, wrap_operation_with_journal
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers.base import Database, Session
 from treefold_orm._drivers.pool import Pool
@@ -85,7 +85,7 @@ class Transaction:
         self.interrupted = False
         self.in_doubt = False
         self.journal = Journal(None if parent is None else parent.journal)
-        self.site = find_caller_location()
+        self.site = find_external_caller_location()
         self.hooks: list[Callable[[], Any]] = []
         self.database = database or database_for(alias)
         self.session: Session = cast("Session", None)
@@ -110,7 +110,7 @@ class Transaction:
         turn = self.turn.take_item_nowait() or self.turn.take_item()
         try:
             self._check_may_run(write=write, read_only=read_only)
-            return self.session.run(self._record_in_journal(operation, write))
+            return self.session.run(self._run_with_journal(operation, write))
         finally:
             self.turn.return_item(turn)
 
@@ -119,7 +119,7 @@ class Transaction:
         turn = self.turn.take_item_nowait() or await self.turn.atake_item()
         try:
             self._check_may_run(write=write, read_only=read_only)
-            return await self.session.arun(self._record_in_journal(operation, write))
+            return await self.session.arun(self._run_with_journal(operation, write))
         finally:
             self.turn.return_item(turn)
 
@@ -150,17 +150,17 @@ class Transaction:
                 "cancelled statement: run the whole block again"
             )
 
-    def _record_in_journal(self, operation: Operation[T], write: bool) -> Operation[T]:
+    def _run_with_journal(self, operation: Operation[T], write: bool) -> Operation[T]:
         journal = self.journal
         try:
-            statement = journal.run_step(operation.send, None)
+            statement = journal.call_with_journal_active(operation.send, None)
         except StopIteration as stop:
             return stop.value
         journal.written = journal.written or write
         try:
             if statement is ATOMIC:
                 return (yield from self._run_in_savepoint(operation))
-            return (yield from record_changes(operation, journal, statement))
+            return (yield from wrap_operation_with_journal(operation, journal, statement))
         # cancelled: a write may have been executed all the same, and the journal cannot tell
         except GeneratorExit:
             self.interrupted = self.interrupted or write
@@ -171,18 +171,21 @@ class Transaction:
         journal = Journal(self.journal)
         yield Statement("script", f"SAVEPOINT {name}")
         try:
-            outcome = yield from record_changes(operation, journal, atomic=True)
+            outcome = yield from wrap_operation_with_journal(
+                operation, journal, in_own_transaction=True
+            )
         # a generator that is being closed may not yield, so that no ROLLBACK TO can be sent
         except GeneratorExit:
-            journal.undo_changes()
+            journal.roll_back_instances()
             raise
         except BaseException:
-            journal.undo_changes()
+            journal.roll_back_instances()
             # ROLLBACK TO leaves the savepoint itself in place: without RELEASE they would pile up
             yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
             yield Statement("script", f"RELEASE SAVEPOINT {name}")
             raise
-        journal.close()  # before RELEASE: where that is not answered, the transaction puts it back
+        # before RELEASE: where that is not answered, the transaction puts it back
+        journal.merge_into_parent()
         yield Statement("script", f"RELEASE SAVEPOINT {name}")
         return outcome
 
@@ -245,9 +248,9 @@ class Transaction:
         """
         self.state = State.CLOSED
         if not commit:
-            self.journal.undo_changes()
+            self.journal.roll_back_instances()
             return []
-        self.journal.close()
+        self.journal.merge_into_parent()
         # a sandbox never commits: to the application, its own outermost transaction is the whole
         if self.parent is not None and self.parent is not self.database.outer:
             self.parent.hooks.extend(self.hooks)
@@ -259,7 +262,7 @@ class Transaction:
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
-        self.journal.undo_changes(in_doubt=self.in_doubt)
+        self.journal.roll_back_instances(commit_unanswered=self.in_doubt)
 
 
 def execute_statements(statements: list[str]) -> Operation[None]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._base.statement import Statement
 
 REPEATS = 5
 """How often one line may run the same query in a recording before it counts as repeated."""
 
 
-@record
+@frozen_record
 class QueryEvent(Record):
     """One statement, without the values of its arguments.
 

@@ -25,7 +25,7 @@ def has_running_loop() -> bool:
     return interpreter.running_loop() is not None
 
 
-def check_blocking(async_name: str) -> None:
+def require_blocking_allowed(async_name: str) -> None:
     """Raise `SyncCallInAsync`, naming the async twin, if this thread runs an event loop."""
     if interpreter.running_loop() is not None:
         context = current.get()
@@ -36,7 +36,7 @@ def check_blocking(async_name: str) -> None:
 def run(alias: str, operation: Operation[T], async_name: str, *, write: bool = False) -> T:
     """Run an operation, blocking this thread; `async_name` names the method for async code."""
     if interpreter.running_loop() is not None:
-        check_blocking(async_name)
+        require_blocking_allowed(async_name)
     if factories:
         operation = trace_statements(operation, database_for(alias).name)
     context = current.get()

@@ -91,7 +91,7 @@ def sandbox(*names: str) -> Generator[None]:
 
 @contextmanager
 def _open_sandbox(real: Database) -> Generator[None]:
-    held = _Held(real)
+    held = _TransactionThread(real)
     made = Sandbox(real, held.opened.result())
     _databases[real.alias] = made
     try:
@@ -99,10 +99,10 @@ def _open_sandbox(real: Database) -> Generator[None]:
     finally:
         if _databases.get(real.alias) is made:
             _databases[real.alias] = real
-        held.release_transaction()
+        held.roll_back_and_join()
 
 
-class _Held:
+class _TransactionThread:
     """A transaction on a loop in a thread of its own, open until it is released."""
 
     def __init__(self, real: Database) -> None:
@@ -115,7 +115,7 @@ class _Held:
         )
         self._thread.start()
 
-    def release_transaction(self) -> None:
+    def roll_back_and_join(self) -> None:
         """Roll back, and wait until that is done."""
         self._loop.call_soon_threadsafe(self._done.set)
         self._thread.join()

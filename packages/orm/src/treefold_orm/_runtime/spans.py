@@ -63,7 +63,7 @@ def _trace_in_context(operation: Operation[T], system: str, context: Context) ->
                 statement = operation.send((yield statement))
                 continue
             stack = ExitStack()
-            context.run(_open, stack, statement.sql, system)
+            context.run(_open_spans, stack, statement.sql, system)
             try:
                 outcome = yield statement
             except Exception as error:  # noqa: BLE001, RUF100 - handed on to the operation as it is
@@ -80,7 +80,7 @@ def _trace_in_context(operation: Operation[T], system: str, context: Context) ->
         return stop.value
 
 
-def _open(stack: ExitStack, sql: str, system: str) -> None:
+def _open_spans(stack: ExitStack, sql: str, system: str) -> None:
     # raw SQL may begin with a parenthesis or on a line of its own
     name = sql.lstrip("( \n").partition(" ")[0].upper()
     attributes = {

@@ -18,12 +18,12 @@ from contextvars import Token
 from typing import Any, Literal, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, TransactionConflict
-from treefold_orm._base.records import replace_parts
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._drivers.base import finish_despite_cancellation
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import EMPTY, Context, current
 from treefold_orm._runtime.open_transaction import State, Transaction, execute_statements
-from treefold_orm._runtime.run import check_blocking
+from treefold_orm._runtime.run import require_blocking_allowed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,7 +95,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         context = current.get() or EMPTY
         made.state = State.OPEN
         token = current.set(
-            replace_parts(context, transactions={**context.transactions, self._using: made})
+            copy_with_changes(context, transactions={**context.transactions, self._using: made})
         )
         self._open.append((made, token, turn))
         return made
@@ -114,7 +114,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
     # -- sync -------------------------------------------------------------------------------------
 
     def __enter__(self) -> Transaction:
-        check_blocking("`async with transaction():`")
+        require_blocking_allowed("`async with transaction():`")
         made, turn = self._create_transaction(), None
         if made.parent is not None:
             turn = made.parent.turn.take_item()
@@ -124,11 +124,11 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         try:
             made.session.run(execute_statements([made.begin_sql()]))
         except BaseException:
-            self._release_session(made, turn)
+            self._release_session_or_turn(made, turn)
             raise
         return self._push_transaction(made, turn)
 
-    def _release_session(self, made: Transaction, turn: str | None) -> None:
+    def _release_session_or_turn(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
             made.parent.turn.return_item(turn)
         else:
@@ -142,12 +142,12 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         try:
             # tasks and threads started inside may be in the middle of a statement
             own = made.turn.take_item()
-            hooks = self._end_transaction(made, commit=commit, failed=error is not None)
+            hooks = self._end_transaction(made, commit=commit, block_failed=error is not None)
         finally:
             made.close_uncommitted()
             if own is not None:
                 made.turn.return_item(own)
-            self._release_session(made, turn)
+            self._release_session_or_turn(made, turn)
         # with the connection back in its pool: a hook may need it, and a pool may have one only
         for hook in hooks:
             result = hook()
@@ -157,12 +157,12 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 raise TypeError(f"{hook!r} is async: register it in an async transaction")
 
     def _end_transaction(
-        self, made: Transaction, *, commit: bool, failed: bool
+        self, made: Transaction, *, commit: bool, block_failed: bool
     ) -> list[Callable[[], Any]]:
         try:
             made.session.run(made.commit_or_roll_back(commit=commit))
         except BaseException:
-            if not failed:
+            if not block_failed:
                 self._roll_back_quietly(made)
                 raise
             return []  # the error that ended the block matters more than the broken connection
@@ -189,11 +189,11 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 await finish_despite_cancellation(self._aroll_back_quietly(made))
-            await finish_despite_cancellation(self._arelease_session(made, turn))
+            await finish_despite_cancellation(self._arelease_session_or_turn(made, turn))
             raise
         return self._push_transaction(made, turn)
 
-    async def _arelease_session(self, made: Transaction, turn: str | None) -> None:
+    async def _arelease_session_or_turn(self, made: Transaction, turn: str | None) -> None:
         if made.parent is not None and turn is not None:
             made.parent.turn.return_item(turn)
         else:
@@ -203,7 +203,9 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         made, turn = self._pop_transaction()
         commit = error is None and not made.rollback_only
         hooks: list[Callable[[], Any]] = []
-        work = self._aend_transaction(made, turn, hooks, commit=commit, failed=error is not None)
+        work = self._aend_transaction(
+            made, turn, hooks, commit=commit, block_failed=error is not None
+        )
         try:
             await finish_despite_cancellation(work)
         finally:  # a cancelled task has committed all the same
@@ -219,7 +221,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         hooks: list[Callable[[], Any]],
         *,
         commit: bool,
-        failed: bool,
+        block_failed: bool,
     ) -> None:
         own: str | None = None
         try:
@@ -227,7 +229,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             try:
                 await made.session.arun(made.commit_or_roll_back(commit=commit))
             except Exception:
-                if not failed:
+                if not block_failed:
                     await self._aroll_back_quietly(made)
                     raise
             else:
@@ -236,7 +238,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             made.close_uncommitted()
             if own is not None:
                 made.turn.return_item(own)
-            await self._arelease_session(made, turn)
+            await self._arelease_session_or_turn(made, turn)
 
     async def _aroll_back_quietly(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # report the error that led here
@@ -320,7 +322,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
 class _Detached:
     def __enter__(self) -> None:
-        self._token = current.set(replace_parts(current.get() or EMPTY, transactions={}))
+        self._token = current.set(copy_with_changes(current.get() or EMPTY, transactions={}))
 
     def __exit__(self, *_: object) -> None:
         current.reset(self._token)

@@ -9,13 +9,19 @@ import datetime as dt
 from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError, ModelError
-from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.frame import FromBuilder
 from treefold_orm._compile.writing import (
     build_condition as condition_sql,
     build_expression as expression_sql,
 )
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, Builder, Encoder, fill_schema_template, quote_column
+from treefold_orm._dialects.sql import (
+    SQL,
+    Encoder,
+    StatementBuilder,
+    fill_schema_template,
+    quote_column,
+)
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.conversion import convert_for_column
@@ -41,7 +47,7 @@ from treefold_orm._terms.values import Value
 _MOMENTS = (dt.date, dt.time)  # a datetime is a date
 
 
-class _Unaliased(Frame):
+class _UnaliasedFrame(FromBuilder):
     """A frame whose columns stand without alias, as DDL wants them."""
 
     def build_column(self, hops: Any, field: Field[Any]) -> SQL:
@@ -65,7 +71,7 @@ class _Unaliased(Frame):
         return None
 
 
-def render_constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
+def render_sql_with_literals(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
     """Write a condition or expression over the columns of one row, with its values as literals."""
     scope = Scope(meta, [])
     frozen = resolve_condition(item, scope) if isinstance(item, Condition) else resolve(item, scope)
@@ -87,14 +93,14 @@ _LISTING = _LiteralListDialect()
 
 
 def _render_node(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
-    builder = Builder()
+    builder = StatementBuilder()
     if dialect.name == "sqlite":
         dialect = _LISTING
-    frame = _Unaliased(builder, dialect, meta, joinable=False)
+    frame = _UnaliasedFrame(builder, dialect, meta, joinable=False)
     if isinstance(node, Expr):
         text = expression_sql(frame, node)
     else:
-        text = condition_sql(frame, node, right=frame)[0]
+        text = condition_sql(frame, node, right_frame=frame)[0]
     # slots of values stand between NULs, which neither SQL nor a literal holds
     pieces = text.text.split("\0")
     for place in range(1, len(pieces), 2):
@@ -155,8 +161,8 @@ def _render_field_value(
     field: Field[Any],
     given: Any,
     dialect: Dialect,
-    where: str,
-    refused: tuple[type[Node], ...],
+    error_prefix: str,
+    refused_nodes: tuple[type[Node], ...],
 ) -> str:
     if isinstance(given, Value) and given.output_field is None:
         given = given.value
@@ -164,7 +170,7 @@ def _render_field_value(
         try:
             value = field.clean(given)
         except FieldValueError as error:
-            raise ModelError(f"{where} {error.reason}") from None
+            raise ModelError(f"{error_prefix} {error.reason}") from None
         text = literal(_encode_value(value, field.encoder(dialect.name), dialect), dialect)
         array = isinstance(value, list) and field.internal == "array"
         # PostgreSQL cannot tell the type of an empty ARRAY[]
@@ -173,10 +179,10 @@ def _render_field_value(
     try:
         node = convert_for_column(resolve(given, scope), field)
     except FieldError as error:
-        raise ModelError(f"{where} cannot be used: {error}") from None
-    if _contains_node(node, refused):
-        what = "columns, aggregates" if ColumnNode in refused else "aggregates"
-        raise ModelError(f"{where} cannot look at {what} or other rows")
+        raise ModelError(f"{error_prefix} cannot be used: {error}") from None
+    if _contains_node(node, refused_nodes):
+        what = "columns, aggregates" if ColumnNode in refused_nodes else "aggregates"
+        raise ModelError(f"{error_prefix} cannot look at {what} or other rows")
     return f"({_render_node(meta, node, scope, dialect)})"
 
 

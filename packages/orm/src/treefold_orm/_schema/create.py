@@ -25,7 +25,7 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
-from treefold_orm._schema.homes import check_relations, group_by_database, select_models
+from treefold_orm._schema.homes import check_relations, group_by_database, select_models_of_database
 from treefold_orm._search.search_index import list_search_indexes
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[records.SchemaO
     made: list[records.SchemaOperation] = []
     later: list[records.SchemaOperation] = []
     tables = {meta.table_name: table_of(meta, dialect) for meta in waiting}
-    _refuse_equal_names(tables)
+    _refuse_shared_index_names(tables)
     if any(e.scalars for table in tables.values() for e in table.exclusions):
         made.append(records.CreateExtension("btree_gist"))
     while tables:
@@ -68,7 +68,7 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[records.SchemaO
     return made + later
 
 
-def _refuse_equal_names(tables: dict[str, records.TableDef]) -> None:
+def _refuse_shared_index_names(tables: dict[str, records.TableDef]) -> None:
     # IF NOT EXISTS would pass over the second index of a name without a word
     known: dict[str, str] = {}
     for table in tables.values():
@@ -82,15 +82,20 @@ def _refuse_equal_names(tables: dict[str, records.TableDef]) -> None:
 
 
 def _is_target_ready(
-    key: records.ForeignKeyDef, table: records.TableDef, done: set[str], names: set[str]
+    key: records.ForeignKeyDef,
+    table: records.TableDef,
+    created_tables: set[str],
+    planned_tables: set[str],
 ) -> bool:
-    return key.target in done or key.target == table.name or key.target not in names
+    return (
+        key.target in created_tables or key.target == table.name or key.target not in planned_tables
+    )
 
 
-def _collect_metas(models: tuple[type[Model], ...]) -> list[Meta]:
-    registry.settle_targets()
+def _collect_models_to_create(models: tuple[type[Model], ...]) -> list[Meta]:
+    registry.resolve_pending_targets()
     if not models:
-        return registry.list_space_models()
+        return registry.list_application_models()
     found = [model._meta for model in models]
     for meta in registry:  # tables that connect the given models belong to them
         if meta.auto_created and any(
@@ -128,14 +133,14 @@ def _create_tables(metas: list[Meta], alias: str) -> Generated[None]:
             )
     for operation in operations:
         if isinstance(operation, records.AddForeignKey) and (
-            yield from _has_foreign_key(operation)
+            yield from _foreign_key_exists(operation)
         ):
             continue
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
 
-def _has_foreign_key(operation: records.AddForeignKey) -> Generated[bool]:
+def _foreign_key_exists(operation: records.AddForeignKey) -> Generated[bool]:
     found = yield Statement(
         "rows",
         "SELECT 1 FROM pg_constraint WHERE conname = $1 AND conrelid = to_regclass($2)",
@@ -173,12 +178,12 @@ def _plan_creation_by_alias(
     models: tuple[type[Model], ...], using: str | None
 ) -> list[tuple[str, Generated[None]]]:
     """The work on each database."""
-    metas = _collect_metas(models)
+    metas = _collect_models_to_create(models)
     check_relations(metas)
     if using is None:
         groups = group_by_database(metas) or {DEFAULT: []}
     else:
-        groups = {using: metas if models else select_models(metas, using)}
+        groups = {using: metas if models else select_models_of_database(metas, using)}
     for alias in groups:
         database_for(alias)
     return [(alias, _create_tables(group, alias)) for alias, group in groups.items()]

@@ -17,11 +17,11 @@ def statements(operation: records.SchemaOperation, dialect: Dialect) -> list[str
     """Write one schema operation as SQL statements."""
     match operation:
         case records.CreateTable():
-            return _create_table(operation, dialect)
+            return _build_create_table_sql(operation, dialect)
         case records.DropTable(name, if_present):
             return [f"DROP TABLE {'IF EXISTS ' if if_present else ''}{quote(name)}"]
         case records.CreateIndex():
-            return [_create_index(operation)]
+            return [_build_create_index_sql(operation)]
         case records.AddForeignKey(table, key):
             if dialect.name == "sqlite":
                 raise UnsupportedFeature(
@@ -31,12 +31,12 @@ def statements(operation: records.SchemaOperation, dialect: Dialect) -> list[str
         case records.CreateExtension(name):
             return [f"CREATE EXTENSION IF NOT EXISTS {quote(name)}"]
         case schema_search.CreateSearchIndex():
-            return schema_search.create_search(operation, dialect)
+            return schema_search.build_create_search_sql(operation, dialect)
         case schema_search.DropSearchIndex():
-            return schema_search.drop_search(operation, dialect)
+            return schema_search.build_drop_search_sql(operation, dialect)
 
 
-def _create_table(operation: records.CreateTable, dialect: Dialect) -> list[str]:
+def _build_create_table_sql(operation: records.CreateTable, dialect: Dialect) -> list[str]:
     table = operation.table
     lines = [column_clause(column, table, dialect) for column in table.columns]
     if len(table.primary_key) > 1:
@@ -54,9 +54,9 @@ def _create_table(operation: records.CreateTable, dialect: Dialect) -> list[str]
     body = ",\n  ".join(lines)
     made = [f"CREATE TABLE {missing}{quote(table.name)} (\n  {body}\n){strict}"]
     indexes = indexes_of(table, if_missing=operation.if_missing)
-    made += [_create_index(index) for index in indexes]
+    made += [_build_create_index_sql(index) for index in indexes]
     for search in table.searches:
-        made += schema_search.create_search(
+        made += schema_search.build_create_search_sql(
             schema_search.CreateSearchIndex(search, operation.if_missing), dialect
         )
     return made
@@ -157,7 +157,7 @@ def _join_quoted_names(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names))
 
 
-def _create_index(operation: records.CreateIndex) -> str:
+def _build_create_index_sql(operation: records.CreateIndex) -> str:
     index = operation.index
     kind = "UNIQUE INDEX" if operation.unique else "INDEX"
     missing = "IF NOT EXISTS " if operation.if_missing else ""

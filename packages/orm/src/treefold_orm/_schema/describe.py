@@ -24,7 +24,7 @@ from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 from treefold_orm._functions.ranges import Range
 from treefold_orm._schema import records
-from treefold_orm._schema.constants import default_sql, render_constant_sql
+from treefold_orm._schema.constants import default_sql, render_sql_with_literals
 from treefold_orm._schema.schema_search import describe_search_index
 from treefold_orm._search.search_index import list_search_indexes
 from treefold_orm._terms import constraints
@@ -50,11 +50,11 @@ def table_of(meta: Meta, dialect: Dialect) -> records.TableDef:
         tuple(describe_search_index(meta, index, dialect) for index in list_search_indexes(meta)),
         tuple(_describe_exclusions(meta, dialect)),
     )
-    _refuse_equal_names(meta, made)
+    _refuse_duplicate_constraint_names(meta, made)
     return made
 
 
-def _refuse_equal_names(meta: Meta, table: records.TableDef) -> None:
+def _refuse_duplicate_constraint_names(meta: Meta, table: records.TableDef) -> None:
     parts: list[Any] = [*table.foreign_keys, *table.uniques, *table.checks, *table.indexes]
     parts += [*table.searches, *table.exclusions]
     names = Counter(part.name for part in parts)
@@ -137,7 +137,9 @@ def _build_null_safe_terms(field: Field[Any]) -> tuple[str, ...]:
 
 def _describe_checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
     return [
-        records.CheckDef(constraint.name, render_constant_sql(meta, constraint.condition, dialect))
+        records.CheckDef(
+            constraint.name, render_sql_with_literals(meta, constraint.condition, dialect)
+        )
         for constraint in meta.constraints
         if isinstance(constraint, constraints.CheckConstraint)
     ]
@@ -200,7 +202,7 @@ def _resolve_included_columns(
 
 
 def _render_condition(meta: Meta, condition: Any, dialect: Dialect) -> str:
-    return "" if condition is None else render_constant_sql(meta, condition, dialect)
+    return "" if condition is None else render_sql_with_literals(meta, condition, dialect)
 
 
 def _render_terms(
@@ -224,4 +226,4 @@ def _render_term(meta: Meta, term: constraints.Term, opclass: str, dialect: Dial
         # SQLite refuses NULLS FIRST and NULLS LAST in an index
         if term.nulls and dialect.name == "postgres":
             tail += " NULLS FIRST" if term.nulls == "first" else " NULLS LAST"
-    return f"({render_constant_sql(meta, expression, dialect)}){opclass}{tail}"
+    return f"({render_sql_with_literals(meta, expression, dialect)}){opclass}{tail}"

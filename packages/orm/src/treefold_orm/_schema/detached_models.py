@@ -49,7 +49,7 @@ class DetachedRegistry(Registry):
         """Run `action` once all models are there."""
         self._later.append((cast("str", target), action))
 
-    def settle_targets(self) -> None:
+    def resolve_pending_targets(self) -> None:
         """Nothing: `connect_relations` does it, when all models are there."""
 
     def connect_relations(self) -> None:
@@ -85,11 +85,11 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
 
 
 def _build_class_body(
-    shape: TableShape, ways_back: Mapping[str, int], using: str
+    shape: TableShape, reverse_name_counts: Mapping[str, int], using: str
 ) -> dict[str, Any]:
     fields = {name: field.copy() for name, field in shape.fields.items()}
     for field in fields.values():
-        if is_foreign_key(field) and ways_back[_build_reverse_name_key(shape, field)] > 1:
+        if is_foreign_key(field) and reverse_name_counts[_build_reverse_name_key(shape, field)] > 1:
             field.related_name = "+"
     options: dict[str, Any] = {
         "table": shape.name,

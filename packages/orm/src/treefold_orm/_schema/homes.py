@@ -31,7 +31,7 @@ def group_by_database(metas: Iterable[Meta]) -> dict[str, list[Meta]]:
     }
 
 
-def select_models(metas: Iterable[Meta], alias: str) -> list[Meta]:
+def select_models_of_database(metas: Iterable[Meta], alias: str) -> list[Meta]:
     """Return the models whose tables a database has: those that live there.
 
     A database on which none lives, such as one of a test or a replica, has those of `default`.

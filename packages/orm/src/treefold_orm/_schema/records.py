@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treefold_orm._base.records import Record, record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
 
 
@@ -128,7 +128,7 @@ class TableDef:
     exclusions: tuple[ExclusionDef, ...] = ()
 
 
-@record
+@frozen_record
 class CreateTable(Record):
     """Create a table with everything that belongs to it."""
 
@@ -136,7 +136,7 @@ class CreateTable(Record):
     if_missing: bool = False
 
 
-@record
+@frozen_record
 class DropTable(Record):
     """Drop a table."""
 
@@ -144,7 +144,7 @@ class DropTable(Record):
     if_present: bool = False
 
 
-@record
+@frozen_record
 class CreateIndex(Record):
     """Create an index, or a unique one; `nulls_distinct` is False where NULL equals NULL."""
 
@@ -155,7 +155,7 @@ class CreateIndex(Record):
     nulls_distinct: bool = True
 
 
-@record
+@frozen_record
 class AddForeignKey(Record):
     """Add a reference to an existing table (PostgreSQL, where tables point to each other)."""
 
@@ -163,7 +163,7 @@ class AddForeignKey(Record):
     key: ForeignKeyDef
 
 
-@record
+@frozen_record
 class CreateExtension(Record):
     """Load an extension of PostgreSQL where it is not loaded yet."""
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
-from treefold_orm._base.records import Record, record
-from treefold_orm._compile.search import build_vector
+from treefold_orm._base.records import Record, frozen_record
+from treefold_orm._compile.search import build_tsvector
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, join_sql, quote_identifier, quote_name_as_string
 from treefold_orm._fields.meta import Meta
@@ -45,7 +45,7 @@ class SearchDef:
     weights: str = ""
 
 
-@record
+@frozen_record
 class CreateSearchIndex(Record):
     """Create a full text search over a table, and take in the rows that are there."""
 
@@ -53,7 +53,7 @@ class CreateSearchIndex(Record):
     if_missing: bool = False
 
 
-@record
+@frozen_record
 class DropSearchIndex(Record):
     """Drop a full text search; on SQLite, to be done before its table is dropped."""
 
@@ -73,11 +73,11 @@ def describe_search_index(meta: Meta, index: SearchIndex, dialect: Dialect) -> S
         index.weights,
     )
     if dialect.name == "sqlite":
-        _check_sqlite(meta, made)
+        _require_fts5_compatible(meta, made)
     return made
 
 
-def _check_sqlite(meta: Meta, search: SearchDef) -> None:
+def _require_fts5_compatible(meta: Meta, search: SearchDef) -> None:
     if meta.pk.column_type("sqlite") != "INTEGER":
         raise UnsupportedFeature(
             f"{meta.name}: a SearchIndex on sqlite needs a key that is an integer: FTS5 finds rows "
@@ -96,20 +96,20 @@ def _check_sqlite(meta: Meta, search: SearchDef) -> None:
             )
 
 
-def create_search(operation: CreateSearchIndex, dialect: Dialect) -> list[str]:
+def build_create_search_sql(operation: CreateSearchIndex, dialect: Dialect) -> list[str]:
     """Write the creation as SQL statements."""
     search = operation.search
     missing = SQL(" IF NOT EXISTS" if operation.if_missing else "")
     if dialect.name == "sqlite":
-        return [made.text for made in _create_fts5(search, missing)]
-    text = build_vector(
+        return [made.text for made in _build_create_fts5_sql(search, missing)]
+    text = build_tsvector(
         [quote_identifier(c) for c in search.columns], search.config, search.weights
     )
     name, table = quote_identifier(search.name), quote_identifier(search.table)
     return [SQL("CREATE INDEX{} {} ON {} USING gin (({}))", missing, name, table, text).text]
 
 
-def drop_search(operation: DropSearchIndex, dialect: Dialect) -> list[str]:
+def build_drop_search_sql(operation: DropSearchIndex, dialect: Dialect) -> list[str]:
     """Write the removal as SQL statements."""
     search = operation.search
     present = SQL(" IF EXISTS" if operation.if_present else "")
@@ -127,7 +127,7 @@ def _trigger_name(search: SearchDef, event: str) -> str:
     return constraint_name(event, search.name)
 
 
-def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
+def _build_create_fts5_sql(search: SearchDef, missing: SQL) -> list[SQL]:
     name, table, key = (
         quote_identifier(search.name),
         quote_identifier(search.table),

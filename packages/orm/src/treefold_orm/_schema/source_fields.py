@@ -97,7 +97,7 @@ def _find_target_table(field: Any) -> str:
 def _normalize_arguments(field: AnyField, given: dict[str, Any]) -> None:
     for name in _LEFT_OUT & given.keys():
         del given[name]
-    if callable(given.get("default")) or not _is_writable_value(given.get("default")):
+    if callable(given.get("default")) or not _has_python_source(given.get("default")):
         given.pop("default", None)
     if field.choices is not None:
         given["choices"] = [
@@ -131,7 +131,7 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and not isinstance(value, Expression) and value == default
 
 
-def _is_writable_value(value: Any) -> bool:
+def _has_python_source(value: Any) -> bool:
     try:
         write_constant(value, Imports())
     except ModelError:

@@ -84,12 +84,12 @@ def make_fts5_exclusion_encoder(columns: Sequence[str]) -> Callable[[str], str |
     return encode_text
 
 
-def _limit_to_columns(found: str, columns: Sequence[str]) -> str:
+def _limit_to_columns(fts5_query: str, columns: Sequence[str]) -> str:
     if not columns:
-        return found
+        return fts5_query
     inside = " ".join(_quote_text(column) for column in columns)
     # in parentheses: the columns would hold for the first word alone otherwise
-    return f"{{{inside}}} : ({found})"
+    return f"{{{inside}}} : ({fts5_query})"
 
 
 def split_words(text: str) -> list[str]:

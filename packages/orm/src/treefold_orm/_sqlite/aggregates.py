@@ -33,7 +33,7 @@ def register_aggregates(raw: sqlite3.Connection) -> None:
     for name, (size, kind) in _AGGREGATES.items():
         raw.create_aggregate(f"treefold_{name}", size, cast("Any", kind))
     raw.create_function("treefold_digits", 1, _float_to_hex, deterministic=True)
-    raw.create_function("treefold_item", 1, _encode_item, deterministic=True)
+    raw.create_function("treefold_item", 1, _encode_json_item, deterministic=True)
     raw.create_function("treefold_joined", 2, _join_json_items, deterministic=True)
 
 
@@ -138,7 +138,7 @@ class _MeanOfIntegers:
         return float(self.total) / self.count if self.count else None
 
 
-class _Collected:
+class _OrderedValues:
     """Values and the keys they are sorted by; the plan says how (see the dialect)."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class _Collected:
         return list(dict.fromkeys(values)) if self.plan[0] == "d" else values
 
 
-class _Joined(_Collected):
+class _StringAggregate(_OrderedValues):
     def finalize(self) -> str | None:
         """The texts, joined."""
         found = [value for value in self.sort_values() if value is not None]
@@ -177,13 +177,13 @@ class _Joined(_Collected):
         return made
 
 
-class _Listed(_Collected):
+class _ArrayAggregate(_OrderedValues):
     def finalize(self) -> str | None:
         """The values as a JSON list; binary values as hexadecimal text."""
-        return f"[{','.join(map(_encode_item, self.sort_values()))}]" if self.rows else None
+        return f"[{','.join(map(_encode_json_item, self.sort_values()))}]" if self.rows else None
 
 
-def _encode_item(value: Any) -> str:
+def _encode_json_item(value: Any) -> str:
     return json.dumps(value.hex() if isinstance(value, bytes) else value)
 
 
@@ -211,7 +211,7 @@ _DEVIATIONS: dict[str, type[_Deviation]] = {
     for end, sample in (("pop", False), ("samp", True))
 }
 _AGGREGATES: dict[str, tuple[int, type[Any]]] = {
-    "array_agg": (-1, _Listed),
+    "array_agg": (-1, _ArrayAggregate),
     "avg_integer": (1, _MeanOfIntegers),
-    "string_agg": (-1, _Joined),
+    "string_agg": (-1, _StringAggregate),
 }

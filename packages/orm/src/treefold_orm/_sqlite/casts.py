@@ -86,9 +86,9 @@ def sql_date_of_text(text: str | None) -> str | None:
 def sql_time_of_text(text: str | None) -> str | None:
     if text is None:
         return None
-    return dt.time.fromisoformat(_pad_fraction(_require_text_form(text, "time"))).isoformat(
-        "microseconds"
-    )
+    return dt.time.fromisoformat(
+        _pad_fractional_seconds(_require_text_form(text, "time"))
+    ).isoformat("microseconds")
 
 
 def sql_datetime_of_text(text: str | None) -> str | None:
@@ -96,14 +96,14 @@ def sql_datetime_of_text(text: str | None) -> str | None:
         return None
     try:
         moment = dt.datetime.fromisoformat(
-            _pad_fraction(_require_text_form(text, "datetime").upper())
+            _pad_fractional_seconds(_require_text_form(text, "datetime").upper())
         )
         return moment.astimezone(dt.UTC).isoformat(" ", "microseconds")
     except (ValueError, OverflowError):
         fail_statement(DATES)
 
 
-def _pad_fraction(text: str) -> str:
+def _pad_fractional_seconds(text: str) -> str:
     # a fraction of a second of any length, to six places
     return re.sub(r"\.([0-9]+)", lambda found: f".{found[1]:0<6}", text)
 
@@ -172,12 +172,12 @@ def sql_text_of_float(value: Any) -> str | None:
     return f"-{text}" if sign else text
 
 
-def sql_clock_in_zone(value: Any, name: Any) -> str | None:
+def sql_clock_in_zone(datetime_text: Any, zone_name: Any) -> str | None:
     """The time that the clocks of a zone show at a point in time, as if it were one in UTC."""
-    if value is None:
+    if datetime_text is None:
         return None
     try:
-        local = dt.datetime.fromisoformat(value).astimezone(parse_zone_name(name))
+        local = dt.datetime.fromisoformat(datetime_text).astimezone(parse_zone_name(zone_name))
     except OverflowError:
         fail_statement(DATES)
     return local.replace(tzinfo=dt.UTC).isoformat(" ", "microseconds")

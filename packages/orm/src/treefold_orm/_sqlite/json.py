@@ -14,11 +14,11 @@ from typing import Any, cast
 from treefold_orm._fields.structured import dump_canonical_json
 
 
-def sql_json_at(document: str | None, keys: str) -> str | None:
+def sql_json_at(document: str | None, path_json: str) -> str | None:
     if document is None:
         return None
     value: Any = json.loads(document)
-    for key in _parse_keys(keys):
+    for key in _parse_json_path(path_json):
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)
             if key not in members:
@@ -41,9 +41,9 @@ def sql_json_of(value: Any) -> str | None:
     return None if value is None else dump_canonical_json(value)
 
 
-def sql_json_object(*parts: str | None) -> str:
+def sql_json_object(*keys_and_values: str | None) -> str:
     """An object of keys and values that are JSON already, in the order of the keys."""
-    pairs = zip(parts[::2], parts[1::2], strict=True)
+    pairs = zip(keys_and_values[::2], keys_and_values[1::2], strict=True)
     return (
         "{"
         + ",".join(f"{dump_canonical_json(key)}:{value or 'null'}" for key, value in pairs)
@@ -52,7 +52,7 @@ def sql_json_object(*parts: str | None) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_keys(text: str) -> list[str]:
+def _parse_json_path(text: str) -> list[str]:
     return json.loads(text)
 
 
@@ -66,19 +66,23 @@ def _normalize_number(text: str) -> str:
     return f"\0{'-' if sign else ' '}{kept}e{int(exponent) + len(whole) - len(kept)}"
 
 
-def _load_document(text: str) -> Any:
+def _load_with_normalized_numbers(text: str) -> Any:
     return json.loads(text, parse_int=_normalize_number, parse_float=_normalize_number)
 
 
 def sql_json_plain(document: str | None) -> str | None:
     """One text for all documents that are equal."""
-    return None if document is None else "j" + dump_canonical_json(_load_document(document))
+    return (
+        None
+        if document is None
+        else "j" + dump_canonical_json(_load_with_normalized_numbers(document))
+    )
 
 
 def sql_json_contains(document: str | None, wanted: str | None) -> int | None:
     if document is None or wanted is None:
         return None
-    whole, part = _load_document(document), _load_document(wanted)
+    whole, part = _load_with_normalized_numbers(document), _load_with_normalized_numbers(wanted)
     if isinstance(whole, list) and not isinstance(part, (list, dict)):
         part = [part]  # on the outermost level, a list contains its items
     return int(_contains_json(whole, part))

@@ -35,32 +35,40 @@ def divide_and_round(number: int, divisor: int) -> int:
     return quotient if (number < 0) == (divisor < 0) else -quotient
 
 
-def sql_whole(value: Any) -> Any:
+def sql_whole(integer_result: Any) -> Any:
     # SQLite turns the sum or product of integers into a REAL where it leaves 64 bits
-    if value.__class__ is float:
+    if integer_result.__class__ is float:
         fail_statement(RANGE)
-    return value
+    return integer_result
 
 
-def sql_exact(value: Any) -> Any:
-    if value is not None and (value.__class__ is float or not -_MOST < value < _MOST):
+def sql_exact(scaled_decimal: Any) -> Any:
+    if scaled_decimal is not None and (
+        scaled_decimal.__class__ is float or not -_MOST < scaled_decimal < _MOST
+    ):
         fail_statement(RANGE)
-    return value
+    return scaled_decimal
 
 
-def sql_finite(value: Any) -> Any:
-    if value is not None and not math.isfinite(value):
+def sql_finite(float_result: Any) -> Any:
+    if float_result is not None and not math.isfinite(float_result):
         fail_statement(RANGE)
-    return value
+    return float_result
 
 
-def sql_fit(value: Any, shift: int, low: int, high: int) -> int | None:
-    """A scaled integer moved by `shift` places and rounded, which must lie between two bounds."""
-    if value is None:
+def sql_fit(scaled_integer: Any, places_shift: int, low: int, high: int) -> int | None:
+    """A scaled integer moved by `places_shift` places and rounded, which must lie between two
+    bounds.
+    """
+    if scaled_integer is None:
         return None
-    if value.__class__ is float:
+    if scaled_integer.__class__ is float:
         fail_statement(RANGE)
-    moved = value * 10**shift if shift >= 0 else divide_and_round(value, 10**-shift)
+    moved = (
+        scaled_integer * 10**places_shift
+        if places_shift >= 0
+        else divide_and_round(scaled_integer, 10**-places_shift)
+    )
     return _check_range(moved, low, high)
 
 
@@ -77,60 +85,67 @@ def sql_rounded(value: Any, low: int, high: int) -> int | None:
     return _check_range(int(number), low, high)
 
 
-def sql_scaled(value: Any, places: int, low: int, high: int) -> int | None:
+def sql_scaled(stored_number: Any, places: int, low: int, high: int) -> int | None:
     # 15 significant digits, as PostgreSQL takes of a double for a numeric
-    if value is None:
+    if stored_number is None:
         return None
-    text = f"{value:.15g}" if value.__class__ is float else value
+    text = f"{stored_number:.15g}" if stored_number.__class__ is float else stored_number
     number = decimal.Decimal(text).scaleb(places, _WIDE)
     return _check_range(int(number.to_integral_value(decimal.ROUND_HALF_UP)), low, high)
 
 
-def sql_real(value: Any, places: int) -> float | None:
+def sql_real(scaled_integer: Any, places: int) -> float | None:
     """The float that is nearest to a scaled integer."""
-    return None if value is None else value / 10**places
+    return None if scaled_integer is None else scaled_integer / 10**places
 
 
-def sql_ratio(left: Any, right: Any) -> float | None:
-    if left is None or right is None:
+def sql_ratio(dividend: Any, divisor: Any) -> float | None:
+    if dividend is None or divisor is None:
         return None
-    if not right:
+    if not divisor:
         fail_statement(ZERO)
-    return sql_finite(float(left) / float(right))
+    return sql_finite(float(dividend) / float(divisor))
 
 
-def sql_quotient(left: Any, right: Any, shift: int) -> int | None:
-    """The scaled quotient of two scaled integers; `shift` makes up for their places."""
-    if left is None or right is None:
+def sql_quotient(dividend: Any, divisor: Any, places_shift: int) -> int | None:
+    """The scaled quotient of two scaled integers; `places_shift` makes up for their places."""
+    if dividend is None or divisor is None:
         return None
-    return sql_exact(divide_and_round(sql_whole(left) * 10**shift, sql_whole(right)))
+    return sql_exact(divide_and_round(sql_whole(dividend) * 10**places_shift, sql_whole(divisor)))
 
 
-def sql_part(left: Any, right: Any) -> int | None:
+def sql_part(dividend: Any, divisor: Any) -> int | None:
     """A whole number divided by another one and rounded."""
-    if left is None or right is None:
+    if dividend is None or divisor is None:
         return None
-    return _check_range(divide_and_round(left, right), _LOWEST, _HIGHEST)
+    return _check_range(divide_and_round(dividend, divisor), _LOWEST, _HIGHEST)
 
 
-def sql_mean(high: int | None, low: int | None, count: int) -> float | None:
+def sql_mean(high_bits_sum: int | None, low_bits_sum: int | None, count: int) -> float | None:
     """The mean of integers whose upper and lower 32 bits were summed apart, as the server rounds
     it: the sum to a float, and the quotient.
     """
-    return None if high is None or low is None else float((high << 32) + low) / count
+    return (
+        None
+        if high_bits_sum is None or low_bits_sum is None
+        else float((high_bits_sum << 32) + low_bits_sum) / count
+    )
 
 
-def sql_rest(left: Any, right: Any, left_places: int, right_places: int) -> int | None:
+def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: int) -> int | None:
     """The remainder of scaled integers at the finer scale; it has the sign of the dividend."""
-    if left is None or right is None:
+    if dividend is None or divisor is None:
         return None
-    if not right:
+    if not divisor:
         fail_statement(ZERO)
-    finer = max(left_places, right_places)
-    left, right = left * 10 ** (finer - left_places), right * 10 ** (finer - right_places)
+    finer = max(dividend_places, divisor_places)
+    dividend, divisor = (
+        dividend * 10 ** (finer - dividend_places),
+        divisor * 10 ** (finer - divisor_places),
+    )
     # the % of Python has the sign of the divisor
-    rest = abs(sql_whole(left)) % abs(sql_whole(right))
-    return _check_range(-rest if left < 0 else rest, _LOWEST, _HIGHEST)
+    rest = abs(sql_whole(dividend)) % abs(sql_whole(divisor))
+    return _check_range(-rest if dividend < 0 else rest, _LOWEST, _HIGHEST)
 
 
 def sql_datetime(microseconds: Any) -> str | None:
@@ -155,11 +170,11 @@ def sql_time(microseconds: Any) -> str | None:
     return moment.time().isoformat("microseconds")
 
 
-def sql_json_as(text: Any, kind: str) -> Any:
+def sql_json_as(json_text: Any, kind: str) -> Any:
     """A JSON text as a value of the kind, None where it is of another one."""
-    if text is None:
+    if json_text is None:
         return None
-    value: Any = json.loads(text)
+    value: Any = json.loads(json_text)
     match kind:
         case "text":
             return value if isinstance(value, str) else None

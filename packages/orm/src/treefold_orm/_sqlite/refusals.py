@@ -21,7 +21,7 @@ def fail_statement(reason: str) -> NoReturn:
     raise DataError(reason)
 
 
-def take_refusal() -> str | None:
+def take_failure_reason() -> str | None:
     """The reason of the statement that has just failed on this thread, if a function gave one."""
     reason: str | None = getattr(_refusal, "reason", None)
     # taken once: the next statement of this thread must not report it again

@@ -10,14 +10,14 @@ from treefold_orm._fields import storage
 from treefold_orm._sqlite.refusals import fail_statement
 
 
-def sql_load_decimal(value: Any, places: int, name: str) -> int | None:
+def sql_load_decimal(value: Any, places: int, column_label: str) -> int | None:
     if value is None:
         return None
     try:
         return storage.scale_to_integer(value, places)
     except ValueError:
         return fail_statement(
-            f"{name} cannot be read as DecimalField: the row holds no such number"
+            f"{column_label} cannot be read as DecimalField: the row holds no such number"
         )
 
 
@@ -25,15 +25,15 @@ def sql_store_decimal(value: int | None, places: int) -> str | None:
     return None if value is None else storage.format_scaled_integer(value, places)
 
 
-def sql_load_moment(value: Any, name: str) -> str | None:
+def sql_load_moment(value: Any, column_label: str) -> str | None:
     if value is None:
         return None
     try:
         return storage.add_utc_offset(value)
     except ValueError:
         return fail_statement(
-            f"{name} cannot be read as DateTimeField(zone=None): the row holds no date and time "
-            "without a zone"
+            f"{column_label} cannot be read as DateTimeField(zone=None): the row holds no date and "
+            "time without a zone"
         )
 
 

@@ -54,14 +54,14 @@ def sql_ends(text: Any, ending: Any) -> int | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _compile_pattern(pattern: str, blind: int) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE if blind else 0)
+def _compile_pattern(pattern: str, ignore_case: int) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
 
 
-def sql_regex(text: Any, pattern: Any, blind: int) -> int | None:
+def sql_regex(text: Any, pattern: Any, ignore_case: int) -> int | None:
     if text is None or pattern is None:
         return None
-    return int(_compile_pattern(str(pattern), blind).search(str(text)) is not None)
+    return int(_compile_pattern(str(pattern), ignore_case).search(str(text)) is not None)
 
 
 def sql_reverse(text: str | None) -> str | None:
@@ -96,7 +96,7 @@ def _build_padding(length: int, text: str, fill: str) -> str:
     if missing <= 0 or not fill:
         return ""
     # before the text is made, which could take all memory
-    _check_length(length)
+    _check_text_length(length)
     return (fill * (missing // len(fill) + 1))[:missing]
 
 
@@ -112,14 +112,14 @@ def sql_rpad(text: str | None, length: int | None, fill: str | None) -> str | No
     return text[: max(length, 0)] + _build_padding(length, text, fill)
 
 
-def sql_repeat(text: str | None, number: int | None) -> str | None:
-    if text is None or number is None:
+def sql_repeat(text: str | None, count: int | None) -> str | None:
+    if text is None or count is None:
         return None
-    _check_length(len(text) * number)
-    return text * number
+    _check_text_length(len(text) * count)
+    return text * count
 
 
-def _check_length(length: int) -> None:
+def _check_text_length(length: int) -> None:
     if length >= _LONGEST:
         fail_statement(LONG)
 

@@ -75,7 +75,7 @@ class UniqueConstraint(Constraint):
         include: Sequence[str] = (),
         opclasses: Sequence[str] = (),
     ) -> None:
-        given = _check_terms("UniqueConstraint", terms, fields)
+        given = _normalize_terms("UniqueConstraint", terms, fields)
         plain = all(isinstance(term, str) for term in given)
         if not plain and not name:
             raise ModelError("UniqueConstraint over expressions needs a name")
@@ -88,7 +88,7 @@ class UniqueConstraint(Constraint):
                 )
         if any(isinstance(term, str) and term.startswith("-") for term in given):
             raise ModelError("UniqueConstraint takes names without '-': it has no order")
-        _set_attributes(
+        _check_and_set_attributes(
             self,
             name=name,
             fields=given if plain else (),
@@ -114,7 +114,7 @@ class CheckConstraint(Constraint):
             raise ModelError(
                 f"CheckConstraint {name!r} takes a condition such as Q(n__gte=0), got {condition!r}"
             )
-        _set_attributes(self, name=name, condition=condition)
+        _check_and_set_attributes(self, name=name, condition=condition)
 
 
 @dataclass(frozen=True, init=False)
@@ -145,7 +145,7 @@ class ExclusionConstraint(Constraint):
         if not name:
             raise ModelError("ExclusionConstraint needs a name: it is what an error will show")
         pairs = tuple((term, operator) for term, operator in expressions)
-        _check_terms("ExclusionConstraint", [term for term, _ in pairs], ())
+        _normalize_terms("ExclusionConstraint", [term for term, _ in pairs], ())
         for _, operator in pairs:
             if operator not in OPERATORS:
                 raise ModelError(
@@ -154,7 +154,7 @@ class ExclusionConstraint(Constraint):
                 )
         if deferrable is not None:
             _check_deferrable("ExclusionConstraint", deferrable)
-        _set_attributes(
+        _check_and_set_attributes(
             self, name=name, expressions=pairs, condition=condition, deferrable=deferrable
         )
 
@@ -183,10 +183,10 @@ class Index:
         include: Sequence[str] = (),
         opclasses: Sequence[str] = (),
     ) -> None:
-        given = _check_terms("Index", terms, fields)
+        given = _normalize_terms("Index", terms, fields)
         if not name and not all(isinstance(term, str) for term in given):
             raise ModelError("Index over expressions needs a name")
-        _set_attributes(
+        _check_and_set_attributes(
             self,
             fields=given,
             name=name,
@@ -196,7 +196,7 @@ class Index:
         )
 
 
-def _set_attributes(declared: Any, **values: Any) -> None:
+def _check_and_set_attributes(declared: Any, **values: Any) -> None:
     condition = values.get("condition")
     if isinstance(condition, Condition) and condition.empty:
         raise ModelError(
@@ -208,7 +208,7 @@ def _set_attributes(declared: Any, **values: Any) -> None:
         object.__setattr__(declared, name, value)
 
 
-def _check_terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any, ...]:
+def _normalize_terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any, ...]:
     # `fields="shop"` would be four names of one letter
     if isinstance(fields, str):
         raise ModelError(f"{kind}(fields=...) must be a list of names, got {fields!r}")

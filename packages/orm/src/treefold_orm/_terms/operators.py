@@ -76,7 +76,7 @@ class Expression:
         """Order by this, smallest first; `nulls` is "first" or "last", as `nulls_first=True` or
         `nulls_last=True`.
         """
-        nulls = _choose_nulls(nulls, nulls_first, nulls_last)
+        nulls = _resolve_nulls_position(nulls, nulls_first, nulls_last)
         return OrderBy(self, descending=False, nulls=nulls)
 
     def desc(
@@ -85,11 +85,11 @@ class Expression:
         """Order by this, largest first; `nulls` is "first" or "last", as `nulls_first=True` or
         `nulls_last=True`.
         """
-        nulls = _choose_nulls(nulls, nulls_first, nulls_last)
+        nulls = _resolve_nulls_position(nulls, nulls_first, nulls_last)
         return OrderBy(self, descending=True, nulls=nulls)
 
 
-def _choose_nulls(nulls: str, first: bool | None, last: bool | None) -> str:
+def _resolve_nulls_position(nulls: str, first: bool | None, last: bool | None) -> str:
     given = [
         word for word, wanted in ((nulls, bool(nulls)), ("first", first), ("last", last)) if wanted
     ]
