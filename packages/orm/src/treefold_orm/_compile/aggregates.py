@@ -122,7 +122,9 @@ def build_own_rows_aggregate(
     # a window sees the rows that are left, which are groups in a grouped query
     with suspend_grouping(frame) if over_clause is None else nullcontext():
         where = (
-            None if node.where is None else build_condition(frame, node.where, right_frame=frame)[0]
+            None
+            if node.where is None
+            else build_condition(frame, node.where, right_frame=frame).sql
         )
         if over_clause is not None and node.arg is not None:
             args = [build_argument(arg) for arg in (node.arg, *node.args)]
@@ -245,7 +247,7 @@ def _build_aggregate_filter(
         return []
     with suspend_grouping(frame):
         seen = _rebind_to_related_row(inner, node.where, prefix, node.hops)
-        return [build_condition(frame, seen, right_frame=frame)[0]]
+        return [build_condition(frame, seen, right_frame=frame).sql]
 
 
 def _rebind_to_related_row(

@@ -41,7 +41,7 @@ def build_where_clause(frame: FromBuilder, state: State, *, having: bool = False
             continue
         if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
-        parts.append(build_condition(frame, node, right_frame=frame)[0])
+        parts.append(build_condition(frame, node, right_frame=frame).sql)
     # `none()` is a statement like others: a union takes its columns, and no row of it
     if state.nothing and not having:
         parts.append(SQL("1 = 0"))

@@ -4,12 +4,28 @@ Conditions on to-many relations become EXISTS, one for each relation and `filter
 no row is ever repeated. Negation selects exactly the rows its inside does not: unknown counts as
 not selected.
 
-Example, `build_existence` receives both comparisons of a `filter()`; a negation encloses the
-whole row, so that unknown is not selected:
+Example, `_build_exists_condition` receives both comparisons of a `filter()`:
 
     >>> Writer.objects.filter(articles__title="x", articles__views__gt=5).values("name")
     SELECT t0."name" FROM "writer" AS t0 WHERE (EXISTS (SELECT 1 FROM "article" AS t1 WHERE
     t1."writer_id" = t0."id" AND t1."title" = ? AND t1."views" > ?))
+
+A condition has two frames. Its lookups are columns of `frame`, and its right sides are written in
+`right_frame`: where `F` and `OuterRef` start, and whose parameters it takes. Both are the frame of
+the query, until a lookup enters an EXISTS: there `frame` becomes that of `article AS t1`, while
+`F("name")` is still the name of `writer AS t0`:
+
+    >>> Writer.objects.filter(articles__title=F("name")).values("name")
+    SELECT t0."name" FROM "writer" AS t0 WHERE EXISTS (SELECT 1 FROM "article" AS t1 WHERE
+    t1."writer_id" = t0."id" AND t1."title" = t0."name")
+
+A rule returns a `ConditionSQL`: the SQL, and whether it can be NULL. `_build_negation` needs that.
+`t1."name" = ?` is NULL for a writer without a boss, and `NOT NULL` would lose that writer; EXISTS
+is never NULL:
+
+    >>> Writer.objects.exclude(boss__name="x").values("name")
+    SELECT t0."name" FROM "writer" AS t0 LEFT JOIN "writer" AS t1 ON t1."id" = t0."boss_id" WHERE
+    (t1."name" = ?) IS NOT TRUE
 
     >>> Writer.objects.exclude(articles__title="x").values("name")
     SELECT t0."name" FROM "writer" AS t0 WHERE NOT (EXISTS (SELECT 1 FROM "article" AS t1 WHERE
@@ -42,6 +58,8 @@ from treefold_orm._fields.meta import find_owner_meta
 from treefold_orm._fields.structured import ArrayField
 from treefold_orm._search.search_index import require_search_index
 
+_NULL_TESTS = frozenset(("null", "notnull"))
+
 
 def build_comparison(
     frame: FromBuilder,
@@ -51,8 +69,11 @@ def build_comparison(
     right_frame: FromBuilder,
     joined_hops: int = 0,
 ) -> ConditionSQL:
-    """One lookup; `hops` is what is left of its way from the frame's model, of which the first
-    `joined_hops` are taken by joins whatever they lead to.
+    """Return the SQL of one lookup: a column at the end of `hops`, compared with the right side.
+
+    `hops` is what is left of the lookup's way from the model of `frame`: () inside the EXISTS of
+    `articles__title`. The first `joined_hops` of them are taken by joins whatever they lead to; a
+    relation to many after them becomes an EXISTS. The right side is written in `right_frame`.
     """
     split = placing.find_first_to_many(hops, joined_hops)
     if split is not None:
@@ -60,19 +81,55 @@ def build_comparison(
             frame, hops[: split + 1], [(node, hops[split + 1 :])], right_frame
         )
     lookup: Lookup = node.lookup
-    if (
-        lookup.op in {"null", "notnull"}
-        and lookup.column in lookup.column.meta.keys
-        and hops
-        and not lookup.transforms
-    ):
-        missing = frame.build_column(
-            hops, lookup.column
-        )  # the way back of a one-to-one: is there a row at all
-        return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", missing), False
+    if lookup.op in _NULL_TESTS:
+        return _build_null_lookup(frame, lookup, hops)
     if lookup.search is not None:
-        return _build_search(frame, lookup, hops, node.right), any(hop.nullable for hop in hops)
-    column = frame.build_column(hops, lookup.column)
+        return _build_search_lookup(frame, lookup, hops, node.right)
+    if lookup.op.startswith("json:"):
+        return _build_json_lookup(frame, lookup, hops, node.right, right_frame)
+    return _build_value_lookup(frame, node, hops, right_frame)
+
+
+def _build_null_lookup(frame: FromBuilder, lookup: Lookup, hops: Hops) -> ConditionSQL:
+    """`boss=None`, `born__isnull=False`; of the key of a one-to-one's way back, it asks if there
+    is a row at all.
+    """
+    column = _build_transformed_column(frame, lookup, hops)
+    return ConditionSQL(_build_null_test(lookup.op, column), nullable=False)
+
+
+def _build_null_test(op: str, value: SQL) -> SQL:
+    return SQL("{} IS NULL" if op == "null" else "{} IS NOT NULL", value)
+
+
+def _build_transformed_column(frame: FromBuilder, lookup: Lookup, hops: Hops) -> SQL:
+    """The left side of a lookup: of `born__year`, the year of the column."""
+    column, field = frame.build_column(hops, lookup.column), lookup.column
+    for transform in lookup.transforms:
+        column = frame.dialect.extract(transform, column, field)
+        field = lookup.field
+    return column
+
+
+def _build_search_lookup(
+    frame: FromBuilder, lookup: Lookup, hops: Hops, right: nodes.Expr | None
+) -> ConditionSQL:
+    """`title__search="ants"`: through the search index of the model."""
+    if not isinstance(right, nodes.ParamNode) or lookup.search is None:
+        raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
+    index = require_search_index(find_owner_meta(lookup.column), [lookup.column])
+    node = nodes.SearchNode((), index, (lookup.column,), lookup.search, right)
+    return ConditionSQL(build_match(frame, node, hops), nullable=any(hop.nullable for hop in hops))
+
+
+def _build_value_lookup(
+    frame: FromBuilder, node: nodes.Compare, hops: Hops, right_frame: FromBuilder
+) -> ConditionSQL:
+    """`title="x"`, `views__gt=F("writer_id")`: every comparison of a column with a value."""
+    lookup: Lookup = node.lookup
+    column = _build_transformed_column(frame, lookup, hops)
+    if node.field is not None:
+        column = frame.dialect.build_conversion(column, lookup.field, node.field, "operand")
     nullable = (
         lookup.column.null
         or any(hop.nullable for hop in hops)
@@ -80,30 +137,15 @@ def build_comparison(
         or not isinstance(node.right, nodes.ParamNode)
         or lookup.custom is not None
     )
-    if lookup.op.startswith("json:"):
-        return _build_json_lookup(frame, lookup, column, node.right, right_frame), True
-    field = lookup.column
-    for transform in lookup.transforms:
-        column = frame.dialect.extract(transform, column, field)
-        field = lookup.field
-    if lookup.op == "null" or lookup.op == "notnull":
-        return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
-    if node.field is not None:
-        column = frame.dialect.build_conversion(column, lookup.field, node.field, "operand")
-    return _build_lookup_comparison(right_frame, lookup, column, node.right), nullable
-
-
-def _build_search(frame: FromBuilder, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
-    if not isinstance(right, nodes.ParamNode) or lookup.search is None:
-        raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
-    index = require_search_index(find_owner_meta(lookup.column), [lookup.column])
-    node = nodes.SearchNode((), index, (lookup.column,), lookup.search, right)
-    return build_match(frame, node, hops)
+    return ConditionSQL(
+        _build_lookup_comparison(right_frame, lookup, column, node.right), nullable=nullable
+    )
 
 
 def _build_lookup_comparison(
     frame: FromBuilder, lookup: Lookup, left: SQL, right: nodes.Expr | None
 ) -> SQL:
+    """Compare `left`, which is finished, with the right side, which is written in `frame`."""
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:
         raise FieldError(f"{lookup.name}__{op} needs a value")
@@ -136,6 +178,7 @@ def _is_json(node: nodes.Expr) -> bool:
 
 
 def _build_operand(frame: FromBuilder, node: nodes.Expr | None, *, cast: bool) -> SQL:
+    """The right side; with `cast`, a parameter states its type, which PostgreSQL cannot guess."""
     if isinstance(node, nodes.ParamNode):
         return build_param(frame, node, cast=cast)
     if node is None:
@@ -144,6 +187,7 @@ def _build_operand(frame: FromBuilder, node: nodes.Expr | None, *, cast: bool) -
 
 
 def _build_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
+    """`views__in=[1, 2]` or `views__in=Article.objects.values("views")`."""
     if isinstance(lookup.field, KeyColumns):
         return _build_key_membership(frame, left, right, lookup.field)
     query, converts = right, list[nodes.ConvertNode]()
@@ -163,6 +207,7 @@ def _build_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, lookup: 
 
 
 def _build_key_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
+    """The same of a key of several columns, which is compared as a row: `(a, b) IN (...)`."""
     if isinstance(right, nodes.SubqueryNode):
         return SQL("{} IN {}", left, build_subquery(frame, right, width=len(key.parts)))
     if not isinstance(right, nodes.ParamNode):
@@ -184,9 +229,10 @@ def _build_range(frame: FromBuilder, left: SQL, right: nodes.ParamNode) -> SQL:
 
 
 def _build_expression_test(frame: FromBuilder, node: nodes.ExpressionCompare) -> SQL:
+    """A comparison whose left side is no column: `n__gt=3` of an annotation `n`."""
     left = build_expression(frame, node.left)
-    if node.op in {"null", "notnull"}:
-        return SQL("{} IS NULL" if node.op == "null" else "{} IS NOT NULL", left)
+    if node.op in _NULL_TESTS:
+        return _build_null_test(node.op, left)
     right = node.right
     if right is None:
         raise FieldError("The comparison needs a value")
@@ -208,10 +254,12 @@ def _build_expression_test(frame: FromBuilder, node: nodes.ExpressionCompare) ->
 def _build_json_lookup(
     frame: FromBuilder,
     lookup: Lookup,
-    column: SQL,
+    hops: Hops,
     right: nodes.Expr | None,
     right_frame: FromBuilder,
-) -> SQL:
+) -> ConditionSQL:
+    """`data__size__gt=3`, `data__has_key="size"`; NULL where the path leads to nothing."""
+    column = frame.build_column(hops, lookup.column)
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
     if isinstance(right, nodes.ParamNode):
@@ -228,9 +276,10 @@ def _build_json_lookup(
             ]
     keys, bind = lookup.keys or (), frame.builder.bind_const
     text = frame.dialect.text
-    return frame.dialect.json.build_json_path_condition(
+    made = frame.dialect.json.build_json_path_condition(
         name, column, keys, bind=bind, right=marks, build_text_lookup=text
     )
+    return ConditionSQL(made, nullable=True)
 
 
 def _encode_range_bounds(encode: Encoder | None, pair: list[Any]) -> list[Any]:
@@ -240,8 +289,11 @@ def _encode_range_bounds(encode: Encoder | None, pair: list[Any]) -> list[Any]:
 def _build_conjunction(
     frame: FromBuilder, children: list[nodes.Node], right_frame: FromBuilder
 ) -> ConditionSQL:
+    """The conditions of one `filter()`: those over one relation to many share an EXISTS, so that
+    one related row has to meet them all.
+    """
     parts: list[ConditionSQL] = []
-    found: dict[placing.Key, list[tuple[nodes.Compare, Hops]]] = {}
+    found: dict[placing.RelatedRowsKey, list[tuple[nodes.Compare, Hops]]] = {}
     children = _flatten_conjunction(children)
     shared = placing.identify_rows_shared_with_or(frame, children)
     if shared is not None:
@@ -253,39 +305,56 @@ def _build_conjunction(
             parts.append(build_condition(frame, child, right_frame=right_frame))
         else:
             compared, hops = placing.unwrap_lookup(child)
-            found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
+            found.setdefault(key, []).append((compared, hops[len(key.hops) :]))
     parts += [
         _build_exists_condition(owner, prefix, tests, right_frame)
         for (owner, prefix), tests in found.items()
     ]
+    return _join_parts(" AND ", parts)
+
+
+def _join_parts(word: LiteralString, parts: list[ConditionSQL]) -> ConditionSQL:
     if not parts:
-        return SQL("1 = 1"), False
-    return SQL("({})", join_conditions(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+        return ConditionSQL(SQL("1 = 1"), nullable=False)
+    return ConditionSQL(
+        SQL("({})", join_conditions(word, [part.sql for part in parts])),
+        nullable=any(part.nullable for part in parts),
+    )
 
 
 def _build_shared_row_condition(
-    frame: FromBuilder, children: list[nodes.Node], key: placing.Key, right_frame: FromBuilder
+    frame: FromBuilder,
+    children: list[nodes.Node],
+    key: placing.RelatedRowsKey,
+    right_frame: FromBuilder,
 ) -> ConditionSQL:
+    """One EXISTS around conditions of which some are in an OR.
+
+    `Q(articles__title="x") | Q(articles__title="y"), articles__views__gt=5` asks for one article
+    that meets all of it, and an EXISTS for each of the three could find three.
+    """
     owner, prefix = key
     inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     body = _build_conjunction(
         frame,
         [placing.rebind_condition(frame, child, key, inner) for child in children],
         right_frame,
-    )[0]
+    ).sql
     found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), tie, body)
     without = placing.evaluate_without_related_row(frame, nodes.And(tuple(children)), key)
     if without is False:
-        return found, False
+        return ConditionSQL(found, nullable=False)
     # a row without related ones may meet the condition as well, as in `Q(articles=None) | ...`
     inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
     if not isinstance(without, bool):
-        none = SQL("({} AND {})", none, build_condition(frame, without, right_frame=right_frame)[0])
-    return SQL("({} OR {})", found, none), True
+        rest = build_condition(frame, without, right_frame=right_frame)
+        none = SQL("({} AND {})", none, rest.sql)
+    return ConditionSQL(SQL("({} OR {})", found, none), nullable=True)
 
 
 def _flatten_conjunction(children: list[nodes.Node]) -> list[nodes.Node]:
+    """An And inside an And is no group of its own: `filter(Q(a) & Q(b), c)` is three conditions."""
     found: list[nodes.Node] = []
     for child in children:
         found.extend(
@@ -300,12 +369,17 @@ def _build_exists_condition(
     related_comparisons: list[tuple[nodes.Compare, Hops]],
     right_frame: FromBuilder,
 ) -> ConditionSQL:
+    """The EXISTS over the relation at the end of `prefix`, for all comparisons of its row.
+
+    Each comes with the rest of its way from that row, on which the next relation to many is an
+    EXISTS inside. `articles=None` asks for no row at all, and is a NOT EXISTS.
+    """
     relation = prefix[-1]
     missing = [
         c for c, rest in related_comparisons if placing.matches_missing_row(c, rest, relation)
     ]
     if 0 < len(missing) < len(related_comparisons):  # a row that is not there meets nothing
-        return SQL("1 = 0"), False
+        return ConditionSQL(SQL("1 = 0"), nullable=False)
     inner, tie = frame.build_correlated_frame(relation, prefix[:-1])
     tests = [tie]
     deeper: dict[Hops, list[tuple[nodes.Compare, Hops]]] = {}
@@ -317,26 +391,26 @@ def _build_exists_condition(
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
             # EXISTS takes unknown for no match: what may be NULL inside is decided here
-            tests.append(build_comparison(inner, child, rest, right_frame=right_frame)[0])
+            tests.append(build_comparison(inner, child, rest, right_frame=right_frame).sql)
     tests += [
-        _build_exists_condition(inner, nested, below, right_frame)[0]
+        _build_exists_condition(inner, nested, below, right_frame).sql
         for nested, below in deeper.items()
     ]
     text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
-    return (SQL("NOT {}", text) if missing else text), False
+    return ConditionSQL(SQL("NOT {}", text) if missing else text, nullable=False)
 
 
 def _build_related_exists(frame: FromBuilder, node: nodes.RelatedNode) -> ConditionSQL:
+    """Rows at the end of several relations that meet `where`, with an EXISTS for each relation."""
     relation, rest = node.hops[0], node.hops[1:]
     inner, tie = frame.build_correlated_frame(relation, ())
     tests = [tie]
     if rest:
-        tests.append(_build_related_exists(inner, nodes.RelatedNode(rest, node.where))[0])
+        tests.append(_build_related_exists(inner, nodes.RelatedNode(rest, node.where)).sql)
     elif node.where is not None:
-        tests.append(build_condition(inner, node.where, right_frame=inner)[0])
-    return SQL(
-        "EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests)
-    ), False
+        tests.append(build_condition(inner, node.where, right_frame=inner).sql)
+    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
+    return ConditionSQL(text, nullable=False)
 
 
 def _require_regex_enabled(frame: FromBuilder, op: str) -> None:
@@ -354,16 +428,14 @@ def _build_and_or_condition(
     frame: FromBuilder, node: nodes.UnsharedAnd | nodes.Or, right_frame: FromBuilder
 ) -> ConditionSQL:
     parts = [build_condition(frame, child, right_frame=right_frame) for child in node.children]
-    if not parts:
-        return SQL("1 = 1"), False
-    word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
-    return SQL("({})", join_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
+    return _join_parts(" OR " if isinstance(node, nodes.Or) else " AND ", parts)
 
 
 def _build_negation(frame: FromBuilder, node: nodes.Not, right_frame: FromBuilder) -> ConditionSQL:
-    text, nullable = build_condition(frame, node.child, right_frame=right_frame)
+    inside = build_condition(frame, node.child, right_frame=right_frame)
     # NOT of unknown is unknown: `exclude(title="x")` would lose the rows whose title is NULL
-    return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
+    text = SQL("({}) IS NOT TRUE" if inside.nullable else "NOT ({})", inside.sql)
+    return ConditionSQL(text, nullable=False)
 
 
 def _build_comparison_in_frame(
@@ -384,13 +456,18 @@ CONDITIONS.update(
             frame, node, node.lookup.hops, right_frame=right
         ),
         placing.ComparisonInFrame: _build_comparison_in_frame,
-        nodes.ExpressionCompare: lambda _, node, right: (_build_expression_test(right, node), True),
-        nodes.ExistsNode: lambda _, node, right: (
-            SQL("EXISTS {}", build_subquery(right, node.query, exists=True)),
-            False,
+        nodes.ExpressionCompare: lambda _, node, right: ConditionSQL(
+            _build_expression_test(right, node), nullable=True
+        ),
+        nodes.ExistsNode: lambda _, node, right: ConditionSQL(
+            SQL("EXISTS {}", build_subquery(right, node.query, exists=True)), nullable=False
         ),
         nodes.RelatedNode: lambda frame, node, _: _build_related_exists(frame, node),
-        nodes.SearchNode: lambda frame, node, _: (build_match(frame, node, ()), False),
-        nodes.SchemaSQLNode: lambda frame, node, _: (build_expression(frame, node), True),
+        nodes.SearchNode: lambda frame, node, _: ConditionSQL(
+            build_match(frame, node, ()), nullable=False
+        ),
+        nodes.SchemaSQLNode: lambda frame, node, _: ConditionSQL(
+            build_expression(frame, node), nullable=True
+        ),
     }
 )

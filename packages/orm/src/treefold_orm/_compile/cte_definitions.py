@@ -162,7 +162,7 @@ def _build_recursive_step(frame: FromBuilder, name: SQL, source: Source, param_o
         columns.append(SQL(_WAYS[dialect.name][1], way, key))
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:
-        tests.append(build_condition(inner, recursion.where, right_frame=inner)[0])
+        tests.append(build_condition(inner, recursion.where, right_frame=inner).sql)
     return SQL(
         "SELECT {} FROM {} AS {}, {} WHERE {}",
         join_sql(", ", columns),

@@ -66,7 +66,7 @@ def _join_cte(frame: FromBuilder, cte_join: Join, place: int) -> None:
     alias = frame.builder.generate_table_alias()
     name = _ensure_cte_defined(frame, cte_join.source, cte_join.base)
     frame.ctes[place] = alias
-    tests = [build_condition(frame, node, right_frame=frame)[0] for node in cte_join.on]
+    tests = [build_condition(frame, node, right_frame=frame).sql for node in cte_join.on]
     kind = SQL("LEFT JOIN" if cte_join.optional else "JOIN")
     frame.joins.append(SQL("{} {} AS {} ON {}", kind, name, alias, join_sql(" AND ", tests)))
     for known, node in cte_join.names:

@@ -15,14 +15,23 @@ two of them inside an OR, and `rebind_condition` makes them lookups of that row:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from treefold_orm._base.records import frozen_record
 from treefold_orm._compile.frame import Hops
 from treefold_orm._expressions.nodes import And, Compare, Node, Or
 from treefold_orm._fields.meta import Relation
 
-Key = tuple[Any, Hops]  # the frame of the row that has many, and the way to them
+
+class RelatedRowsKey(NamedTuple):
+    """The related rows that a lookup speaks of; lookups with equal keys share a row under AND.
+
+    `frame` is that of the row that has many, and `hops` the way from there to them: in the example,
+    all three lookups have the frame of `writer AS t0` and `(Writer.articles,)`.
+    """
+
+    frame: Any
+    hops: Hops
 
 
 @frozen_record
@@ -56,20 +65,22 @@ def unwrap_lookup(node: Compare | ComparisonInFrame) -> tuple[Compare, Hops]:
     return node, node.lookup.hops
 
 
-def identify_related_rows(frame: Any, node: Node) -> Key | None:
+def identify_related_rows(frame: Any, node: Node) -> RelatedRowsKey | None:
     """The rows that a lookup speaks of, None where it is no lookup over a to-many relation."""
     if not isinstance(node, (Compare, ComparisonInFrame)):
         return None
     hops = unwrap_lookup(node)[1]
     split = find_first_to_many(hops, count_joined_hops(node))
-    return None if split is None else (_resolve_frame(frame, node), hops[: split + 1])
+    if split is None:
+        return None
+    return RelatedRowsKey(_resolve_frame(frame, node), hops[: split + 1])
 
 
 def _resolve_frame(frame: Any, node: Node) -> Any:
     return node.frame if isinstance(node, ComparisonInFrame) else frame
 
 
-def identify_all_related_rows(frame: Any, node: Node) -> set[Key]:
+def identify_all_related_rows(frame: Any, node: Node) -> set[RelatedRowsKey]:
     """The rows that a condition speaks of, outside of what it negates."""
     if isinstance(node, (And, Or)):
         return {key for child in node.children for key in identify_all_related_rows(frame, child)}
@@ -77,20 +88,20 @@ def identify_all_related_rows(frame: Any, node: Node) -> set[Key]:
     return set() if key is None else {key}
 
 
-def identify_rows_shared_with_or(frame: Any, children: list[Node]) -> Key | None:
+def identify_rows_shared_with_or(frame: Any, children: list[Node]) -> RelatedRowsKey | None:
     """Rows that an OR speaks of along with another of these conditions."""
     spoken = [identify_all_related_rows(frame, child) for child in children]
     for i, child in enumerate(children):
         if isinstance(child, Or):
-            others = set[Key]().union(*spoken[:i], *spoken[i + 1 :])
+            others = set[RelatedRowsKey]().union(*spoken[:i], *spoken[i + 1 :])
             # the order of a set differs between processes, and the text of a statement should not
-            for key in sorted(spoken[i] & others, key=lambda key: [hop.name for hop in key[1]]):
+            for key in sorted(spoken[i] & others, key=lambda key: [hop.name for hop in key.hops]):
                 return key
     return None
 
 
 def split_conditions_by_related_rows(
-    frame: Any, children: list[Node], key: Key
+    frame: Any, children: list[Node], key: RelatedRowsKey
 ) -> tuple[list[Node], list[Node]]:
     """The conditions that must be met at once with those about `key`, and the others."""
     inside: list[Node] = []
@@ -110,21 +121,20 @@ def split_conditions_by_related_rows(
         }
 
 
-def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
+def rebind_condition(frame: Any, node: Node, key: RelatedRowsKey, inner: Any) -> Node:
     """The condition with lookups over `key` speaking of the row in `inner`."""
     if isinstance(node, (And, Or)):
         return type(node)(
             tuple(rebind_condition(frame, child, key, inner) for child in node.children)
         )
-    owner, prefix = key
-    if isinstance(node, (Compare, ComparisonInFrame)) and _resolve_frame(frame, node) is owner:
+    if isinstance(node, (Compare, ComparisonInFrame)) and _resolve_frame(frame, node) is key.frame:
         compare, hops = unwrap_lookup(node)
-        if hops[: len(prefix)] == prefix:
-            return ComparisonInFrame(inner, compare, hops[len(prefix) :])
+        if hops[: len(key.hops)] == key.hops:
+            return ComparisonInFrame(inner, compare, hops[len(key.hops) :])
     return node
 
 
-def evaluate_without_related_row(frame: Any, node: Node, key: Key) -> Node | bool:
+def evaluate_without_related_row(frame: Any, node: Node, key: RelatedRowsKey) -> Node | bool:
     """The condition where there is no row over `key`; True or False where that decides it."""
     if isinstance(node, (And, Or)):
         # True decides an OR, False an AND; the other value of both drops out
@@ -140,7 +150,7 @@ def evaluate_without_related_row(frame: Any, node: Node, key: Key) -> Node | boo
     ):
         return node
     compare, hops = unwrap_lookup(node)
-    return matches_missing_row(compare, hops[len(key[1]) :], key[1][-1])
+    return matches_missing_row(compare, hops[len(key.hops) :], key.hops[-1])
 
 
 def matches_missing_row(node: Compare, remaining_hops: Hops, relation: Relation) -> bool:

@@ -16,7 +16,7 @@ class of node has its rule, and arithmetic is checked where the database would r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import frozen_record
@@ -26,7 +26,17 @@ from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions.cte_nodes import Source
 from treefold_orm._expressions.nodes import ColumnNode, Expr, Node, OrderNode
 
-ConditionSQL = tuple[SQL, bool]  # the text, and whether it can be NULL
+
+class ConditionSQL(NamedTuple):
+    """The SQL of a condition, and whether it can be NULL, which is neither true nor false.
+
+    WHERE and EXISTS take NULL for no match and need `sql` alone. NOT and a condition as a value
+    have to decide: `NOT NULL` is NULL, and would lose a row that the condition does not hold for.
+    """
+
+    sql: SQL
+    nullable: bool
+
 
 MAX_CHAIN = 250
 """Terms in one pair of parentheses: a quarter of the 1,000 levels that SQLite takes in an

@@ -203,7 +203,9 @@ def needs_distinct(state: State) -> bool:
 
 def _build_window_filtered_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
-    tests = [build_condition(frame, node, right_frame=frame)[0] for node in state.window_conditions]
+    tests = [
+        build_condition(frame, node, right_frame=frame).sql for node in state.window_conditions
+    ]
     distinct = needs_distinct(state)
     by_position = distinct and bool(state.columns)
     ordering = () if by_position else _choose_ordering(state)

@@ -135,7 +135,7 @@ def _build_case(frame: FromBuilder, node: nodes.CaseNode) -> SQL:
     parts = [
         SQL(
             "WHEN {} THEN {}",
-            build_condition(frame, when, right_frame=frame)[0],
+            build_condition(frame, when, right_frame=frame).sql,
             build_expression(frame, then),
         )
         for when, then in node.whens

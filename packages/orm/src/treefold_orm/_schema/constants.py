@@ -100,7 +100,7 @@ def _render_node(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
     if isinstance(node, Expr):
         text = expression_sql(frame, node)
     else:
-        text = condition_sql(frame, node, right_frame=frame)[0]
+        text = condition_sql(frame, node, right_frame=frame).sql
     # slots of values stand between NULs, which neither SQL nor a literal holds
     pieces = text.text.split("\0")
     for place in range(1, len(pieces), 2):
