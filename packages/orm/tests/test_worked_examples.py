@@ -37,6 +37,8 @@ from treefold_orm._schema.describe import table_of
 COMPILER = Path(treefold_orm.__file__).parent / "_compile"
 WITHOUT = {"__init__", "hydrate", "writing"}
 """They write no SQL."""
+OTHERS = (COMPILER.parent / "_queries/cte.py",)
+"""Files of other rooms that show what becomes of a query."""
 
 
 class Writer(Model):
@@ -81,7 +83,7 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    for file in sorted(COMPILER.glob("*.py")):
+    for file in (*sorted(COMPILER.glob("*.py")), *OTHERS):
         text = ast.get_docstring(ast.parse(file.read_bytes())) or ""
         for block in re.findall(r"^ {4}>>> .*(?:\n {4}.*)*", text, re.MULTILINE):
             yield read_example(file.stem, block)
@@ -137,7 +139,7 @@ def test_an_example_is_what_happens(example: Example, tables: Database) -> None:
 
 def test_each_file_of_the_compiler_has_one() -> None:
     files = {file.stem for file in COMPILER.glob("*.py")} - WITHOUT
-    assert files == {example.module for example in EXAMPLES}
+    assert files | {file.stem for file in OTHERS} == {example.module for example in EXAMPLES}
 
 
 def list_instructions(function: Any) -> list[str]:

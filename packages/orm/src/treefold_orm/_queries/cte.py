@@ -2,6 +2,37 @@
 
 A CTE holds the shape of its query (a `Source`) and its values; `objects` is a query like any other.
 No SQL is built here.
+
+Example, the writers above one, with the names on the way to each:
+
+    >>> CTE.recursive(Writer.objects.filter(id=1), "boss", depth="level",
+    ... carry={"path": ("name", Concat("path", Value(" / "), "name"))}
+    ... ).objects.values("name", "level", "path")
+    SQLite: WITH RECURSIVE w0 (c0, c1, c2, c3, c4) AS (SELECT t2."id", 0, t2."name", t2."boss_id",
+    ',' || hex(t2."id") || ',' FROM "writer" AS t2 WHERE t2."id" = ? UNION ALL SELECT t4."id", t3.c1
+    + 1, (COALESCE(t3.c2, '') || COALESCE(?, '') || COALESCE(t4."name", '')), t4."boss_id", t3.c4 ||
+    hex(t4."id") || ',' FROM w0 AS t3, "writer" AS t4 WHERE t4."id" = t3.c3 AND instr(t3.c4, ',' ||
+    hex(t4."id") || ',') = 0) SELECT t0."name", t1.c1, t1.c2 FROM "writer" AS t0 JOIN w0 AS t1 ON
+    t1.c0 = t0."id"
+    PostgreSQL: WITH RECURSIVE w0 (c0, c1, c2, c3, c4) AS (SELECT t2."id", (0)::bigint,
+    (t2."name")::text, t2."boss_id", ARRAY[(t2."id")::text] FROM "writer" AS t2 WHERE t2."id" = $1
+    UNION ALL SELECT t4."id", t3.c1 + 1, ((CONCAT(t3.c2, ($2)::text, t4."name"))::text)::text,
+    t4."boss_id", t3.c4 || (t4."id")::text FROM w0 AS t3, "writer" AS t4 WHERE t4."id" = t3.c3 AND
+    (t4."id")::text <> ALL(t3.c4)) SELECT t0."name", t1.c1, t1.c2 FROM "writer" AS t0 JOIN w0 AS t1
+    ON t1.c0 = t0."id"
+
+The columns of its `w0`, of which `source.columns` names the first three. `names` in the functions
+below are those names by their place, so that `names.index("path")` is 2 for `c2`:
+
+| | It is | First rows | Step | There with |
+|---|---|---|---|---|
+| `c0` | the key `id` | `t2."id"` | `t4."id"` | |
+| `c1` | `level`, or without a name | `0` | `t3.c1 + 1` | `depth` or `max_depth` |
+| `c2` | `path`, and each further carried value | `t2."name"` | `Concat()` of `t3.c2` | `carry` |
+| `c3` | the column that leads on | `t2."boss_id"` | `t4."boss_id"` | a foreign key of the row |
+| `c4` | the keys so far, against cycles | `t2."id"` | and `t4."id"` | `carry`, or `depth` alone |
+
+`t3` is the row before, `nodes.PREVIOUS` in a tree. The last two are written by the compiler alone.
 """
 
 from __future__ import annotations
@@ -44,10 +75,12 @@ _NOT_CARRIED = (
     nodes.contains_per_row_aggregate,
     nodes.contains_window,
 )
+_MOST_ROUNDS = 3
+"""A round may make a type wider, and the next one that of another value which reads it."""
 
 
 class Row:
-    """The model of a row of a CTE of values: it is of none."""
+    """What `RowMeta` has for a model: a row of values belongs to none, but its queries can fail."""
 
     _space = ""
     DoesNotExist = DoesNotExist
@@ -183,7 +216,9 @@ class CTE(Generic[M, R]):
         )
         key, params = start._build_key_and_params()
         scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
-        names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
+        # `max_depth` counts the steps as `depth` does, in a column that no query can name
+        counts_depth = bool(depth or max_depth)
+        names = [start._meta.pk.attname, *([depth or ""] if counts_depth else []), *carry]
         given = [name for name in (depth, *carry) if name is not None]
         for place, name in enumerate(given):
             require_unused_annotation_name(start, name, *given[:place])
@@ -192,12 +227,25 @@ class CTE(Generic[M, R]):
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
         carried = _resolve_carried_columns(scope, depth, names, carry)
-        fields: list[Field[Any] | None] = [start._meta.pk]
-        fields += [INTEGER] * bool(depth or max_depth)
-        fields += [begin.field for begin, _ in carried]
-        recursion = Recursion(relation, condition, limit, bool(depth or max_depth), tuple(carried))
-        columns = tuple(zip(names, fields, strict=True))
-        self.source = Source(key, columns, len(scope.params), int(not carry), recursion)
+        fields: list[Field[Any] | None] = [
+            start._meta.pk,
+            *([INTEGER] if counts_depth else []),
+            *(begin.field for begin, _ in carried),
+        ]
+        self.source = Source(
+            key=key,
+            columns=tuple(zip(names, fields, strict=True)),
+            size=len(scope.params),
+            # with carried values a row comes once for each way, and its key tells none apart
+            unique=0 if carry else 1,
+            recursion=Recursion(
+                relation=relation,
+                where=condition,
+                limit=limit,
+                depth=counts_depth,
+                carried=tuple(carried),
+            ),
+        )
         self.params = tuple(scope.params)
         self.alias = start._alias
         self.model = start._meta
@@ -314,36 +362,58 @@ def _check_max_depth(
 def _resolve_carried_columns(
     scope: Scope, depth: str | None, names: list[str], carry: dict[str, tuple[Any, Any]]
 ) -> list[tuple[nodes.Expr, nodes.Expr]]:
+    """The value of the first rows and that of the step, for each name of `carry`, in one type."""
     begins: dict[str, nodes.Expr] = {}
     for name, pair in carry.items():
         given = cast("Any", pair)
         if not isinstance(given, (tuple, list)) or len(cast("list[Any]", given)) != 2:
             raise FieldError(f"carry[{name!r}] takes a pair: the value at the start, and the step")
         begins[name] = resolve(as_expression(given[0]), scope)
-    known: dict[str, nodes.Expr] = {
+    previous: dict[str, nodes.Expr] = {
         name: nodes.CTENode(begin.field, nodes.PREVIOUS, names.index(name))
         for name, begin in begins.items()
     }
     if depth is not None:
-        known[depth] = nodes.CTENode(INTEGER, nodes.PREVIOUS, 1)
+        previous[depth] = nodes.CTENode(INTEGER, nodes.PREVIOUS, names.index(depth))
+    nexts, fields = _settle_carried_types(scope, names, carry, begins, previous)
+    return [
+        (
+            _convert_carried_node(name, begin, fields[name]),
+            _convert_carried_node(name, nexts[name], fields[name]),
+        )
+        for name, begin in begins.items()
+    ]
+
+
+def _settle_carried_types(
+    scope: Scope,
+    names: list[str],
+    carry: dict[str, tuple[Any, Any]],
+    begins: dict[str, nodes.Expr],
+    previous: dict[str, nodes.Expr],
+) -> tuple[dict[str, nodes.Expr], dict[str, Field[Any]]]:
+    """Resolve the steps, in types that do not change from row to row; return them and the types.
+
+    A step reads `previous`, the values of the row before, whose types are not known until it is
+    resolved: `carry={"n": (Value(1), F("n") * 1.5)}` begins as an integer, and its step makes a
+    float of that. So `n` is a float, and the step is resolved again, now of a float: the type of
+    the step is the one that it reads, and they are settled.
+    """
     mark = len(scope.params)
-    for _ in range(3):  # a step may make a type wider, and another value that takes it
-        inside = Scope(scope.meta, scope.params, known, database=scope.database)
+    for _ in range(_MOST_ROUNDS):
+        inside = Scope(scope.meta, scope.params, previous, database=scope.database)
         nexts = {name: resolve(as_expression(carry[name][1]), inside) for name in begins}
         fields = {name: _infer_carried_field(name, begins[name], nexts[name]) for name in begins}
         if all(
-            build_representation_key(fields[n]) == _build_node_type_key(known[n]) for n in begins
+            build_representation_key(fields[name]) == _build_node_type_key(previous[name])
+            for name in begins
         ):
-            return [
-                (
-                    _convert_carried_node(n, begin, fields[n]),
-                    _convert_carried_node(n, nexts[n], fields[n]),
-                )
-                for n, begin in begins.items()
-            ]
+            return nexts, fields
         # the steps are resolved once more, which adds their values once more
         del scope.params[mark:]
-        known |= {n: nodes.CTENode(fields[n], nodes.PREVIOUS, names.index(n)) for n in begins}
+        previous |= {
+            name: nodes.CTENode(fields[name], nodes.PREVIOUS, names.index(name)) for name in begins
+        }
     raise FieldError(
         f"carry of {', '.join(begins)} goes on as another type at each step: use Cast()"
     )
