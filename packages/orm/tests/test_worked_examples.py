@@ -5,9 +5,9 @@ A module of `_compile` opens with a query of these models, and what becomes of i
     >>> Article.objects.filter(views__gt=5).values("title")
     SELECT t0."title" FROM "article" AS t0 WHERE t0."views" > ?
 
-`SQLite:` and `PostgreSQL:` begin statements that differ by more than `?` and `$1`. An error stands
-as its class and text. `hydrate` opens with a query and the function that decodes its rows, the
-records of a schema with those of a model.
+Some of its functions and classes show another one. `SQLite:` and `PostgreSQL:` begin statements
+that differ by more than `?` and `$1`. An error stands as its class and text. `hydrate` opens with a
+query and the function that decodes its rows, the records of a schema with those of a model.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ WITHOUT = {"__init__", "hydrate", "writing"}
 """They write no SQL."""
 OTHERS = (COMPILER.parent / "_queries/cte.py",)
 """Files of other rooms that show what becomes of a query."""
+
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 class Writer(Model):
@@ -72,31 +74,34 @@ class Article(Model):
 
 @dataclass(frozen=True)
 class Example:
-    """A query of a module, and the statement on each engine."""
+    """A query of a module or of a function in it, and the statement on each engine."""
 
-    module: str
+    place: str
     query: str
     statements: dict[str, str]
 
     def __str__(self) -> str:
-        return f"{self.module}: {self.query}"
+        return f"{self.place}: {self.query}"
 
 
 def examples() -> Iterator[Example]:
     for file in (*sorted(COMPILER.glob("*.py")), *OTHERS):
-        text = ast.get_docstring(ast.parse(file.read_bytes())) or ""
-        for block in re.findall(r"^ {4}>>> .*(?:\n {4}.*)*", text, re.MULTILINE):
-            yield read_example(file.stem, block)
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, DOCUMENTED):
+                text = ast.get_docstring(node) or ""
+                name = file.stem if isinstance(node, ast.Module) else f"{file.stem}.{node.name}"
+                for block in re.findall(r"^ {4}>>> .*(?:\n {4}.*)*", text, re.MULTILINE):
+                    yield read_example(name, block)
 
 
-def read_example(module: str, block: str) -> Example:
+def read_example(place: str, block: str) -> Example:
     """Split an example: lines of the query begin with `>>>` or `...`, the others are SQL."""
     lines = [line.strip() for line in block.splitlines()]
     query = "".join(line[4:] for line in lines if line[:3] in {">>>", "..."})
     text = " ".join(line for line in lines if line[:3] not in {">>>", "..."})
     _, *parts = re.split(r"(SQLite|PostgreSQL): ", text)
     statements = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
-    return Example(module, query, statements or {"SQLite": text, "PostgreSQL": text})
+    return Example(place, query, statements or {"SQLite": text, "PostgreSQL": text})
 
 
 EXAMPLES = list(examples())
@@ -139,7 +144,8 @@ def test_an_example_is_what_happens(example: Example, tables: Database) -> None:
 
 def test_each_file_of_the_compiler_has_one() -> None:
     files = {file.stem for file in COMPILER.glob("*.py")} - WITHOUT
-    assert files | {file.stem for file in OTHERS} == {example.module for example in EXAMPLES}
+    opened = {example.place for example in EXAMPLES if "." not in example.place}
+    assert opened == files | {file.stem for file in OTHERS}
 
 
 def list_instructions(function: Any) -> list[str]:

@@ -76,6 +76,7 @@ def build_aggregate_plan(
 
 
 def _refuse_single_row_values(name: str, node: Expr) -> None:
+    """Raise `FieldError` for `aggregate(x=F("views"))`, of which there is a value in each row."""
     stack: list[Node] = [node]
     while stack:
         item = stack.pop()
@@ -90,23 +91,40 @@ def _refuse_single_row_values(name: str, node: Expr) -> None:
 
 
 def _needs_subquery(state: State, nodes: list[Expr]) -> bool:
+    """Return True if the rows of the query are others than those of the model."""
     values = [expr for _, expr in state.columns] if state.rows != "instances" else []
-    repeated = any(
+    # values("labels__word") has a row for each label of an article
+    repeats_rows = any(
         isinstance(expr, ColumnNode) and any(hop.to_many for hop in expr.hops) for expr in values
     )
-    return bool(
-        state.combined
+    merges_equal_values = state.distinct and bool(values)
+    # a slice is chosen by its keys, and a row that a CTE has joined twice has one key
+    slices_joined_rows = not state.is_where_only and (bool(state.joins) or state.source is not None)
+    # no aggregate may contain a window: it has to be a column before
+    aggregates_windows = any(contains_window(node) for node in nodes)
+    return (
+        bool(state.combined)
         or state.grouped
-        or repeated
-        or (state.distinct and values)
-        or (not state.is_where_only and (state.joins or state.source is not None))
-        or any(contains_window(node) for node in nodes)
+        or repeats_rows
+        or merges_equal_values
+        or slices_joined_rows
+        or aggregates_windows
     )
 
 
 def _build_direct_aggregate_select(
     frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
 ) -> SQL:
+    """Aggregate the rows of the model that the query selects.
+
+    Its conditions select them; where they do not suffice, as for a slice, the keys of its rows do:
+
+        >>> Article.objects.order_by("views")[:3].aggregate(most=Max("views"))
+        SQLite: SELECT MAX(t0."views") FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM
+        "article" AS t1 ORDER BY t1."views" ASC NULLS LAST LIMIT ?)
+        PostgreSQL: SELECT (MAX(t0."views"))::integer FROM "article" AS t0 WHERE t0."id" IN (SELECT
+        t1."id" FROM "article" AS t1 ORDER BY t1."views" ASC LIMIT $1)
+    """
     attach_ctes(frame, state)
 
     def build_row_filter(frame: FromBuilder) -> SQL:
@@ -134,7 +152,21 @@ def _build_direct_aggregate_select(
 
 
 class _DerivedTableFrame(FromBuilder):
-    """The rows of a query in FROM; without `rows`, all that is known of them are its columns."""
+    """The query as a table in FROM: `t1` in the example, whose columns are c0, c1 and so on.
+
+    `rows` is the frame inside, by which a column is added when an aggregate takes it: the table
+    below has no c0 and no c1 until the two aggregates ask for them. It is None where no column
+    can be added, as to the groups of the example.
+
+        >>> Article.objects.annotate(place=Window(RowNumber(), order_by="views")).aggregate(
+        ... last=Max("place"), name=Max("writer__name"))
+        SQLite: SELECT MAX(t1.c0), MAX(t1.c1) FROM (SELECT ROW_NUMBER() OVER (ORDER BY t0."views"
+        ASC NULLS LAST) AS c0, t2."name" AS c1 FROM "article" AS t0 JOIN "writer" AS t2 ON t2."id" =
+        t0."writer_id") AS t1
+        PostgreSQL: SELECT (MAX(t1.c0))::bigint, (MAX(t1.c1))::text FROM (SELECT (ROW_NUMBER() OVER
+        (ORDER BY t0."views" ASC))::bigint AS c0, t2."name" AS c1 FROM "article" AS t0 JOIN "writer"
+        AS t2 ON t2."id" = t0."writer_id") AS t1
+    """
 
     def __init__(
         self, frame: FromBuilder, places: dict[Expr, int], rows: FromBuilder | None
@@ -155,6 +187,7 @@ class _DerivedTableFrame(FromBuilder):
         return self.held[node]
 
     def find_override(self, node: Expr) -> SQL | None:
+        """The value of an expression that is a column of the table, a window among them."""
         found = self.held.get(node)
         # no aggregate may contain a window: it becomes a column one level further in
         if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
@@ -162,6 +195,7 @@ class _DerivedTableFrame(FromBuilder):
         return found
 
     def build_column(self, hops: Hops, field: AnyField) -> SQL:
+        """A column of the model's rows, as a column of the table."""
         node = ColumnNode(field, hops, field)
         found = self.held.get(node)
         if found is not None:
@@ -175,6 +209,7 @@ class _DerivedTableFrame(FromBuilder):
         return self._add_column(node, self.rows.build_column(hops, field))
 
     def build_cte_column(self, node: CTENode) -> SQL:
+        """A column of a CTE, as a column of the table."""
         found = self.held.get(node)
         if found is None and self.rows is not None:
             return self._add_column(node, self.rows.build_cte_column(node))
@@ -191,23 +226,15 @@ def _refuse_distinct_aggregate(_: AggregateNode) -> SQL:
 def _build_subquery_aggregate_select(
     frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
 ) -> SQL:
+    """Aggregate the rows of the query as a table, as in the example of this file."""
     attach_ctes(frame, state)
     if not state.is_sliced and not state.distinct_on:
         state = replace(state, order=())
     clauses.configure_frame_aggregation(frame, state)
-    closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
-    columns: list[SQL] = []
-    places: dict[Expr, int] = {}
-    if state.rows != "instances":
-        columns = clauses.build_output_columns(frame, state)
-        places = {expr: i for i, expr in enumerate(state.derived_table_expressions)}
-    elif closed or needs_distinct(state):
-        columns = build_instance_columns(frame, state)[0]
-        places = map_column_positions(state, len(columns))
-        start = len(columns) - len(state.annotations)
-        places = {node: i for node, i in places.items() if i < start}
-        places |= {expr: start + i for i, expr in enumerate(state.derived_table_expressions)}
-    table = _DerivedTableFrame(frame, places, None if closed else frame)
+    # no column can be added to groups, unions and distinct values: it would make others of them
+    is_closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
+    columns, places = _place_inner_columns(frame, state, is_closed=is_closed)
+    table = _DerivedTableFrame(frame, places, None if is_closed else frame)
     table.columns = columns
     # written before the table, to which they add the columns that they need
     values = [build_expression(table, _strip_paths_of_table_columns(table, node)) for node in nodes]
@@ -216,6 +243,35 @@ def _build_subquery_aggregate_select(
         build_aliased_select(frame, state, table.columns or [SQL("1")])
     )
     return SQL("SELECT {} FROM {}", join_sql(", ", values), outer)
+
+
+def _place_inner_columns(
+    frame: FromBuilder, state: State, *, is_closed: bool
+) -> tuple[list[SQL], dict[Expr, int]]:
+    """The columns that the table has from the start, and the place of each expression in them.
+
+    In the example of this file the columns are `t0."born"` and `COUNT(t0."id")`, which become `c0`
+    and `c1`, and the places are `{born: 0, Count("id"): 1}`: `Max("n")` is written as `MAX(t1.c1)`.
+
+    | The query selects | Columns from the start |
+    |---|---|
+    | `values()` | its values |
+    | instances of a union, or distinct ones | all that make up an instance, annotations last |
+    | other instances | none: each is added as it is asked for |
+    """
+    if state.rows != "instances":
+        columns = clauses.build_output_columns(frame, state)
+        return columns, {expr: i for i, expr in enumerate(state.derived_table_expressions)}
+    if not is_closed and not needs_distinct(state):
+        return [], {}
+    columns = build_instance_columns(frame, state)[0]
+    first_annotation = len(columns) - len(state.annotations)
+    places = map_column_positions(state, len(columns))
+    places = {node: place for node, place in places.items() if place < first_annotation}
+    # annotations in the types that all parts of a union share
+    for place, expr in enumerate(state.derived_table_expressions, start=first_annotation):
+        places[expr] = place
+    return columns, places
 
 
 def _strip_paths_of_table_columns(table: _DerivedTableFrame, node: Any) -> Any:

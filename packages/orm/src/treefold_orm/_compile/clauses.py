@@ -64,8 +64,12 @@ def build_group_by_and_having(frame: FromBuilder, state: State) -> SQL:
 def configure_frame_aggregation(
     frame: FromBuilder, state: State, *, needs_few_rows: bool = False
 ) -> None:
-    """Tell a frame how aggregates are to be taken in it; with `needs_few_rows` the statement needs
-    few of its rows.
+    """Tell a frame how aggregates are taken in it; with `needs_few_rows` the statement reads few of
+    its rows, as for `get()` and in EXISTS.
+
+    Related rows are grouped and joined for all rows at once, or aggregated for each row in a
+    sub-select: the two examples of `aggregates.py`. The first is faster where every row is needed,
+    and reads all related rows for nothing where few are.
     """
     frame.grouped = state.grouped
     frame.whole = not (
@@ -94,23 +98,54 @@ def _has_no_aggregate_or_window(node: nodes.Node) -> bool:
 
 
 def _join_lateral_group_subqueries(frame: FromBuilder, state: State) -> None:
-    # PostgreSQL takes a subquery in SELECT and in GROUP BY for two; a column of FROM is one
+    """Move the subqueries that a query groups by to FROM, on PostgreSQL.
+
+    It takes the same subquery in SELECT and in GROUP BY for two, and would refuse the first as
+    not grouped; a column of FROM is one:
+
+        >>> Writer.objects.annotate(wrote=Exists(Article.objects.filter(writer=OuterRef("id"))))
+        ... .values("wrote").annotate(n=Count("id"))
+        SQLite: SELECT (EXISTS (SELECT 1 FROM "article" AS t1 WHERE t1."writer_id" = t0."id")),
+        COUNT(t0."id") FROM "writer" AS t0 GROUP BY (EXISTS (SELECT 1 FROM "article" AS t2 WHERE
+        t2."writer_id" = t0."id"))
+        PostgreSQL: SELECT t2.v, (COUNT(t0."id"))::bigint FROM "writer" AS t0 CROSS JOIN LATERAL
+        (SELECT (EXISTS (SELECT 1 FROM "article" AS t1 WHERE t1."writer_id" = t0."id")) AS v) AS t2
+        GROUP BY t2.v
+    """
     if frame.dialect.name != "postgres":
         return
     for expr in list_group_terms(state):
         text = build_output_column(frame, expr)
-        # a column whose name holds the word has a join that it does not need, and the same result
-        if "SELECT" in text.text:
+        if _may_have_subquery(text):
             alias = frame.builder.generate_table_alias()
             # joins that the text has asked for stand before it: LATERAL sees what is on its left
             frame.joins.append(SQL("CROSS JOIN LATERAL (SELECT {} AS v) AS {}", text, alias))
             frame.held[expr] = SQL("{}.v", alias)
 
 
+def _may_have_subquery(sql: SQL) -> bool:
+    # by the text: related aggregates and conditions on JSON become subqueries, which no node shows.
+    # A column whose name holds the word gets a join that it does not need, and the same result.
+    return "SELECT" in sql.text
+
+
 def build_ungrouped_distinct_aggregate(
     frame: FromBuilder, node: nodes.AggregateNode, where: Callable[[FromBuilder], SQL]
 ) -> SQL:
-    """A distinct aggregate of related rows over all rows that `where` leaves."""
+    """A distinct aggregate of related rows over all rows that `where` leaves.
+
+    A sub-select that starts at all of these rows once more, so that a value that two of them have
+    counts once, and other aggregates beside it see each row once:
+
+        >>> Writer.objects.filter(name="Ann").aggregate(
+        ... n=Count("articles__title", distinct=True), last=Max("name"))
+        SQLite: SELECT (SELECT COUNT(DISTINCT t2."title") FROM "writer" AS t1, "article" AS t2 WHERE
+        t1."name" = ? AND t2."writer_id" = t1."id"), MAX(t0."name") FROM "writer" AS t0 WHERE
+        t0."name" = ?
+        PostgreSQL: SELECT ((SELECT (COUNT(DISTINCT t2."title"))::bigint FROM "writer" AS t1,
+        "article" AS t2 WHERE t1."name" = $1 AND t2."writer_id" = t1."id"))::bigint,
+        (MAX(t0."name"))::text FROM "writer" AS t0 WHERE t0."name" = $1
+    """
     base = _duplicate_frame(frame)
     value, source, tests = build_distinct_related_clauses(base, node)
     where_base = where(base)
@@ -121,8 +156,21 @@ def build_ungrouped_distinct_aggregate(
 def _join_distinct_aggregate_per_group(
     frame: FromBuilder, state: State, node: nodes.AggregateNode
 ) -> SQL:
-    # the distinct values of each group are aggregated on their own and joined to its rows, so that
-    # neither they nor the group's other aggregates are multiplied
+    """A distinct aggregate of related rows in a grouped query.
+
+    It is taken of each group in a query of its own, which is joined to the rows of the group by
+    the values `g0`, `g1` and so on that they are grouped by. Joined directly, related rows would
+    multiply the rows that the group's other aggregates count:
+
+        >>> Writer.objects.values("born").annotate(n=Count("articles", distinct=True))
+        SQLite: SELECT t0."born", COALESCE(MAX(t3.v), 0) FROM "writer" AS t0 LEFT JOIN (SELECT
+        t1."born" AS g0, COUNT(DISTINCT t2."id") AS v FROM "writer" AS t1, "article" AS t2 WHERE
+        t2."writer_id" = t1."id" GROUP BY t1."born") AS t3 ON t3.g0 IS t0."born" GROUP BY t0."born"
+        PostgreSQL: SELECT t0."born", (COALESCE(MAX(t3.v), 0))::bigint FROM "writer" AS t0 LEFT JOIN
+        (SELECT t1."born" AS g0, (COUNT(DISTINCT t2."id"))::bigint AS v FROM "writer" AS t1,
+        "article" AS t2 WHERE t2."writer_id" = t1."id" GROUP BY t1."born") AS t3 ON t3.g0 IS NOT
+        DISTINCT FROM t0."born" GROUP BY t0."born"
+    """
     base = _duplicate_frame(frame)
     wanted = list_group_terms(state)
     if state.grouped:
