@@ -22,7 +22,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import copy_with_changes
 from treefold_orm._compile import clauses, hydrate
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.select import needs_distinct
@@ -71,7 +71,7 @@ def build_aggregate_plan(
     decode = hydrate.compile_dict_decoder(
         [n for n, _ in aggregates], [e.field for e in nodes], dialect.name
     )
-    statement = write(FromBuilder(builder, dialect, state.meta), state, key, nodes)
+    statement = write(Frame(builder, dialect, state.meta), state, key, nodes)
     return build_plan_from_statement(builder, statement, dialect, given=given, decode=decode)
 
 
@@ -112,9 +112,7 @@ def _needs_subquery(state: State, nodes: list[Expr]) -> bool:
     )
 
 
-def _build_direct_aggregate_select(
-    frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
-) -> SQL:
+def _build_direct_aggregate_select(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     """Aggregate the rows of the model that the query selects.
 
     Its conditions select them; where they do not suffice, as for a slice, the keys of its rows do:
@@ -127,7 +125,7 @@ def _build_direct_aggregate_select(
     """
     attach_ctes(frame, state)
 
-    def build_row_filter(frame: FromBuilder) -> SQL:
+    def build_row_filter(frame: Frame) -> SQL:
         if state.is_where_only:
             return clauses.build_where_clause(frame, state)
         # a LIMIT beside the aggregates would cut their single row, not the rows they are taken of
@@ -151,7 +149,7 @@ def _build_direct_aggregate_select(
 # -- the query as a table -------------------------------------------------------------------------
 
 
-class _DerivedTableFrame(FromBuilder):
+class _DerivedTableFrame(Frame):
     """The query as a table in FROM: `t1` in the example, whose columns are c0, c1 and so on.
 
     `rows` is the frame inside, by which a column is added when an aggregate takes it: the table
@@ -168,27 +166,27 @@ class _DerivedTableFrame(FromBuilder):
         AS t2 ON t2."id" = t0."writer_id") AS t1
     """
 
-    def __init__(
-        self, frame: FromBuilder, places: dict[Expr, int], rows: FromBuilder | None
-    ) -> None:
+    def __init__(self, frame: Frame, places: dict[Expr, int], rows: Frame | None) -> None:
         super().__init__(frame.builder, frame.dialect, frame.meta, parent=frame.parent)
         self.grouped = True
         self.distinct_over = _refuse_distinct_aggregate
         self.rows = rows
         self.columns: list[SQL] = []
-        self.held = {expr: self._build_column_reference(place) for expr, place in places.items()}
+        self.known_values = {
+            expr: self._build_column_reference(place) for expr, place in places.items()
+        }
 
     def _build_column_reference(self, place: int) -> SQL:
         return SQL("{}.c{}", self.alias, render_integer(place))
 
     def _add_column(self, node: Expr, text: SQL) -> SQL:
-        self.held[node] = self._build_column_reference(len(self.columns))
+        self.known_values[node] = self._build_column_reference(len(self.columns))
         self.columns.append(text)
-        return self.held[node]
+        return self.known_values[node]
 
     def find_override(self, node: Expr) -> SQL | None:
         """The value of an expression that is a column of the table, a window among them."""
-        found = self.held.get(node)
+        found = self.known_values.get(node)
         # no aggregate may contain a window: it becomes a column one level further in
         if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
             return self._add_column(node, build_expression(self.rows, node))
@@ -197,7 +195,7 @@ class _DerivedTableFrame(FromBuilder):
     def build_column(self, hops: Hops, field: AnyField) -> SQL:
         """A column of the model's rows, as a column of the table."""
         node = ColumnNode(field, hops, field)
-        found = self.held.get(node)
+        found = self.known_values.get(node)
         if found is not None:
             return found
         if self.rows is None:
@@ -210,7 +208,7 @@ class _DerivedTableFrame(FromBuilder):
 
     def build_cte_column(self, node: CTENode) -> SQL:
         """A column of a CTE, as a column of the table."""
-        found = self.held.get(node)
+        found = self.known_values.get(node)
         if found is None and self.rows is not None:
             return self._add_column(node, self.rows.build_cte_column(node))
         return super().build_cte_column(node) if found is None else found
@@ -224,7 +222,7 @@ def _refuse_distinct_aggregate(_: AggregateNode) -> SQL:
 
 
 def _build_subquery_aggregate_select(
-    frame: FromBuilder, state: State, key: Key, nodes: list[Expr]
+    frame: Frame, state: State, key: Key, nodes: list[Expr]
 ) -> SQL:
     """Aggregate the rows of the query as a table, as in the example of this file."""
     attach_ctes(frame, state)
@@ -246,7 +244,7 @@ def _build_subquery_aggregate_select(
 
 
 def _place_inner_columns(
-    frame: FromBuilder, state: State, *, is_closed: bool
+    frame: Frame, state: State, *, is_closed: bool
 ) -> tuple[list[SQL], dict[Expr, int]]:
     """The columns that the table has from the start, and the place of each expression in them.
 
@@ -277,5 +275,5 @@ def _place_inner_columns(
 def _strip_paths_of_table_columns(table: _DerivedTableFrame, node: Any) -> Any:
     if isinstance(node, AggregateNode):
         # related rows that the query has joined already are rows of the table
-        return copy_with_changes(node, hops=()) if node.arg in table.held else node
+        return copy_with_changes(node, hops=()) if node.arg in table.known_values else node
     return map_child_nodes(node, lambda child: _strip_paths_of_table_columns(table, child))

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import LiteralString, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.placing import ComparisonInFrame, find_first_to_many
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
@@ -64,13 +64,13 @@ _OF_THE_OWNER = (
 )
 
 
-def build_ungrouped_expression(frame: FromBuilder, node: nodes.PerRowNode) -> SQL:
+def build_ungrouped_expression(frame: Frame, node: nodes.PerRowNode) -> SQL:
     """The value that an annotation over aggregates has for each row."""
     with suspend_grouping(frame):
         return build_expression(frame, node.node)
 
 
-def build_aggregate(frame: FromBuilder, node: nodes.AggregateNode) -> SQL:
+def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
     """An aggregate: over the group's rows, over a relation's rows, or over both."""
     split = find_first_to_many(node.hops)
     if split is None and not frame.grouped:  # the one row that points to this one, or none
@@ -93,7 +93,7 @@ def build_aggregate(frame: FromBuilder, node: nodes.AggregateNode) -> SQL:
 
 
 @contextmanager
-def suspend_grouping(frame: FromBuilder) -> Generator[None]:
+def suspend_grouping(frame: Frame) -> Generator[None]:
     """Write what belongs to single rows of a frame: what an aggregate takes, or a row's own
     aggregates.
     """
@@ -105,7 +105,7 @@ def suspend_grouping(frame: FromBuilder) -> Generator[None]:
 
 
 def build_own_rows_aggregate(
-    frame: FromBuilder,
+    frame: Frame,
     node: nodes.AggregateNode,
     over_clause: SQL | None = None,
     *,
@@ -139,7 +139,7 @@ def build_own_rows_aggregate(
 
 
 def _build_aggregate_call(
-    frame: FromBuilder,
+    frame: Frame,
     node: nodes.AggregateNode,
     build_argument: Callable[[nodes.Expr], SQL],
     trailing_clauses: SQL | None = None,
@@ -166,7 +166,7 @@ def _build_aggregate_call(
 
 
 def _build_type_safe_aggregate(
-    frame: FromBuilder, node: nodes.AggregateNode, build_call: Callable[[str], SQL]
+    frame: Frame, node: nodes.AggregateNode, build_call: Callable[[str], SQL]
 ) -> SQL:
     given = None if node.arg is None else node.arg.field
     match node.name:
@@ -180,9 +180,7 @@ def _build_type_safe_aggregate(
             return build_call(node.name)
 
 
-def _build_related_aggregate_in_group(
-    frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops
-) -> SQL:
+def _build_related_aggregate_in_group(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if node.name in {"bool_and", "bool_or"}:
         return frame.dialect.aggregate(
             node.name, _build_relation_aggregate(frame, node, prefix), distinct=False
@@ -218,18 +216,18 @@ def _build_related_aggregate_in_group(
 # -- related rows ---------------------------------------------------------------------------------
 
 
-def _build_relation_aggregate(frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops) -> SQL:
-    if frame.whole and frame.joinable and _depends_only_on_relation(node, prefix):
+def _build_relation_aggregate(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+    if frame.needs_all_rows and frame.joinable and _depends_only_on_relation(node, prefix):
         return _join_grouped_aggregate(frame, node, prefix)
-    inner, tie = frame.build_correlated_frame(prefix[-1], prefix[:-1])
+    inner, correlation = frame.build_correlated_frame(prefix[-1], prefix[:-1])
     inner.counts_rows = True
     call = _build_related_aggregate_call(frame, inner, node, prefix)
-    tests = join_sql(" AND ", [tie, *_build_aggregate_filter(frame, inner, node, prefix)])
+    tests = join_sql(" AND ", [correlation, *_build_aggregate_filter(frame, inner, node, prefix)])
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.build_from(), tests)
 
 
 def _build_related_aggregate_call(
-    frame: FromBuilder, inner: FromBuilder, node: nodes.AggregateNode, prefix: Hops
+    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
 ) -> SQL:
     def build_argument(given: nodes.Expr) -> SQL:
         return build_expression(
@@ -241,7 +239,7 @@ def _build_related_aggregate_call(
 
 
 def _build_aggregate_filter(
-    frame: FromBuilder, inner: FromBuilder, node: nodes.AggregateNode, prefix: Hops
+    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
 ) -> list[SQL]:
     if node.where is None:
         return []
@@ -251,7 +249,7 @@ def _build_aggregate_filter(
 
 
 def _rebind_to_related_row(
-    inner: FromBuilder, node: nodes.Node, prefix: Hops, aggregated_path: Hops
+    inner: Frame, node: nodes.Node, prefix: Hops, aggregated_path: Hops
 ) -> nodes.Node:
     """The node with what lies over `prefix` taken from the row in `inner`, and what lies over more
     of `aggregated_path`, the relations that are aggregated, from the row that is joined to it.
@@ -291,20 +289,20 @@ def _count_common_leading_relations(hops: Hops, way: Hops) -> int:
 
 
 def build_distinct_related_clauses(
-    base: FromBuilder, node: nodes.AggregateNode
+    base: Frame, node: nodes.AggregateNode
 ) -> tuple[SQL, Callable[[], SQL], SQL]:
     """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
     from (to be called last: it collects joins), and the condition that ties both together.
     """
     prefix = node.hops[: (find_first_to_many(node.hops) or 0) + 1]
-    inner, tie = base.build_correlated_frame(prefix[-1], prefix[:-1])
+    inner, correlation = base.build_correlated_frame(prefix[-1], prefix[:-1])
     value = base.dialect.cast_function_result(
         _build_related_aggregate_call(base, inner, node, prefix), node.field
     )
     return (
         value,
         inner.build_from,
-        join_sql(" AND ", [tie, *_build_aggregate_filter(base, inner, node, prefix)]),
+        join_sql(" AND ", [correlation, *_build_aggregate_filter(base, inner, node, prefix)]),
     )
 
 
@@ -321,7 +319,7 @@ class _RelatedRowsByOwner:
     """
 
     alias: SQL
-    inner: FromBuilder
+    inner: Frame
     key: SQL
     owner: SQL
     tests: list[SQL]
@@ -361,7 +359,7 @@ def _depends_only_on_relation(node: nodes.AggregateNode, prefix: Hops) -> bool:
     return True
 
 
-def _join_grouped_aggregate(frame: FromBuilder, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _join_grouped_aggregate(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     # aggregates that take the same related rows share one join; others would multiply them
     rows = (node.hops, node.where)
     group: _RelatedRowsByOwner | None = frame.aggregated.get(rows)

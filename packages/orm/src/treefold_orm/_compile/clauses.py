@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._compile.aggregates import build_distinct_related_clauses
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.grouping import list_group_terms, refuse_ungrouped_values
 from treefold_orm._compile.rules import (
     build_column_with_joins,
@@ -32,7 +32,7 @@ from treefold_orm._expressions.conversion import build_representation_key
 from treefold_orm._fields.base import Field
 
 
-def build_where_clause(frame: FromBuilder, state: State, *, having: bool = False) -> SQL:
+def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
     """The WHERE clause of a state, or with `having` its HAVING clause, with a leading space."""
     parts: list[SQL] = []
     for node in split_mixed_conjunctions(state.where):
@@ -50,7 +50,7 @@ def build_where_clause(frame: FromBuilder, state: State, *, having: bool = False
     return SQL(" HAVING {}" if having else " WHERE {}", join_conditions(" AND ", parts))
 
 
-def build_group_by_and_having(frame: FromBuilder, state: State) -> SQL:
+def build_group_by_and_having(frame: Frame, state: State) -> SQL:
     """The GROUP BY and HAVING clauses of a state, with a leading space."""
     if not state.grouped:
         return SQL("")
@@ -62,7 +62,7 @@ def build_group_by_and_having(frame: FromBuilder, state: State) -> SQL:
 
 
 def configure_frame_aggregation(
-    frame: FromBuilder, state: State, *, needs_few_rows: bool = False
+    frame: Frame, state: State, *, needs_few_rows: bool = False
 ) -> None:
     """Tell a frame how aggregates are taken in it; with `needs_few_rows` the statement reads few of
     its rows, as for `get()` and in EXISTS.
@@ -72,7 +72,7 @@ def configure_frame_aggregation(
     and reads all related rows for nothing where few are.
     """
     frame.grouped = state.grouped
-    frame.whole = not (
+    frame.needs_all_rows = not (
         needs_few_rows or state.selects_few_rows or state.joins or state.source is not None
     )
     kept = [
@@ -81,7 +81,7 @@ def configure_frame_aggregation(
     if kept and (frame.dialect.name == "sqlite" or any(map(is_selective, kept))):
         # Where conditions leave few rows, looking up what belongs to each is several times faster;
         # where they leave all, half as fast. SQLite looks up faster in any case.
-        frame.whole = False
+        frame.needs_all_rows = False
     if state.grouped:
         refuse_ungrouped_values(state)
         frame.distinct_over = lambda node: _join_distinct_aggregate_per_group(frame, state, node)
@@ -97,7 +97,7 @@ def _has_no_aggregate_or_window(node: nodes.Node) -> bool:
     return not any(contains(node) for contains in found)
 
 
-def _join_lateral_group_subqueries(frame: FromBuilder, state: State) -> None:
+def _join_lateral_group_subqueries(frame: Frame, state: State) -> None:
     """Move the subqueries that a query groups by to FROM, on PostgreSQL.
 
     It takes the same subquery in SELECT and in GROUP BY for two, and would refuse the first as
@@ -120,7 +120,7 @@ def _join_lateral_group_subqueries(frame: FromBuilder, state: State) -> None:
             alias = frame.builder.generate_table_alias()
             # joins that the text has asked for stand before it: LATERAL sees what is on its left
             frame.joins.append(SQL("CROSS JOIN LATERAL (SELECT {} AS v) AS {}", text, alias))
-            frame.held[expr] = SQL("{}.v", alias)
+            frame.known_values[expr] = SQL("{}.v", alias)
 
 
 def _may_have_subquery(sql: SQL) -> bool:
@@ -130,7 +130,7 @@ def _may_have_subquery(sql: SQL) -> bool:
 
 
 def build_ungrouped_distinct_aggregate(
-    frame: FromBuilder, node: nodes.AggregateNode, where: Callable[[FromBuilder], SQL]
+    frame: Frame, node: nodes.AggregateNode, where: Callable[[Frame], SQL]
 ) -> SQL:
     """A distinct aggregate of related rows over all rows that `where` leaves.
 
@@ -154,7 +154,7 @@ def build_ungrouped_distinct_aggregate(
 
 
 def _join_distinct_aggregate_per_group(
-    frame: FromBuilder, state: State, node: nodes.AggregateNode
+    frame: Frame, state: State, node: nodes.AggregateNode
 ) -> SQL:
     """A distinct aggregate of related rows in a grouped query.
 
@@ -202,19 +202,17 @@ def _join_distinct_aggregate_per_group(
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 
 
-def _duplicate_frame(frame: FromBuilder) -> FromBuilder:
+def _duplicate_frame(frame: Frame) -> Frame:
     """The rows of a frame once more, its CTEs included."""
-    base = FromBuilder(
-        frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent
-    )
-    base.whole = frame.whole
+    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    base.needs_all_rows = frame.needs_all_rows
     # aliases of joined CTEs belong to one FROM: the copy joins them under its own
     if frame.attach is not None:
         frame.attach(base)
     return base
 
 
-def build_output_columns(frame: FromBuilder, state: State) -> list[SQL]:
+def build_output_columns(frame: Frame, state: State) -> list[SQL]:
     """The output columns of a state, in the types that parts of a combined query share."""
     pairs = zip(state.output_expressions, state.output_fields, strict=True)
     return [
@@ -224,7 +222,7 @@ def build_output_columns(frame: FromBuilder, state: State) -> list[SQL]:
 
 
 def convert_to_common_type(
-    frame: FromBuilder, value: SQL, source: Field[Any] | None, target: Field[Any] | None
+    frame: Frame, value: SQL, source: Field[Any] | None, target: Field[Any] | None
 ) -> SQL:
     """A column of one part of a combined query in the type of all parts."""
     if (
@@ -236,7 +234,7 @@ def convert_to_common_type(
     return frame.dialect.build_conversion(value, source, target, "value")
 
 
-def build_output_column(frame: FromBuilder, expr: nodes.Expr) -> SQL:
+def build_output_column(frame: Frame, expr: nodes.Expr) -> SQL:
     """An output column, which may be reached over to-many relations: one row for each."""
     if isinstance(expr, nodes.ColumnNode):
         return frame.find_override(expr) or build_column_with_joins(frame, expr)

@@ -38,7 +38,7 @@ from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import placing
-from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import (
     CONDITIONS,
     ConditionSQL,
@@ -62,11 +62,11 @@ _NULL_TESTS = frozenset(("null", "notnull"))
 
 
 def build_comparison(
-    frame: FromBuilder,
+    frame: Frame,
     node: nodes.Compare,
     hops: Hops,
     *,
-    right_frame: FromBuilder,
+    right_frame: Frame,
     joined_hops: int = 0,
 ) -> ConditionSQL:
     """Return the SQL of one lookup: a column at the end of `hops`, compared with the right side.
@@ -90,7 +90,7 @@ def build_comparison(
     return _build_value_lookup(frame, node, hops, right_frame)
 
 
-def _build_null_lookup(frame: FromBuilder, lookup: Lookup, hops: Hops) -> ConditionSQL:
+def _build_null_lookup(frame: Frame, lookup: Lookup, hops: Hops) -> ConditionSQL:
     """`boss=None`, `born__isnull=False`; of the key of a one-to-one's way back, it asks if there
     is a row at all.
     """
@@ -102,7 +102,7 @@ def _build_null_test(op: str, value: SQL) -> SQL:
     return SQL("{} IS NULL" if op == "null" else "{} IS NOT NULL", value)
 
 
-def _build_transformed_column(frame: FromBuilder, lookup: Lookup, hops: Hops) -> SQL:
+def _build_transformed_column(frame: Frame, lookup: Lookup, hops: Hops) -> SQL:
     """The left side of a lookup: of `born__year`, the year of the column."""
     column, field = frame.build_column(hops, lookup.column), lookup.column
     for transform in lookup.transforms:
@@ -112,7 +112,7 @@ def _build_transformed_column(frame: FromBuilder, lookup: Lookup, hops: Hops) ->
 
 
 def _build_search_lookup(
-    frame: FromBuilder, lookup: Lookup, hops: Hops, right: nodes.Expr | None
+    frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None
 ) -> ConditionSQL:
     """`title__search="ants"`: through the search index of the model."""
     if not isinstance(right, nodes.ParamNode) or lookup.search is None:
@@ -123,7 +123,7 @@ def _build_search_lookup(
 
 
 def _build_value_lookup(
-    frame: FromBuilder, node: nodes.Compare, hops: Hops, right_frame: FromBuilder
+    frame: Frame, node: nodes.Compare, hops: Hops, right_frame: Frame
 ) -> ConditionSQL:
     """`title="x"`, `views__gt=F("writer_id")`: every comparison of a column with a value."""
     lookup: Lookup = node.lookup
@@ -143,7 +143,7 @@ def _build_value_lookup(
 
 
 def _build_lookup_comparison(
-    frame: FromBuilder, lookup: Lookup, left: SQL, right: nodes.Expr | None
+    frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None
 ) -> SQL:
     """Compare `left`, which is finished, with the right side, which is written in `frame`."""
     op, dialect, field = lookup.op, frame.dialect, lookup.field
@@ -177,7 +177,7 @@ def _is_json(node: nodes.Expr) -> bool:
     return node.field is not None and node.field.internal == "json"
 
 
-def _build_operand(frame: FromBuilder, node: nodes.Expr | None, *, cast: bool) -> SQL:
+def _build_operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
     """The right side; with `cast`, a parameter states its type, which PostgreSQL cannot guess."""
     if isinstance(node, nodes.ParamNode):
         return build_param(frame, node, cast=cast)
@@ -186,7 +186,7 @@ def _build_operand(frame: FromBuilder, node: nodes.Expr | None, *, cast: bool) -
     return build_expression(frame, node)
 
 
-def _build_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
+def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
     """`views__in=[1, 2]` or `views__in=Article.objects.values("views")`."""
     if isinstance(lookup.field, KeyColumns):
         return _build_key_membership(frame, left, right, lookup.field)
@@ -206,7 +206,7 @@ def _build_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, lookup: 
     return frame.dialect.build_in_list(left, mark, lookup.field)
 
 
-def _build_key_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
+def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     """The same of a key of several columns, which is compared as a row: `(a, b) IN (...)`."""
     if isinstance(right, nodes.SubqueryNode):
         return SQL("{} IN {}", left, build_subquery(frame, right, width=len(key.parts)))
@@ -219,7 +219,7 @@ def _build_key_membership(frame: FromBuilder, left: SQL, right: nodes.Expr, key:
     return SQL("{} IN ({})", left, rows)
 
 
-def _build_range(frame: FromBuilder, left: SQL, right: nodes.ParamNode) -> SQL:
+def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
     place, mark = right.index + frame.offset, frame.builder.bind_param
     # a pair is one parameter of the query, which travels as two: one encoder for each bound
@@ -228,7 +228,7 @@ def _build_range(frame: FromBuilder, left: SQL, right: nodes.ParamNode) -> SQL:
     return SQL("{} BETWEEN {} AND {}", left, low, high)
 
 
-def _build_expression_test(frame: FromBuilder, node: nodes.ExpressionCompare) -> SQL:
+def _build_expression_test(frame: Frame, node: nodes.ExpressionCompare) -> SQL:
     """A comparison whose left side is no column: `n__gt=3` of an annotation `n`."""
     left = build_expression(frame, node.left)
     if node.op in _NULL_TESTS:
@@ -252,11 +252,11 @@ def _build_expression_test(frame: FromBuilder, node: nodes.ExpressionCompare) ->
 
 
 def _build_json_lookup(
-    frame: FromBuilder,
+    frame: Frame,
     lookup: Lookup,
     hops: Hops,
     right: nodes.Expr | None,
-    right_frame: FromBuilder,
+    right_frame: Frame,
 ) -> ConditionSQL:
     """`data__size__gt=3`, `data__has_key="size"`; NULL where the path leads to nothing."""
     column = frame.build_column(hops, lookup.column)
@@ -287,7 +287,7 @@ def _encode_range_bounds(encode: Encoder | None, pair: list[Any]) -> list[Any]:
 
 
 def _build_conjunction(
-    frame: FromBuilder, children: list[nodes.Node], right_frame: FromBuilder
+    frame: Frame, children: list[nodes.Node], right_frame: Frame
 ) -> ConditionSQL:
     """The conditions of one `filter()`: those over one relation to many share an EXISTS, so that
     one related row has to meet them all.
@@ -323,10 +323,10 @@ def _join_parts(word: LiteralString, parts: list[ConditionSQL]) -> ConditionSQL:
 
 
 def _build_shared_row_condition(
-    frame: FromBuilder,
+    frame: Frame,
     children: list[nodes.Node],
     key: placing.RelatedRowsKey,
-    right_frame: FromBuilder,
+    right_frame: Frame,
 ) -> ConditionSQL:
     """One EXISTS around conditions of which some are in an OR.
 
@@ -334,19 +334,19 @@ def _build_shared_row_condition(
     that meets all of it, and an EXISTS for each of the three could find three.
     """
     owner, prefix = key
-    inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
+    inner, correlation = owner.build_correlated_frame(prefix[-1], prefix[:-1])
     body = _build_conjunction(
         frame,
         [placing.rebind_condition(frame, child, key, inner) for child in children],
         right_frame,
     ).sql
-    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), tie, body)
+    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), correlation, body)
     without = placing.evaluate_without_related_row(frame, nodes.And(tuple(children)), key)
     if without is False:
         return ConditionSQL(found, nullable=False)
     # a row without related ones may meet the condition as well, as in `Q(articles=None) | ...`
-    inner, tie = owner.build_correlated_frame(prefix[-1], prefix[:-1])
-    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
+    inner, correlation = owner.build_correlated_frame(prefix[-1], prefix[:-1])
+    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), correlation)
     if not isinstance(without, bool):
         rest = build_condition(frame, without, right_frame=right_frame)
         none = SQL("({} AND {})", none, rest.sql)
@@ -364,10 +364,10 @@ def _flatten_conjunction(children: list[nodes.Node]) -> list[nodes.Node]:
 
 
 def _build_exists_condition(
-    frame: FromBuilder,
+    frame: Frame,
     prefix: Hops,
     related_comparisons: list[tuple[nodes.Compare, Hops]],
-    right_frame: FromBuilder,
+    right_frame: Frame,
 ) -> ConditionSQL:
     """The EXISTS over the relation at the end of `prefix`, for all comparisons of its row.
 
@@ -380,8 +380,8 @@ def _build_exists_condition(
     ]
     if 0 < len(missing) < len(related_comparisons):  # a row that is not there meets nothing
         return ConditionSQL(SQL("1 = 0"), nullable=False)
-    inner, tie = frame.build_correlated_frame(relation, prefix[:-1])
-    tests = [tie]
+    inner, correlation = frame.build_correlated_frame(relation, prefix[:-1])
+    tests = [correlation]
     deeper: dict[Hops, list[tuple[nodes.Compare, Hops]]] = {}
     for child, rest in related_comparisons:
         if child in missing:
@@ -400,11 +400,11 @@ def _build_exists_condition(
     return ConditionSQL(SQL("NOT {}", text) if missing else text, nullable=False)
 
 
-def _build_related_exists(frame: FromBuilder, node: nodes.RelatedNode) -> ConditionSQL:
+def _build_related_exists(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
     """Rows at the end of several relations that meet `where`, with an EXISTS for each relation."""
     relation, rest = node.hops[0], node.hops[1:]
-    inner, tie = frame.build_correlated_frame(relation, ())
-    tests = [tie]
+    inner, correlation = frame.build_correlated_frame(relation, ())
+    tests = [correlation]
     if rest:
         tests.append(_build_related_exists(inner, nodes.RelatedNode(rest, node.where)).sql)
     elif node.where is not None:
@@ -413,7 +413,7 @@ def _build_related_exists(frame: FromBuilder, node: nodes.RelatedNode) -> Condit
     return ConditionSQL(text, nullable=False)
 
 
-def _require_regex_enabled(frame: FromBuilder, op: str) -> None:
+def _require_regex_enabled(frame: Frame, op: str) -> None:
     # a hostile pattern can backtrack for hours: SQLite runs it in Python's `re`, without a limit
     if op in {"regex", "iregex"} and not getattr(frame.dialect, "regex", False):
         raise FieldError(
@@ -425,13 +425,13 @@ def _require_regex_enabled(frame: FromBuilder, op: str) -> None:
 
 
 def _build_and_or_condition(
-    frame: FromBuilder, node: nodes.UnsharedAnd | nodes.Or, right_frame: FromBuilder
+    frame: Frame, node: nodes.UnsharedAnd | nodes.Or, right_frame: Frame
 ) -> ConditionSQL:
     parts = [build_condition(frame, child, right_frame=right_frame) for child in node.children]
     return _join_parts(" OR " if isinstance(node, nodes.Or) else " AND ", parts)
 
 
-def _build_negation(frame: FromBuilder, node: nodes.Not, right_frame: FromBuilder) -> ConditionSQL:
+def _build_negation(frame: Frame, node: nodes.Not, right_frame: Frame) -> ConditionSQL:
     inside = build_condition(frame, node.child, right_frame=right_frame)
     # NOT of unknown is unknown: `exclude(title="x")` would lose the rows whose title is NULL
     text = SQL("({}) IS NOT TRUE" if inside.nullable else "NOT ({})", inside.sql)
@@ -439,7 +439,7 @@ def _build_negation(frame: FromBuilder, node: nodes.Not, right_frame: FromBuilde
 
 
 def _build_comparison_in_frame(
-    _: FromBuilder, node: placing.ComparisonInFrame, right_frame: FromBuilder
+    _: Frame, node: placing.ComparisonInFrame, right_frame: Frame
 ) -> ConditionSQL:
     return build_comparison(
         node.frame, node.compare, node.hops, right_frame=right_frame, joined_hops=node.joined

@@ -17,7 +17,7 @@ from typing import LiteralString
 
 from treefold_orm._compile.clauses import build_output_columns, configure_frame_aggregation
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
 from treefold_orm._compile.select import build_select
 from treefold_orm._compile.state import State, replay_steps
@@ -43,34 +43,32 @@ _WAYS: dict[str, tuple[LiteralString, LiteralString, LiteralString]] = {
 }
 
 
-def define_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+def define_cte(frame: Frame, source: Source, param_offset: int) -> SQL:
     """Write a CTE, whose parameters start at `param_offset`; return its name."""
     return (_define_nonrecursive_cte if source.recursion is None else _define_recursive_cte)(
         frame, source, param_offset
     )
 
 
-def _build_cte_frame(
-    frame: FromBuilder, source: Source, param_offset: int
-) -> tuple[FromBuilder, State]:
+def _build_cte_frame(frame: Frame, source: Source, param_offset: int) -> tuple[Frame, State]:
     state = replay_steps(source.key)
     if not state.is_sliced and not state.distinct_on:
         # an order inside of WITH orders nothing outside: only a slice or DISTINCT ON depends on it
         state.order = ()
-    made = FromBuilder(frame.builder, frame.dialect, state.meta, offset=param_offset)
+    made = Frame(frame.builder, frame.dialect, state.meta, offset=param_offset)
     attach_ctes(made, state)
     configure_frame_aggregation(made, state)
     return made, state
 
 
-def _define_nonrecursive_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+def _define_nonrecursive_cte(frame: Frame, source: Source, param_offset: int) -> SQL:
     inner, state = _build_cte_frame(frame, source, param_offset)
     body = build_select(inner, state, build_output_columns(inner, state))
     return _add_cte_definition(frame, frame.builder.generate_cte_name(), len(source.columns), body)
 
 
 def _add_cte_definition(
-    frame: FromBuilder, name: SQL, column_count: int, body: SQL, *, recursive: bool = False
+    frame: Frame, name: SQL, column_count: int, body: SQL, *, recursive: bool = False
 ) -> SQL:
     columns = join_sql(", ", [SQL("c{}", render_integer(i)) for i in range(column_count)])
     frame.builder.add_cte_text(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
@@ -80,7 +78,7 @@ def _add_cte_definition(
 # -- recursion ------------------------------------------------------------------------------------
 
 
-class _PreviousRowFrame(FromBuilder):
+class _PreviousRowFrame(Frame):
     """The row before as the step of a recursion knows it: its key, and what leads on from it."""
 
     link_column = 0
@@ -90,7 +88,7 @@ class _PreviousRowFrame(FromBuilder):
         return SQL("{}.c{}", self.alias, render_integer(place))
 
 
-def _define_recursive_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+def _define_recursive_cte(frame: Frame, source: Source, param_offset: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     # the name comes first: the step of the recursion reads from it
@@ -120,7 +118,7 @@ def _needs_link_column(recursion: Recursion) -> bool:
     return relation.kind != "many" and relation.source_field is not relation.source.pk
 
 
-def _build_anchor_columns(frame: FromBuilder, recursion: Recursion) -> list[SQL]:
+def _build_anchor_columns(frame: Frame, recursion: Recursion) -> list[SQL]:
     key = frame.build_own_column(frame.meta.pk)
     columns = [key]
     if recursion.depth:
@@ -135,17 +133,17 @@ def _build_anchor_columns(frame: FromBuilder, recursion: Recursion) -> list[SQL]
     return columns
 
 
-def _build_recursive_step(frame: FromBuilder, name: SQL, source: Source, param_offset: int) -> SQL:
+def _build_recursive_step(frame: Frame, name: SQL, source: Source, param_offset: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     relation, dialect = recursion.relation, frame.dialect
     public = len(source.columns)
     before = _PreviousRowFrame(frame.builder, dialect, relation.source, offset=param_offset)
     before.link_column = public
-    inner, tie = before.build_correlated_frame(relation, ())
+    inner, correlation = before.build_correlated_frame(relation, ())
     inner.ctes[PREVIOUS] = before.alias
     key = inner.build_own_column(inner.meta.pk)
-    columns, tests = [key], [tie]
+    columns, tests = [key], [correlation]
     if recursion.depth:
         depth = SQL("{}.c1", before.alias)
         columns.append(SQL("{} + 1", depth))

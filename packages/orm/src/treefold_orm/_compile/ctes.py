@@ -13,7 +13,7 @@ Example, `attach_ctes` joins the CTE under the alias that its columns are read f
 
 from __future__ import annotations
 
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import build_condition, define_cte
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._dialects.dialect import Dialect
@@ -22,16 +22,16 @@ from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.nodes import SELECTED, CTENode
 
 
-def build_statement_frame(dialect: Dialect, key: Key) -> tuple[FromBuilder, State]:
+def build_statement_frame(dialect: Dialect, key: Key) -> tuple[Frame, State]:
     """The frame of a new statement for a query, its CTEs attached, and the query's state."""
     state = replay_steps(key)
-    frame = FromBuilder(StatementBuilder(), dialect, state.meta)
+    frame = Frame(StatementBuilder(), dialect, state.meta)
     attach_ctes(frame, state)
     return frame, state
 
 
 def attach_ctes(
-    frame: FromBuilder,
+    frame: Frame,
     state: State,
     *,
     shared: tuple[tuple[int, int, int], ...] = (),
@@ -48,7 +48,7 @@ def attach_ctes(
         # a shared place may be shared itself, three queries deep: all lead to the outermost one
         same[frame.offset + here, size] = same.get((place, size), place)
 
-    def attach_to_frame(frame: FromBuilder) -> None:
+    def attach_to_frame(frame: Frame) -> None:
         if state.source is not None:
             frame.table = _ensure_cte_defined(frame, state.source, 0)
             frame.ctes[SELECTED] = frame.alias
@@ -62,7 +62,7 @@ def attach_ctes(
     attach_to_frame(frame)
 
 
-def _join_cte(frame: FromBuilder, cte_join: Join, place: int) -> None:
+def _join_cte(frame: Frame, cte_join: Join, place: int) -> None:
     alias = frame.builder.generate_table_alias()
     name = _ensure_cte_defined(frame, cte_join.source, cte_join.base)
     frame.ctes[place] = alias
@@ -74,7 +74,7 @@ def _join_cte(frame: FromBuilder, cte_join: Join, place: int) -> None:
             frame.cte_columns[known] = node
 
 
-def _ensure_cte_defined(frame: FromBuilder, source: Source, base: int) -> SQL:
+def _ensure_cte_defined(frame: Frame, source: Source, base: int) -> SQL:
     """The name of a CTE, which is written when it is first asked for."""
     builder = frame.builder
     start = frame.offset + base

@@ -41,29 +41,51 @@ class NeedsJoin(Exception):  # noqa: N818, RUF100 - a signal inside this package
     """An UPDATE or DELETE met a column of another table and must be rewritten over keys."""
 
 
-class FromBuilder:
+class Frame:
     """One table and the tables joined to it.
 
     Attributes:
         meta, alias: the model of the table, and its name in the statement: `t0`.
+        table: the CTE that it selects from in place of that table.
         offset: added to indexes of parameters: a query inside another one shares its parameters.
         parent: the frame that `OuterRef` looks at.
         joinable: False for UPDATE and DELETE, which take no joins: `NeedsJoin` is raised instead.
         grouped: True if its rows are grouped, so that aggregates are those of groups.
-        whole: True if every row is needed: what belongs to them is aggregated in one pass, and not
-            row by row.
-        distinct_over: how a grouped query aggregates distinct values of related rows.
-        pending, link: of a frame over rows of a many-to-many relation: the relation whose target
-            is not joined yet, and the alias of the through table.
+        needs_all_rows: True if every row is needed: what belongs to them is aggregated in one
+            pass, and not row by row.
         counts_rows: True where a row that is there twice would be a wrong result.
-        tie: the condition to the row outside that related rows belong to.
+        distinct_over: how a grouped query aggregates distinct values of related rows.
+        correlation: of related rows, the condition that they belong to the row outside:
+            `t1."writer_id" = t0."id"`.
+        pending, through_alias: of related rows over a many-to-many relation, that relation and the
+            alias of its through table; see below.
         joins: the joins in their order; some may still grow until FROM is finished.
+        known_values: expressions that FROM computes already, and their columns there.
         aggregated: what is aggregated in one pass, by the rows that it is of.
-        held: values that FROM computes already.
-        table, ctes, cte_columns: the CTE that it selects from, the aliases of all by their place in
-            the query, and columns by name.
+        ctes: the aliases of joined CTEs by their place in the query.
+        cte_columns: the columns of CTEs by name.
         ranks: the alias of the join of a search.
         attach: joins the CTEs again, in a copy that needs aliases of its own.
+
+    The rows of a many-to-many relation begin at its through table, which holds the key of the
+    target: FROM is the through table `t2` alone, as long as that key is all that is asked for.
+
+        >>> Article.objects.filter(labels=3).values("title")
+        SELECT t0."title" FROM "article" AS t0 WHERE EXISTS (SELECT 1 FROM "article_labels" AS t2
+        WHERE t2."article_id" = t0."id" AND t2."label_id" = ?)
+
+    Any other column of the target makes `_join_many_to_many_target` join it, as `alias`, once:
+
+        >>> Article.objects.filter(labels__word="x").values("title")
+        SELECT t0."title" FROM "article" AS t0 WHERE EXISTS (SELECT 1 FROM "article_labels" AS t2
+        JOIN "label" AS t1 ON t1."id" = t2."label_id" WHERE t2."article_id" = t0."id" AND t1."word"
+        = ?)
+
+    | | `pending` | `through_alias` | `alias` | `_aliases` |
+    |---|---|---|---|---|
+    | other frames | None | None | `t0`, in FROM | without `()` |
+    | through table alone | `Article.labels` | `t2` | `t1`, not in FROM yet | without `()` |
+    | with the target | `Article.labels` | `t2` | `t1`, joined | `{(): t1}` |
     """
 
     def __init__(
@@ -73,7 +95,7 @@ class FromBuilder:
         meta: Meta,
         *,
         offset: int = 0,
-        parent: FromBuilder | None = None,
+        parent: Frame | None = None,
         joinable: bool = True,
     ) -> None:
         self.builder = builder
@@ -82,22 +104,22 @@ class FromBuilder:
         self.offset = offset
         self.parent = parent
         self.joinable = joinable
-        self.grouped = False
-        self.whole = False
-        self.distinct_over: Callable[[Any], SQL] | None = None
         self.alias: SQL = builder.generate_table_alias()
-        self.link: SQL | None = None
-        self.pending: Relation | None = None
-        self.counts_rows = False
-        self.tie: SQL | None = None
-        self.joins: list[SQL | Callable[[], SQL]] = []
-        self.aggregated: dict[Any, Any] = {}
-        self.held: dict[Expr, SQL] = {}
         self.table: SQL | None = None
+        self.grouped = False
+        self.needs_all_rows = False
+        self.counts_rows = False
+        self.distinct_over: Callable[[Any], SQL] | None = None
+        self.correlation: SQL | None = None
+        self.pending: Relation | None = None
+        self.through_alias: SQL | None = None
+        self.joins: list[SQL | Callable[[], SQL]] = []
+        self.known_values: dict[Expr, SQL] = {}
+        self.aggregated: dict[Any, Any] = {}
         self.ctes: dict[int, SQL] = {}
         self.cte_columns: dict[str, CTENode] = {}
         self.ranks: dict[Any, SQL] = {}
-        self.attach: Callable[[FromBuilder], None] | None = None
+        self.attach: Callable[[Frame], None] | None = None
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()
 
@@ -106,11 +128,11 @@ class FromBuilder:
         if self.pending is not None:
             relation = self.pending
             assert relation.through is not None  # noqa: S101 - a many relation has one
-            assert self.link is not None  # noqa: S101 - set together with pending
-            table = SQL("{} AS {}", quote_table(relation.through), self.link)
+            assert self.through_alias is not None  # noqa: S101 - set together with pending
+            table = SQL("{} AS {}", quote_table(relation.through), self.through_alias)
             # a membership that is there twice would be counted twice
             if self.counts_rows:
-                table = build_through_from_item(relation, self.link, self.tie)
+                table = build_through_from_item(relation, self.through_alias, self.correlation)
         else:
             table = SQL("{} AS {}", self.table or quote_table(self.meta), self.alias)
         return self._append_joins(table)
@@ -127,7 +149,7 @@ class FromBuilder:
 
     def find_override(self, node: Expr) -> SQL | None:
         """The value of an expression that FROM computes already, else None."""
-        return self.held.get(node) if self.held else None
+        return self.known_values.get(node) if self.known_values else None
 
     def build_column(self, hops: Hops, field: Field[Any]) -> SQL:
         """A column reached over `hops`, which gets joined if it was not yet.
@@ -138,11 +160,11 @@ class FromBuilder:
             return SQL(
                 "({})", join_sql(", ", [self.build_column(hops, part) for part in field.parts])
             )
-        if not hops and self.pending is not None and self.link is not None:
+        if not hops and self.pending is not None and self.through_alias is not None:
             # the through row holds this key itself, and its foreign key vouches for the target
             if field is self.meta.pk:
-                return build_qualified_column(self.link, self.pending.target_field)
-            self._join_many_to_many_target(self.pending, self.link)
+                return build_qualified_column(self.through_alias, self.pending.target_field)
+            self._join_many_to_many_target(self.pending, self.through_alias)
         made = build_qualified_column(self.ensure_join_alias(hops), field)
         return convert_from_storage_if_needed(self.dialect, made, field)
 
@@ -162,8 +184,8 @@ class FromBuilder:
     def ensure_join_alias(self, hops: Hops) -> SQL:
         """The alias at the end of `hops`, adding missing joins."""
         if not hops:
-            if self.pending is not None and self.link is not None:
-                self._join_many_to_many_target(self.pending, self.link)
+            if self.pending is not None and self.through_alias is not None:
+                self._join_many_to_many_target(self.pending, self.through_alias)
             return self.alias
         found = self._aliases.get(hops)
         if found is not None:
@@ -192,27 +214,27 @@ class FromBuilder:
         """Return True if the row at the end of `hops` may be missing."""
         return hops in self._optional
 
-    def build_correlated_frame(self, relation: Relation, hops: Hops) -> tuple[FromBuilder, SQL]:
+    def build_correlated_frame(self, relation: Relation, hops: Hops) -> tuple[Frame, SQL]:
         """A new frame over the rows of `relation`, and the condition that ties it to the row at
-        `hops`.
+        `hops`, its correlation.
         """
         inner, key = self.build_related_frame(relation)
-        inner.tie = SQL("{} = {}", key, self.build_referenced_column(relation, hops))
-        return inner, inner.tie
+        inner.correlation = SQL("{} = {}", key, self.build_referenced_column(relation, hops))
+        return inner, inner.correlation
 
-    def build_related_frame(self, relation: Relation) -> tuple[FromBuilder, SQL]:
+    def build_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
         # the parent is that of this frame: OuterRef counts queries, not sub-selects made here
-        inner = FromBuilder(
+        inner = Frame(
             self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
         )
         if relation.kind != "many":
             return inner, inner.build_own_column(relation.target_field)
-        inner.link = self.builder.generate_table_alias()
+        inner.through_alias = self.builder.generate_table_alias()
         inner.pending = relation
-        return inner, build_qualified_column(inner.link, relation.source_field)
+        return inner, build_qualified_column(inner.through_alias, relation.source_field)
 
     def build_referenced_column(self, relation: Relation, hops: Hops) -> SQL:
         """The column of the row at `hops` that its rows of `relation` name."""
@@ -229,7 +251,7 @@ class FromBuilder:
                 )
 
     def _join_many_to_many_target(self, relation: Relation, through_alias: SQL) -> None:
-        if () in self._aliases:
+        if () in self._aliases:  # joined before
             return
         self._aliases[()] = self.alias
         own, theirs = (
@@ -243,15 +265,20 @@ class FromBuilder:
         self.joins.append(SQL("{} {} AS {} ON {}", kind, quote_table(meta), alias, condition))
 
     def _join_many_to_many(self, hops: Hops, alias: SQL) -> SQL:
+        """Join the through table and the target: one row for each related one, which
+        `values("labels__word")` asks for; conditions open a frame instead.
+        """
         relation = hops[-1]
-        link = self.builder.generate_table_alias()
+        through_alias = self.builder.generate_table_alias()
         left = self.build_column(hops[:-1], relation.source.pk)
-        same = SQL("{} = {}", build_qualified_column(link, relation.source_field), left)
+        same = SQL("{} = {}", build_qualified_column(through_alias, relation.source_field), left)
         # LEFT here and for the target: `values("labels__word")` keeps an article without labels
-        self.joins.append(SQL("LEFT JOIN {} ON {}", build_through_from_item(relation, link), same))
+        self.joins.append(
+            SQL("LEFT JOIN {} ON {}", build_through_from_item(relation, through_alias), same)
+        )
         own, theirs = (
             build_qualified_column(alias, relation.target.pk),
-            build_qualified_column(link, relation.target_field),
+            build_qualified_column(through_alias, relation.target_field),
         )
         self._add_join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

@@ -15,7 +15,7 @@ from typing import Any
 
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import convert_to_common_type
-from treefold_orm._compile.frame import FromBuilder, Hops
+from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.hydrate import InstanceLayout
 from treefold_orm._compile.rules import build_expression
 from treefold_orm._compile.state import State
@@ -55,7 +55,7 @@ def _collect_output_names_and_fields(state: State) -> tuple[list[str], list[hydr
     return names, fields
 
 
-def build_instance_columns(frame: FromBuilder, state: State) -> tuple[list[SQL], InstanceLayout]:
+def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], InstanceLayout]:
     """The columns that instances of a query are made of."""
     columns: list[SQL] = []
     tree: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def build_instance_columns(frame: FromBuilder, state: State) -> tuple[list[SQL],
 
 
 def _build_shape_and_columns(
-    frame: FromBuilder,
+    frame: Frame,
     state: State,
     meta: Meta,
     hops: Hops,

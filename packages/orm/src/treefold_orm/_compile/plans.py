@@ -26,7 +26,7 @@ from treefold_orm._compile.clauses import (
     configure_frame_aggregation,
 )
 from treefold_orm._compile.ctes import build_statement_frame
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.links import build_through_from_item
 from treefold_orm._compile.outputs import build_instance_columns, compile_values_decoder
 from treefold_orm._compile.plan import Plan, build_plan_from_statement
@@ -133,7 +133,7 @@ def _build_count_or_exists_plan(
     return build_plan_from_statement(frame.builder, statement, dialect, given=given)
 
 
-def _build_rows_subquery(frame: FromBuilder, state: State) -> SQL:
+def _build_rows_subquery(frame: Frame, state: State) -> SQL:
     if state.rows == "instances":
         # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
         several = bool(state.combined or state.joins)
@@ -157,11 +157,14 @@ def build_many_to_many_plan(
     builder = frame.builder
     configure_frame_aggregation(frame, state, needs_few_rows=True)
     columns, shape = build_instance_columns(frame, state)
-    link, source = builder.generate_table_alias(), relation.source_field
+    through_alias, source = builder.generate_table_alias(), relation.source_field
     keys = builder.bind_param(given - 1, dialect.list_encoder(source))
-    connected, table = build_qualified_column(link, source), build_through_from_item(relation, link)
+    connected, table = (
+        build_qualified_column(through_alias, source),
+        build_through_from_item(relation, through_alias),
+    )
     theirs, own = (
-        build_qualified_column(link, relation.target_field),
+        build_qualified_column(through_alias, relation.target_field),
         frame.build_own_column(state.meta.pk),
     )
     test = dialect.build_in_list(connected, keys, source)

@@ -20,7 +20,7 @@ from typing import Any, LiteralString, NamedTuple
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import frozen_record
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._dialects.functions import build_order_term
 from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions.cte_nodes import Source
@@ -43,19 +43,19 @@ MAX_CHAIN = 250
 expression.
 """
 
-EXPRESSIONS: dict[type[Expr], Callable[[FromBuilder, Any], SQL]] = {}
+EXPRESSIONS: dict[type[Expr], Callable[[Frame, Any], SQL]] = {}
 """The SQL of an expression, by its class."""
 
-CONDITIONS: dict[type[Node], Callable[[FromBuilder, Any, FromBuilder], ConditionSQL]] = {}
+CONDITIONS: dict[type[Node], Callable[[Frame, Any, Frame], ConditionSQL]] = {}
 """The SQL of a condition, by its class: columns are found in the first frame, right sides in the
 second.
 """
 
-DEFINITIONS: dict[type[Source], Callable[[FromBuilder, Any, int], SQL]] = {}
+DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
 """A function that writes a CTE, its parameters starting at a place, and returns its name."""
 
 
-def build_expression(frame: FromBuilder, node: Expr) -> SQL:
+def build_expression(frame: Frame, node: Expr) -> SQL:
     """Return the SQL of one expression node."""
     # read from FROM where it stands there: PostgreSQL takes the same subquery in SELECT and in
     # GROUP BY for two values
@@ -69,7 +69,7 @@ def build_expression(frame: FromBuilder, node: Expr) -> SQL:
     return rule(frame, node)
 
 
-def build_condition(frame: FromBuilder, node: Node, *, right_frame: FromBuilder) -> ConditionSQL:
+def build_condition(frame: Frame, node: Node, *, right_frame: Frame) -> ConditionSQL:
     """Return a condition's SQL; columns are found in `frame`, right sides in `right_frame`."""
     rule = CONDITIONS.get(node.__class__)
     if rule is None:
@@ -90,13 +90,13 @@ def join_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     return join_sql(word, parts)
 
 
-def define_cte(frame: FromBuilder, source: Source, param_offset: int) -> SQL:
+def define_cte(frame: Frame, source: Source, param_offset: int) -> SQL:
     """Write a CTE, whose parameters start at `param_offset`; return its name."""
     return DEFINITIONS[source.__class__](frame, source, param_offset)
 
 
 def build_order_by_clause(
-    frame: FromBuilder, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
+    frame: Frame, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
 ) -> SQL:
     """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
     both databases.
@@ -107,7 +107,7 @@ def build_order_by_clause(
     return SQL(prefix + "{}", join_sql(", ", terms))
 
 
-def build_order_by_term(frame: FromBuilder, node: OrderNode, value: SQL) -> SQL:
+def build_order_by_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
     """One term of an ORDER BY clause, over a value that is at hand."""
     return build_order_term(value, node, explicit_nulls=frame.dialect.name == "sqlite")
 
@@ -128,6 +128,6 @@ class InFrame(Expr):
     node: Expr
 
 
-def build_column_with_joins(frame: FromBuilder, node: ColumnNode) -> SQL:
+def build_column_with_joins(frame: Frame, node: ColumnNode) -> SQL:
     """A column over any relations, joining to-many ones too: one row for each related row."""
     return frame.build_column(node.hops, node.column)

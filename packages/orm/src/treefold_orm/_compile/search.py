@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import LiteralString
 
-from treefold_orm._compile.frame import FromBuilder, Hops, NeedsJoin
+from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
 from treefold_orm._dialects.sql import (
     SQL,
     join_sql,
@@ -44,7 +44,7 @@ _QUERIES: dict[str, LiteralString] = {
 _WEIGHTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 
-def build_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> SQL:
+def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     """Test the text of the row at `hops` for the words of a search."""
     meta = find_owner_meta(node.columns[0])
     key = frame.build_column(hops, meta.pk)
@@ -61,7 +61,7 @@ def build_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> SQL:
     return SQL("({} IS NOT NULL AND {})", key, text) if frame.is_optional(hops) else text
 
 
-def _build_excluding_search(frame: FromBuilder, node: SearchNode, meta: Meta) -> SQL:
+def _build_excluding_search(frame: Frame, node: SearchNode, meta: Meta) -> SQL:
     """The rows that a websearch such as `-fish` finds: FTS5 has no query for the rows without."""
     table = quote_identifier(build_search_index_name(node.index, meta))
     encode = make_fts5_exclusion_encoder(_list_restricting_columns(node))
@@ -78,7 +78,7 @@ def _build_excluding_search(frame: FromBuilder, node: SearchNode, meta: Meta) ->
     )
 
 
-def _build_tsvector_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> SQL:
+def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     query = _build_tsquery(frame, node)
     part = SQL("{} @@ {}", _build_search_vector(frame, node, hops, searched_only=True), query)
     # `-word` of a websearch may stand in the rest of the whole, which would hide the row then
@@ -93,7 +93,7 @@ def _build_tsvector_match(frame: FromBuilder, node: SearchNode, hops: Hops) -> S
     )
 
 
-def build_rank(frame: FromBuilder, node: RankNode) -> SQL:
+def build_rank(frame: Frame, node: RankNode) -> SQL:
     """How well the frame's own row fits."""
     search = node.search
     if frame.dialect.name != "sqlite":
@@ -124,9 +124,7 @@ def build_tsvector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     return join_sql(" || ", parts) if len(parts) == 1 else SQL("({})", join_sql(" || ", parts))
 
 
-def _build_search_vector(
-    frame: FromBuilder, node: SearchNode, hops: Hops, *, searched_only: bool
-) -> SQL:
+def _build_search_vector(frame: Frame, node: SearchNode, hops: Hops, *, searched_only: bool) -> SQL:
     fields = list_indexed_fields(node.index, find_owner_meta(node.columns[0]))
     wanted = [i for i, field in enumerate(fields) if not searched_only or field in node.columns]
     columns = [frame.build_column(hops, fields[i]) for i in wanted]
@@ -134,12 +132,12 @@ def _build_search_vector(
     return build_tsvector(columns, node.index.config, weights)
 
 
-def _build_tsquery(frame: FromBuilder, node: SearchNode) -> SQL:
+def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
     mark = frame.builder.bind_param(node.text.index + frame.offset, None)
     return SQL(_QUERIES[node.kind], require_plain_word(node.index.config), mark)
 
 
-def _bind_fts5_query(frame: FromBuilder, node: SearchNode) -> SQL:
+def _bind_fts5_query(frame: Frame, node: SearchNode) -> SQL:
     encode = make_fts5_encoder(node.kind, _list_restricting_columns(node))
     return frame.builder.bind_param(node.text.index + frame.offset, encode)
 
@@ -149,7 +147,7 @@ def _list_restricting_columns(node: SearchNode) -> list[str]:
     return [] if whole else [field.column_name for field in node.columns]
 
 
-def _join_ranked_rows(frame: FromBuilder, node: SearchNode) -> SQL:
+def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     # bm25() works beside MATCH only, and counts the whole table at each start: it is asked once
     if not frame.joinable:
         raise NeedsJoin

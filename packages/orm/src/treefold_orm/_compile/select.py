@@ -21,7 +21,7 @@ from typing import Any, LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import clauses
 from treefold_orm._compile.ctes import attach_ctes
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
@@ -46,7 +46,7 @@ _COMBINE: dict[str, LiteralString] = {
 }
 
 
-def build_primary_key_select(frame: FromBuilder, key: Key) -> SQL:
+def build_primary_key_select(frame: Frame, key: Key) -> SQL:
     """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
     return build_nested_select(
         frame, SubqueryNode(None, key, 0), primary_keys_only=True, parent=frame.parent
@@ -54,13 +54,13 @@ def build_primary_key_select(frame: FromBuilder, key: Key) -> SQL:
 
 
 def build_nested_select(
-    frame: FromBuilder,
+    frame: Frame,
     node: SubqueryNode,
     *,
     exists: bool = False,
     primary_keys_only: bool = False,
     width: int = 1,
-    parent: FromBuilder | None = None,
+    parent: Frame | None = None,
     alias_columns: bool = False,
 ) -> SQL:
     """A query inside the statement of `frame`: its one column (as `c0` with `alias_columns`, or
@@ -70,7 +70,7 @@ def build_nested_select(
     # the keys of the statement's own rows are no query inside it: OuterRef in them means the row
     # around the statement
     outer = parent if primary_keys_only else frame
-    inner = FromBuilder(
+    inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
     attach_ctes(inner, state, shared=node.shared, outer_param_offset=frame.offset)
@@ -94,7 +94,7 @@ def build_nested_select(
 
 
 def build_subquery(
-    frame: FromBuilder,
+    frame: Frame,
     node: SubqueryNode,
     *,
     exists: bool = False,
@@ -117,7 +117,7 @@ def build_subquery(
 
 
 def _build_nested_columns(
-    frame: FromBuilder, state: State, *, primary_keys_only: bool = False
+    frame: Frame, state: State, *, primary_keys_only: bool = False
 ) -> list[SQL]:
     if primary_keys_only or state.rows == "instances":
         return [frame.build_own_column(key) for key in state.meta.keys]
@@ -127,9 +127,7 @@ def _build_nested_columns(
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def build_select(
-    frame: FromBuilder, state: State, columns: list[SQL], *, nested: bool = False
-) -> SQL:
+def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
     """The statement of a query, its columns written already.
 
     Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
@@ -201,7 +199,7 @@ def needs_distinct(state: State) -> bool:
     return True
 
 
-def _build_window_filtered_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
+def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
     tests = [
         build_condition(frame, node, right_frame=frame).sql for node in state.window_conditions
@@ -250,7 +248,7 @@ def _build_window_filtered_select(frame: FromBuilder, state: State, columns: lis
     )
 
 
-def _build_distinct_on_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
+def _build_distinct_on_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if state.grouped or state.window_conditions:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
     fields = [build_expression(frame, node) for node in state.distinct_on]
@@ -281,7 +279,7 @@ def _build_distinct_on_select(frame: FromBuilder, state: State, columns: list[SQ
 
 
 def build_partitioned_select(
-    frame: FromBuilder, state: State, columns: list[SQL], partition_by: SQL
+    frame: Frame, state: State, columns: list[SQL], partition_by: SQL
 ) -> SQL:
     """The statement for the slice of a query among the rows of each value of `partition_by`.
 
@@ -347,7 +345,7 @@ def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
     return resolve_order(Scope(state.meta, []), state.meta.ordering)
 
 
-def _build_limit_offset(frame: FromBuilder, state: State) -> SQL:
+def _build_limit_offset(frame: Frame, state: State) -> SQL:
     limit = (
         None if state.limit is None else frame.builder.bind_param(state.limit + frame.offset, None)
     )
@@ -359,12 +357,12 @@ def _build_limit_offset(frame: FromBuilder, state: State) -> SQL:
     return frame.dialect.build_limit_clause(limit, offset)
 
 
-def build_aliased_select(frame: FromBuilder, state: State, columns: list[SQL]) -> SQL:
+def build_aliased_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     """The statement of a query as a table whose columns are called c0, c1 and so on."""
     return build_select(frame, state, _alias_columns(frame, state, columns))
 
 
-def _alias_columns(frame: FromBuilder, state: State, columns: list[SQL]) -> list[SQL]:
+def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
     """The columns as c0, c1 and so on, where `build_select` does not name them itself."""
     if state.window_conditions or (state.distinct_on and not frame.dialect.distinct_on):
         return columns
@@ -372,7 +370,7 @@ def _alias_columns(frame: FromBuilder, state: State, columns: list[SQL]) -> list
 
 
 def _build_set_operation_select(
-    frame: FromBuilder, state: State, columns: list[SQL], *, nested: bool
+    frame: Frame, state: State, columns: list[SQL], *, nested: bool
 ) -> SQL:
     # ORDER BY and LIMIT behind the last part belong to the whole
     made = build_select(
@@ -380,7 +378,7 @@ def _build_set_operation_select(
     )
     for part in state.combined:
         op, other = part.op, replay_steps(part.key)
-        inner = FromBuilder(
+        inner = Frame(
             frame.builder,
             frame.dialect,
             other.meta,
@@ -433,7 +431,7 @@ def _build_loaded_signature(state: State) -> tuple[Any, ...] | None:
     return state.loaded, related, list(state.annotations)
 
 
-def _build_order_by_position(frame: FromBuilder, state: State, width: int) -> SQL:
+def _build_order_by_position(frame: Frame, state: State, width: int) -> SQL:
     if not state.order:
         return SQL("")
     places = map_column_positions(state, width)

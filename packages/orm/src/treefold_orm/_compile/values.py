@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError, UnsupportedFeature
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import (
     EXPRESSIONS,
     InFrame,
@@ -40,7 +40,7 @@ from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.outer import select_key_part
 
 
-def build_param(frame: FromBuilder, node: nodes.ParamNode, *, cast: bool) -> SQL:
+def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
     """A placeholder for a parameter, with its type spelled out when `cast` is set."""
     field = node.field
     encode = None if field is None else field.encoder(frame.dialect.name)
@@ -48,7 +48,7 @@ def build_param(frame: FromBuilder, node: nodes.ParamNode, *, cast: bool) -> SQL
     return frame.dialect.cast(mark, field) if cast else mark
 
 
-def _build_arithmetic(frame: FromBuilder, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
+def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
     # one check of the whole is enough: what left its limits on the way stays outside of them
     sides = [
         _build_arithmetic(frame, side, checked=False)
@@ -70,8 +70,8 @@ def _can_defer_overflow_check(node: nodes.ArithNode, side: nodes.ArithNode) -> b
     return kinds <= {"integer", "decimal"} and {node.op, side.op} <= {"+", "-", "*"}
 
 
-def _build_outer_column(frame: FromBuilder, node: nodes.OuterNode) -> SQL:
-    around: FromBuilder | None = frame
+def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
+    around: Frame | None = frame
     for _ in range(node.level):
         around = None if around is None else around.parent
     if around is None:
@@ -90,7 +90,7 @@ def _build_outer_column(frame: FromBuilder, node: nodes.OuterNode) -> SQL:
     return around.build_column(hops, select_key_part(node, column))
 
 
-def build_converted_value(frame: FromBuilder, value: SQL, node: nodes.ConvertNode) -> SQL:
+def build_converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
     """The value of a `ConvertNode` over a value that is at hand."""
     source, target = node.arg.field, node.field
     if node.mode == "cast" and target is not None:
@@ -100,7 +100,7 @@ def build_converted_value(frame: FromBuilder, value: SQL, node: nodes.ConvertNod
     return frame.dialect.build_conversion(value, source, target, node.mode)
 
 
-def _build_function(frame: FromBuilder, node: nodes.FuncNode) -> SQL:
+def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     dialect = frame.dialect
     if node.name == "json_path":
         document, keys = _read_json_path(frame, node)
@@ -124,14 +124,14 @@ def _build_function(frame: FromBuilder, node: nodes.FuncNode) -> SQL:
             )
 
 
-def _read_json_path(frame: FromBuilder, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:
+def _read_json_path(frame: Frame, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:
     column, path = node.args
     # keys of JSON are bound like values: no key is ever a part of the statement's text
     keys = path.value if isinstance(path, nodes.ConstNode) else ()
     return build_expression(frame, column), keys
 
 
-def _build_case(frame: FromBuilder, node: nodes.CaseNode) -> SQL:
+def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
     parts = [
         SQL(
             "WHEN {} THEN {}",
@@ -145,13 +145,13 @@ def _build_case(frame: FromBuilder, node: nodes.CaseNode) -> SQL:
     return SQL("CASE {} END", join_sql(" ", parts))
 
 
-def _build_truth_value(frame: FromBuilder, node: nodes.TruthNode) -> SQL:
+def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
     text, nullable = build_condition(frame, node.condition, right_frame=frame)
     # a condition as a value is False where it is unknown, and never NULL
     return SQL("(({}) IS TRUE)" if nullable else "({})", text)
 
 
-def _build_custom_function(frame: FromBuilder, node: nodes.CustomNode) -> SQL:
+def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
     takes = node.takes or (None,) * len(node.args)
     for arg, field in zip(node.args, takes, strict=True):
         # the template of an application would compute with 1234 where the decimal is 12.34
@@ -170,16 +170,16 @@ def _build_custom_function(frame: FromBuilder, node: nodes.CustomNode) -> SQL:
     )
 
 
-def _build_to_one_column(frame: FromBuilder, node: nodes.ColumnNode) -> SQL:
+def _build_to_one_column(frame: Frame, node: nodes.ColumnNode) -> SQL:
     frame.require_to_one_path(node.hops)
     return frame.build_column(node.hops, node.column)
 
 
-def _build_converted(frame: FromBuilder, node: nodes.ConvertNode) -> SQL:
+def _build_converted(frame: Frame, node: nodes.ConvertNode) -> SQL:
     return build_converted_value(frame, build_expression(frame, node.arg), node)
 
 
-def _refuse_schema_sql(frame: FromBuilder, node: nodes.SchemaSQLNode) -> SQL:
+def _refuse_schema_sql(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
     raise FieldError(
         "SchemaSQL cannot stand in a query, only in constraints, indexes and db_default; declare a "
         "Func"

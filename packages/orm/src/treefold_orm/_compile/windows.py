@@ -17,7 +17,7 @@ from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.aggregates import build_own_rows_aggregate
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import EXPRESSIONS, build_expression, build_order_by_term
 from treefold_orm._dialects.sql import SQL, join_sql
 from treefold_orm._expressions import nodes
@@ -36,7 +36,7 @@ _EXCLUDES: dict[str, LiteralString] = {
 }
 
 
-def build_window(frame: FromBuilder, node: nodes.WindowNode) -> SQL:
+def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
     """A function or an aggregate over a window."""
     function, over = node.function, _build_over_clause(frame, node)
     if isinstance(function, nodes.AggregateNode):
@@ -61,7 +61,7 @@ def _can_window_frame_be_empty(node: nodes.WindowFrameNode | None) -> bool:
     return after or before or node.exclude in {"current", "group"}
 
 
-def _build_over_clause(frame: FromBuilder, node: nodes.WindowNode) -> SQL:
+def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
     parts: list[SQL] = []
     if node.partition:
         terms = [build_expression(frame, term) for term in node.partition]
@@ -83,7 +83,7 @@ def _build_over_clause(frame: FromBuilder, node: nodes.WindowNode) -> SQL:
 
 
 def _build_window_order_value(
-    frame: FromBuilder, node: nodes.WindowFrameNode | None, value: SQL, field: AnyField | None
+    frame: Frame, node: nodes.WindowFrameNode | None, value: SQL, field: AnyField | None
 ) -> SQL:
     """A term of the ordering; where distances are taken of it, as something that has them."""
     if node is None or node.kind != "range" or field is None:
@@ -94,15 +94,13 @@ def _build_window_order_value(
     return frame.dialect.build_range_frame_key(value, field)
 
 
-def _build_window_frame(frame: FromBuilder, node: nodes.WindowFrameNode) -> SQL:
+def _build_window_frame(frame: Frame, node: nodes.WindowFrameNode) -> SQL:
     start = _build_frame_bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
     end = _build_frame_bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
     return SQL(_KINDS[node.kind], start, end, SQL(_EXCLUDES[node.exclude]))
 
 
-def _build_frame_bound(
-    frame: FromBuilder, node: nodes.WindowFrameBound | None, unbounded: SQL
-) -> SQL:
+def _build_frame_bound(frame: Frame, node: nodes.WindowFrameBound | None, unbounded: SQL) -> SQL:
     if node is None:
         return unbounded
     if node.distance is None:

@@ -26,7 +26,7 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import build_where_clause
-from treefold_orm._compile.frame import FromBuilder, NeedsJoin
+from treefold_orm._compile.frame import Frame, NeedsJoin
 from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.state import Key, replay_steps
 from treefold_orm._compile.values import build_param
@@ -52,7 +52,7 @@ from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.structured import ArrayField
 
-Where = Callable[[FromBuilder], SQL]
+Where = Callable[[Frame], SQL]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ def build_update_plan(
 ) -> Plan:
     """Update the rows of a query; the statement gives `returning` back."""
 
-    def build_update(frame: FromBuilder, where: Where) -> SQL:
+    def build_update(frame: Frame, where: Where) -> SQL:
         pairs = [
             # no alias before the column: PostgreSQL would look for a part of a composite type
             SQL("{} = {}", quote_column(field), _build_assigned_value(frame, field, node))
@@ -304,14 +304,14 @@ def build_update_plan(
 def build_delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """Delete the rows of a query."""
 
-    def build_delete(frame: FromBuilder, where: Where) -> SQL:
+    def build_delete(frame: Frame, where: Where) -> SQL:
         return SQL("DELETE FROM {} AS {}{}", quote_table(frame.meta), frame.alias, where(frame))
 
     return _build_write_plan(dialect, key, build_delete, given=given)
 
 
 def _build_write_plan(
-    dialect: Dialect, key: Key, build_statement: Callable[[FromBuilder, Where], SQL], *, given: int
+    dialect: Dialect, key: Key, build_statement: Callable[[Frame, Where], SQL], *, given: int
 ) -> Plan:
     state = replay_steps(key)
     if state.rows != "instances" or state.combined:
@@ -321,7 +321,7 @@ def _build_write_plan(
 
     def build_plan_with_filter(where: Where) -> Plan:
         # a builder for each attempt: one that failed has bound parameters and taken aliases
-        frame = FromBuilder(StatementBuilder(), dialect, state.meta, joinable=False)
+        frame = Frame(StatementBuilder(), dialect, state.meta, joinable=False)
         return build_plan_from_statement(
             frame.builder, build_statement(frame, where), dialect, given=given
         )
@@ -332,7 +332,7 @@ def _build_write_plan(
         except NeedsJoin:
             pass  # a condition reaches into another table: say it over keys
 
-    def build_key_filter(frame: FromBuilder) -> SQL:
+    def build_key_filter(frame: Frame) -> SQL:
         return SQL(
             " WHERE {} IN ({})",
             frame.build_own_column(frame.meta.pk),
@@ -345,7 +345,7 @@ def _build_write_plan(
         raise FieldError("update() cannot take values from another table: use Subquery") from None
 
 
-def _build_assigned_value(frame: FromBuilder, field: AnyField, node: Expr) -> SQL:
+def _build_assigned_value(frame: Frame, field: AnyField, node: Expr) -> SQL:
     if isinstance(node, ParamNode):
         # no cast: the column gives the parameter its type, and checks its length and places
         return convert_param_to_storage(frame.dialect, build_param(frame, node, cast=False), field)

@@ -9,7 +9,7 @@ import datetime as dt
 from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError, ModelError
-from treefold_orm._compile.frame import FromBuilder
+from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.writing import (
     build_condition as condition_sql,
     build_expression as expression_sql,
@@ -47,7 +47,7 @@ from treefold_orm._terms.values import Value
 _MOMENTS = (dt.date, dt.time)  # a datetime is a date
 
 
-class _UnaliasedFrame(FromBuilder):
+class _UnaliasedFrame(Frame):
     """A frame whose columns stand without alias, as DDL wants them."""
 
     def build_column(self, hops: Any, field: Field[Any]) -> SQL:
