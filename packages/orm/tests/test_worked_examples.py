@@ -7,7 +7,8 @@ A module of `_compile` opens with a query of these models, and what becomes of i
 
 Some of its functions and classes show another one. `SQLite:` and `PostgreSQL:` begin statements
 that differ by more than `?` and `$1`. An error stands as its class and text. `hydrate` opens with a
-query and the function that decodes its rows, the records of a schema with those of a model.
+query and the function that decodes its rows, the records of a schema with those of a model, and
+`Meta` shows its values for one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from treefold_orm._compile import hydrate
 from treefold_orm._compile.plans import build_rows_plan
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers.base import Database
+from treefold_orm._fields.meta import Meta
 from treefold_orm._queries.base_query import BaseQuery
 from treefold_orm._schema import records
 from treefold_orm._schema.describe import table_of
@@ -170,3 +172,18 @@ def test_the_table_of_the_example_is_the_one_that_is_described() -> None:
     (table,) = re.findall(r"(?:^ {4}.*\n)+", records.__doc__ or "", re.MULTILINE)
     expected = eval(textwrap.dedent(table), vars(records).copy())
     assert table_of(Book._meta, SQLite()) == expected
+
+
+def shorten_repr(value: object) -> str:
+    """A value as tables show it: `<CharField Article.title>` is `Article.title`."""
+    text = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", repr(value))
+    text = re.sub(r"<(?:\w+\.)*(\w+) object at \w+>", r"\1", text)
+    return re.sub(r"<\w+ ([\w.]+)>", r"\1", text)
+
+
+def test_the_values_of_the_description_of_a_model_are_those_shown() -> None:
+    shown = dict(re.findall(r"^ *\| `(\w+)` \| `(.*?)` \|", Meta.__doc__ or "", re.MULTILINE))
+    assert shown.keys() == vars(Article._meta).keys()
+    for name, value in shown.items():
+        pattern = re.escape(value).replace(r"\.\.\.", ".*")
+        assert re.fullmatch(pattern, shorten_repr(getattr(Article._meta, name))), name

@@ -64,12 +64,17 @@ class Relation(Record):
 
 
 class Instance:
-    """An instance of a model as every room knows it; `Model` is the one class below it.
+    """What the files that `Model` is built on know of an instance; `Model` is the one class below.
 
-    Attributes: `_row` is the row that it was read from or written to (None before), `_shape` the
-    columns of that row where it has not all, `_alias` its database, `_batch` the result that it was
-    read with, `_read_in` the transaction that it was read in, if that had written; `_raises_lazy`
-    is True where reading an attribute never sends a statement.
+    They cannot import `Model`, which imports them.
+
+    Attributes:
+        _row: the row that it was read from or written to, None before.
+        _shape: the columns of that row, where it has not all.
+        _alias: the database that it was read from or written to.
+        _batch: the result that it was read with, whose rows load what is missing together.
+        _read_in: the transaction that it was read in, if that had written before.
+        _raises_lazy: True where reading an attribute never sends a statement.
     """
 
     _meta: ClassVar[Meta]
@@ -98,29 +103,81 @@ class Instance:
 class Meta:
     """Everything known about one model.
 
-    Attributes:
-        model, name: the class, and its name.
-        registry: where models find the targets of their relations by name.
-        space: the project of the model, empty for one of a library; models of two projects in one
-            process do not meet.
-        abstract: True for a base of models, which has no table.
-        table_name, table: the table, plain and quoted.
-        database: the alias that the model lives on.
-        fields, by_attname: the columns by name (`writer`) and by attribute (`writer_id`).
-        relations: one step to other models, by the name in a lookup: foreign keys, the way back of
-            those of others, and many-to-many fields.
-        many: the many-to-many fields by name.
-        pointers: the foreign keys that point here, also without a way back.
-        columns, columns_without_key: the columns in the order of a row.
-        db_filled, auto_now: those of them whose value the database chooses, or each save.
-        pk, keys, key_place: the primary key, its columns, and its index in `columns`.
-        version: the field that counts saves, for optimistic locking.
-        ordering, latest_by: names to order by, for all queries and for `latest()`.
-        auto_created: True for the table of a many-to-many field that names no model for it.
-        managed: False for a table that another tool creates.
-        own_saves: which of `save` and `asave` the model overrides.
-        default_manager: where relations to many rows begin; None for all rows.
-        lookups, orderings: what keywords and names to order by were resolved to.
+    The attributes have these values for
+
+        class Article(Model):
+            title = fields.CharField(max_length=100)
+            views = fields.IntegerField(default=0)
+            writer = fields.ForeignKey(Writer, related_name="articles")
+            labels = fields.ManyToManyField(Label, related_name="articles")
+
+            class Meta:
+                indexes = (SearchIndex(fields=["title"]),)
+
+    From the class statement:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `model` | `Article` | the class |
+    | `registry` | `Registry` | where models find the targets of their relations by name |
+    | `space` | `'examples'` | the project whose models it meets; empty for a library's |
+    | `name` | `'Article'` | the name of the class |
+    | `abstract` | `False` | True for a base of models, which has no table |
+    | `table_name` | `'article'` | the table |
+    | `table` | `'"article"'` | the table, quoted |
+
+    From its `class Meta`, before the fields:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `database` | `'default'` | the alias that the model lives on |
+    | `ordering` | `()` | names that all queries are ordered by |
+    | `latest_by` | `()` | names that `latest()` orders by |
+    | `constraints` | `()` | unique and check constraints |
+    | `indexes` | `(SearchIndex(...),)` | indexes, those for full text search among them |
+    | `managed` | `True` | False for a table that another tool creates |
+    | `verbose_name` | `'article'` | what an interface calls one of them |
+    | `verbose_name_plural` | `'articles'` | what it calls several |
+
+    Grown by each field, in `add_field` and `ManyToManyField.bind`; a composite key comes last:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `fields` | `{..., 'writer': Article.writer}` | the columns by name |
+    | `by_attname` | `{..., 'writer_id': Article.writer}` | the columns by attribute |
+    | `many` | `{'labels': ManyToManyField}` | the many-to-many fields by name |
+    | `columns` | `(Article.id, ..., Article.writer)` | the columns in the order of a row |
+    | `columns_without_key` | `(Article.title, ...)` | those that `save()` updates |
+    | `db_filled` | `()` | those whose value the database chooses |
+    | `auto_now` | `()` | those that each save sets |
+    | `pk` | `Article.id` | the primary key, a `KeyColumns` where it has several columns |
+    | `keys` | `(Article.id,)` | its columns |
+    | `key_place` | `0` | the index of the key in `columns` |
+
+    When all fields are there:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `own_saves` | `frozenset()` | which of `save` and `asave` the model overrides |
+    | `default_manager` | `None` | where relations to many rows begin; None for all rows |
+    | `version` | `None` | the field that counts saves, for optimistic locking |
+    | `auto_created` | `False` | True for the table of a many-to-many field without a model |
+
+    When the model at the other end is there, which may be much later:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `relations` | `{'writer': Relation(...), ...}` | steps to models, by the name in a lookup |
+    | `pointers` | `[Article_labels.article]` | foreign keys that point here |
+
+    A way back is a relation as well: `articles` of `Writer`. `pointers` has keys without one, too.
+
+    By queries, which ask here first; emptied when a relation changes:
+
+    | Attribute | `Article` | |
+    |---|---|---|
+    | `lookups` | `{...}` | what keywords such as `writer__name` were resolved to |
+    | `orderings` | `{...}` | the same of names to order by |
     """
 
     def __init__(self, model: type[Instance], *, table: str, abstract: bool) -> None:
@@ -261,8 +318,11 @@ class Meta:
         return found
 
     def build_unknown_name_error(self, name: str) -> FieldError:
-        """Return the error for a name this model does not have, with the nearest one it has."""
-        # the way back of a model that waits for its target is a name of this one as well
+        """Return the error for a name this model does not have, with the nearest one it has.
+
+        Relations that wait for a model to be defined are resolved first, if it is there by now:
+        their way back is a name of this one as well.
+        """
         self.registry.resolve_pending_targets()
         import difflib
 
