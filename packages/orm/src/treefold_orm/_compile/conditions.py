@@ -401,7 +401,10 @@ def _build_exists_condition(
 
 
 def _build_related_exists(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
-    """Rows at the end of several relations that meet `where`, with an EXISTS for each relation."""
+    """`any_of()`, `all_of()`, `none_of()`: a row at the end of relations that meets `where`.
+
+    `where` is resolved against that row, so that both of its frames are that of the row.
+    """
     relation, rest = node.hops[0], node.hops[1:]
     inner, correlation = frame.build_correlated_frame(relation, ())
     tests = [correlation]
