@@ -1,22 +1,38 @@
 """Resolve the source of a parameter that is neither a dependency nor has a provider.
 
-Explicit markers first, then uploads and body models, then scalars from path or query (rulings,
-'Handlers and injection', 3 to 8). The result is an input of the contract, or None for the
-parameter's own default.
+The first line that applies decides; the result is an input of the contract:
+
+    parameter                                   place   name
+    id: int  (in /book/[id])                    path    id
+    token: Annotated[str, Header("x-token")]    header  x-token
+    x_token: Annotated[str, Header()]           header  x-token
+    theme: Annotated[str, Cookie()]             cookie  theme
+    title: Annotated[str, Form()]               form    title
+    scan: Annotated[list[UploadFile], File()]   file    scan
+    filters: Annotated[Filters, Query()]        query   the members of the model, see `text_models`
+    numbers: Annotated[list[int], Body()]       json    the whole body
+    cover: UploadFile                           file    cover
+    book: Book  (a model)                       json    the whole body
+    q: str                                      query   q
+    tags: list[str]                             query   tags, each value of `?tags=a&tags=b`
+    clock: Clock = SYSTEM  (a class)            none, its default is used
+    clock: Clock  (a class)                     InjectionError, at boot
+
+`resolver` asks here last, after connections, dependencies and providers; `markers` finds the source
+that an annotation names.
 """
 
 from __future__ import annotations
 
 import inspect
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from treefold_http._bodies.uploads import UploadFile
 from treefold_http._injection import sources
 from treefold_http._injection.contract import Input, Place
-from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.markers import find_source_class, is_source
 from treefold_http._injection.text_models import build_model_input
 from treefold_http._injection.text_readers import (
     build_text_reader,
@@ -80,8 +96,10 @@ def resolve_source(
         return _build_path_input(parameter, node, function)
     if kind != "nothing":
         _refuse_marker_default(parameter, function)
-        found = _build_marked_input if source is not None else _infer_input_from_type
-        sent = found(parameter, node, source or sources.Query(), function)
+        if source is not None:
+            sent = _build_marked_input(parameter, node, source, function)
+        else:
+            sent = _infer_input_from_type(parameter, node, function)
         if sent is not None and sent.binder.waits and kind == "websocket":
             raise _make_parameter_error(
                 parameter,
@@ -98,112 +116,6 @@ def resolve_source(
         " parameter, annotate it with a scalar for the query or a model for the body, or give it"
         " Depends(...)"
     )
-
-
-def find_marker(
-    node: tree.TypeNode, name: str, function: Callable[..., Any]
-) -> sources.Source | Dependency | None:
-    """Return the marker that says where a parameter comes from, None without one.
-
-    `Annotated[str, Header()] | None` means the same as `Annotated[str | None, Header()]`. If a
-    marker inside a union were ignored, a client could send in the query a value that a dependency
-    should provide.
-
-    Raises:
-        InjectionError: for a marker inside a list, or on one of several types.
-    """
-    own = list(filter(_is_source_or_dependency, node.markers))
-    options = tree.list_options_without_none(node)
-    if len(options) == 1 and options[0] is not node:
-        inner = options[0]
-        own = [
-            *(
-                _fill_dependency_call(inner.bare_annotation, m)
-                for m in inner.markers
-                if _is_source_or_dependency(m)
-            ),
-            *own,
-        ]
-        hidden = next(_yield_hidden_markers(inner), None)
-    else:
-        hidden = next(_yield_hidden_markers(node), None)
-    if hidden is not None:
-        kind = "Depends" if isinstance(hidden, Dependency) else _find_source_class(hidden).__name__
-        raise InjectionError(
-            f"{kind}() of parameter {name!r} of {format_callable(function)} has no effect inside"
-            f" another type; write Annotated[..., {kind}(...)] around the whole type"
-        )
-    first = next((marker for marker in own if isinstance(marker, Dependency)), None)
-    found = first or next(iter(own), None)
-    return found() if isinstance(found, type) else found
-
-
-def _make_parameter_error(
-    parameter: inspect.Parameter, function: Callable[..., Any], text: str
-) -> InjectionError:
-    return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
-
-
-def _format_bare_type(node: tree.TypeNode) -> str:
-    return format_annotation(constraints.build_unconstrained_annotation(node))
-
-
-def _is_source_or_dependency(marker: Any) -> bool:
-    return isinstance(marker, Dependency) or _is_source(marker)
-
-
-def _is_source(marker: Any) -> bool:
-    return isinstance(marker, sources.Source) or (
-        isinstance(marker, type) and issubclass(marker, sources.Source)
-    )
-
-
-def _fill_dependency_call(kind: Any, marker: Any) -> Any:
-    nameless = isinstance(marker, Dependency) and marker.call is None
-    return replace(marker, call=kind) if nameless else marker
-
-
-def _find_source_class(source: Any) -> type:
-    return source if isinstance(source, type) else type(source)
-
-
-def _yield_hidden_markers(node: tree.TypeNode) -> Iterator[Any]:
-    """Yield the source and dependency markers inside unions and lists."""
-    if isinstance(node, (tree.UnionType, tree.ListType)):
-        for part in node.inner_types:
-            yield from filter(_is_source_or_dependency, part.markers)
-            yield from _yield_hidden_markers(part)
-
-
-Taken: TypeAlias = tuple[Callable[..., Any], str, Input]
-"""A function, the name of its parameter, and its input."""
-
-
-def refuse_multiple_bodies(taken: Sequence[Taken]) -> None:
-    """Refuse a function with two JSON bodies, and a JSON body beside parts of a form.
-
-    Args:
-        taken: the bound parameters of a handler and its dependencies, grouped by function.
-
-    Raises:
-        InjectionError: with the names of the two parameters; a request has one body, and each
-            parameter would get all of it.
-    """
-    models = [(function, name) for function, name, sent in taken if sent.binder.body == "json"]
-    forms = [(function, name) for function, name, sent in taken if sent.binder.body == "form"]
-    for (function, name), (other, again) in itertools.pairwise(models):
-        if function is other and name != again:
-            raise InjectionError(
-                f"{format_callable(function)} takes the body twice, as {name!r} and as {again!r};"
-                " put both into one model"
-            )
-    if models and forms:
-        (function, model), (other, field) = models[0], forms[0]
-        beside = "" if function is other else f"{format_callable(other)} takes "
-        raise InjectionError(
-            f"{format_callable(function)} takes {model!r} from a JSON body and {beside}{field!r}"
-            " from a form; a request has one body, so remove one of them"
-        )
 
 
 def _build_path_input(
@@ -228,8 +140,8 @@ def _refuse_marker_default(parameter: inspect.Parameter, function: Callable[...,
     if constraints.is_field_or_meta(parameter.default):
         text = "has a constraint as its default; write it into Annotated[..., ...]"
         raise _make_parameter_error(parameter, function, text)
-    if _is_source(parameter.default):
-        name = _find_source_class(parameter.default).__name__
+    if is_source(parameter.default):
+        name = find_source_class(parameter.default).__name__
         text = f"has {name}() as its default; write Annotated[..., {name}()]"
         raise _make_parameter_error(parameter, function, text)
 
@@ -248,7 +160,7 @@ def _build_marked_input(
                 " body; declare a model with that member"
             )
         decoder = build_model_decoder(node, allow_any_type=True)
-        assert decoder is not None  # noqa: S101 - guaranteed by `anything`
+        assert decoder is not None  # noqa: S101 - guaranteed by `allow_any_type`
         return _build_body_input(parameter, node, decoder)
     if isinstance(source, sources.File):
         many = find_upload_multiplicity(node)
@@ -260,9 +172,9 @@ def _build_marked_input(
             raise _make_parameter_error(parameter, function, text)
         return _build_file_input(parameter, node, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
-        found = build_model_input(parameter, node, source, format_callable(function))
-        if found is not None:
-            return found
+        model_input = build_model_input(parameter, node, source, format_callable(function))
+        if model_input is not None:
+            return model_input
     reader = build_text_reader(node, allow_pydantic_types=True)
     if reader is None:
         shown = _format_bare_type(node)
@@ -276,9 +188,9 @@ def _build_marked_input(
 def _infer_input_from_type(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
-    source: sources.Source,
     function: Callable[..., Any],
 ) -> Input | None:
+    source = sources.Query()
     if node.annotation is EMPTY:
         return None
     uploads = find_upload_multiplicity(node)
@@ -363,9 +275,9 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
         body = await reader.read()
         if body:
             try:
-                if quick is not None and (found := quick.decode(body)) is not None:
+                if quick is not None and (value := quick.decode(body)) is not None:
                     reader.names = quick.names
-                    return found
+                    return value
                 document = loads(body)
                 # for the log, unless the handler gets parts of it, which it could change
                 if not decoder.shares:
@@ -386,3 +298,13 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
         default=parameter.default,
         binder=binder,
     )
+
+
+def _make_parameter_error(
+    parameter: inspect.Parameter, function: Callable[..., Any], text: str
+) -> InjectionError:
+    return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
+
+
+def _format_bare_type(node: tree.TypeNode) -> str:
+    return format_annotation(constraints.build_unconstrained_annotation(node))

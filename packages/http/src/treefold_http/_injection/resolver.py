@@ -1,6 +1,6 @@
 """Resolve the parameters of a handler to its contract, once, at boot.
 
-The walk over a signature and its dependencies is here; `_compile` turns the steps into a coroutine,
+The walk over a signature and its dependencies is here; `compiler` turns the steps into a coroutine,
 and the documents read the inputs. What cannot be resolved is an error of the file at boot.
 """
 
@@ -24,14 +24,11 @@ from treefold_http._injection.contract import (
 )
 from treefold_http._injection.dependencies import Dependency
 from treefold_http._injection.early_steps import find_steps_before_cache
+from treefold_http._injection.markers import find_marker
 from treefold_http._injection.providers import Provider, Providers
-from treefold_http._injection.resolve_source import (
-    Taken,
-    find_marker,
-    refuse_multiple_bodies,
-    resolve_source,
-)
+from treefold_http._injection.resolve_source import resolve_source
 from treefold_http._injection.secured import Security, merge_security_requirements, read_security
+from treefold_http._injection.single_body import Taken, refuse_multiple_bodies
 from treefold_http._requests.connection import Connection
 from treefold_http._requests.request import Request
 from treefold_http._responses.endpoints import Endpoint

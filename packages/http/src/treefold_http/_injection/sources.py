@@ -1,7 +1,7 @@
 """The sources of parameters (path, query, header, cookie, form), and their binders.
 
 A binder takes the connection and a list of errors, and returns the typed value or appends an entry
-`{"loc": [source, name], "msg": ..., "type": ...}`. `_select` chooses the source.
+`{"loc": [source, name], "msg": ..., "type": ...}`. `resolve_source` chooses the source.
 """
 
 from __future__ import annotations
