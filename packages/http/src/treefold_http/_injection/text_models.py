@@ -1,5 +1,14 @@
 """Models whose members are names of the query or of a form: `Annotated[Filters, Query()]`.
 
+    class Filters(BaseModel):
+        page: int = 1
+        tags: list[str] = []
+
+    query                   values in `bind_model`            argument of the handler
+    ?page=2&tags=a&tags=b   {"page": 2, "tags": ["a", "b"]}   Filters(page=2, tags=["a", "b"])
+    empty                   {}                                Filters(page=1, tags=[])
+    ?page=x                 an error                          none: 422, page should be an integer
+
 Each member is read like a parameter of its own, under its alias; the model is made of the values,
 by pydantic for its own classes. The members are inputs of the contract, so the documents list them
 one by one.
@@ -27,7 +36,9 @@ from treefold_http._wire.pydantic_json import build_base64_json_functions
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]
 _Make = Callable[[dict[str, Any], Errors], Any]
+"""From the values by alias to the model: `{"page": 2}` to `Filters(page=2)`."""
 _Take = Callable[[Any, Errors], Any]
+"""From the text of a member, or a list of texts, to its value: `"2"` to `2`."""
 
 
 def build_model_input(
@@ -74,7 +85,16 @@ class _TextMember:
 
 
 class _TextModel:
-    """A model of the query or of a form; `others` are the names that other parameters take."""
+    """A model of the query or of a form.
+
+    Attributes:
+        extra: what becomes of names that are no members: `ignore`, `forbid` or `allow`.
+        others: the names that inputs of the handler and its dependencies take from the same place.
+            Empty here: `resolver` fills the set in place through `Binder.others`, as the inputs are
+            known only when the last parameter is resolved. `?q=x` is thus no unknown name for
+            `handler(filters: Annotated[Filters, Query()], q: str)`.
+        make: makes the model, and appends its errors.
+    """
 
     def __init__(
         self, node: tree.Record, place: Literal["query", "form"], default: Any, where: str
@@ -92,6 +112,7 @@ class _TextModel:
         self.make = _build_model_maker(node, place)
 
     def list_inputs(self) -> Iterator[Input]:
+        """Yield one input for each member; all are optional if the parameter has a default."""
         optional = self.default is not EMPTY
         for each in self.members:
             default = _find_documented_default(each.member, self.node)
@@ -108,6 +129,8 @@ class _TextModel:
             )
 
     def make_binder(self) -> Binder:
+        """Return the binder of the whole model."""
+
         def bind_query(connection: Any, errors: Errors) -> Any:
             return self.bind_model(connection.query, errors)
 
@@ -119,6 +142,7 @@ class _TextModel:
         return Binder(bind_form, waits=True, body="form", others=self.others)
 
     def bind_model(self, texts: MultiMapping[str], errors: Errors) -> Any:
+        """Return the model of the texts; the parameter's default if no member is among them."""
         if self.default is not EMPTY and self.names.isdisjoint(texts):
             return self.default
         before = len(errors)
@@ -136,6 +160,7 @@ class _TextModel:
     def bind_or_refuse_extra(
         self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors
     ) -> None:
+        """Refuse unknown names, or add them to the values as text, as the model's policy says."""
         for name in dict.fromkeys(texts):
             # names of other parameters are not unknown: `filters: Filters, page: int`
             if name in self.names or name in self.others:
@@ -143,8 +168,8 @@ class _TextModel:
             if self.extra == "forbid":
                 errors.append(make_error_entry([self.place, name], "is not known here", "extra"))
             else:
-                found = texts.getlist(name)
-                values[name] = found[0] if len(found) == 1 else found
+                given = texts.getlist(name)
+                values[name] = given[0] if len(given) == 1 else given
 
 
 def _build_text_member(
