@@ -1,4 +1,22 @@
-"""Examples of models of pydantic, with the names that the members have in JSON."""
+"""Examples of models of pydantic, with the names that the members have in JSON.
+
+An author writes an example with the names of attributes or with aliases; documents show aliases:
+
+    class Book(BaseModel):
+        title: str = Field(alias="Title")
+
+    class Author(BaseModel):
+        name: str = Field(alias="Name")
+        books: list[Book]
+
+    type            example                      in the document
+    Book            {"title": "x"}               {"Title": "x"}
+    Book            {"Title": "x"}               {"Title": "x"}
+    Book            Book(Title="x")              {"Title": "x"}
+    list[Book]      [{"title": "x"}]             [{"Title": "x"}]
+    Book | Author   {"name": "n", "books": []}   {"Name": "n", "books": []}
+    Book            3, which is no Book          3
+"""
 
 from __future__ import annotations
 
@@ -34,6 +52,7 @@ def replace_names_in_examples(
 
 
 def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
+    """Return the JSON value with the aliases of every record that its type has in it."""
     if isinstance(node, tree.Named):
         return _apply_aliases(node.target_type, value, for_input)
     if isinstance(node, tree.UnionType):
@@ -58,19 +77,30 @@ def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
 def _apply_record_aliases(
     node: tree.Record, table: dict[str, Any], for_input: bool
 ) -> dict[str, Any]:
-    made = dict(table)
+    """Return the members under their aliases, in the order of the example.
+
+    Only names of pydantic's models are replaced; for a struct or a dataclass, a dictionary is shown
+    as its author wrote it. The members inside are renamed in either.
+    """
+    renamed = dict(table)
     for member in node.declared_members:
-        alias = member.read_as if for_input else member.written_as
-        name = alias or member.name
-        given = name if name in table else member.name
-        if given in table:
-            made[given] = _apply_aliases(member.type, table[given], for_input)
-            if given != name and node.family == "model":
-                made = {name if key == given else key: each for key, each in made.items()}
-    return made
+        alias = (member.read_as if for_input else member.written_as) or member.name
+        written_name = alias if alias in table else member.name
+        if written_name in table:
+            renamed[written_name] = _apply_aliases(member.type, table[written_name], for_input)
+            if written_name != alias and node.family == "model":
+                renamed = {
+                    alias if key == written_name else key: each for key, each in renamed.items()
+                }
+    return renamed
 
 
 def _choose_option(node: tree.UnionType, value: Any) -> tree.TypeNode:
+    """Return the option of a union that an example is written for.
+
+    For an object, the first record that knows all of its names, by attribute or alias; for an
+    array, the first list; otherwise the first option.
+    """
     if not isinstance(value, dict):
         kinds = [option for option in node.options if isinstance(option, tree.ListType)]
         return kinds[0] if kinds and isinstance(value, list) else node.options[0]
