@@ -2,6 +2,16 @@
 
 Each member takes one colon. A valid body with exactly as many colons as members repeats no name and
 has no unknown member: `loads` could only refuse NaN and Infinity, which pydantic accepts.
+
+    class Book(BaseModel):  # two members: a body is decoded here with exactly two colons
+        a: int
+        b: str
+
+    {"a":1,"b":"x"}         Book(a=1, b="x")
+    {"a":1,"a":2}           None: two colons, but pydantic misses `b`
+    {"a":1,"a":2,"b":"x"}   None: three colons; pydantic would take it, `loads` refuses it
+    {"a":1,"b":"x:y"}       None: three colons; valid, so the slow decoder takes it
+    {"a":1,"b":"\\u0041"}    None: a backslash; valid, so the slow decoder takes it
 """
 
 from __future__ import annotations
@@ -35,6 +45,8 @@ def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> Q
     members = len(names)
 
     def decode_or_none(body: bytes) -> Any:
+        # The log prints a body of the quick decoder after one search for secrets in its text, where
+        # an escape would hide them: `\u003d` is the `=` of `password=`.
         if body.count(b":") != members or BACKSLASH in body:
             return None
         if (_N in body and b"NaN" in body) or (_I in body and b"Infinity" in body):
