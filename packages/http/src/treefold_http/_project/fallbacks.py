@@ -1,7 +1,19 @@
 """Plans for requests that match no route: 404, 405, `OPTIONS`, and preflights of CORS.
 
-The middleware of a subtree (`under`) runs for every response below its prefix, whatever the method.
-A preflight names the method of a later request: it runs through that route's middleware, as far as
+Of `Api/v1/Shop/Get.py`, a `Put.py` beside it with `middlewares = [CORS([...])]`, and
+`Api/v1/Page/Get.py`, in a project with `middlewares = [everywhere, under("/v1/shop", guard)]`:
+
+    request                                          plan, and what runs      response
+    GET /v1/nothing                                  common: everywhere       404
+    GET /v1/shop/nothing, no template has this path  common: everywhere       404
+    DELETE /v1/page                                  common: everywhere       405, Allow: GET
+    DELETE /v1/shop                                  below: with guard        405, Allow: GET, PUT
+    OPTIONS /v1/shop, asks for PUT                   preflights: with CORS    204 of the preflight
+    OPTIONS /v1/shop, asks for GET                   below: with guard        405, Allow: GET, PUT
+
+The middleware of a subtree (`under`) thus runs for every response at the path of a route below its
+prefix, whatever the method. A preflight asks for a later request, by its field
+`Access-Control-Request-Method`: it runs through the middleware of that request's route, as far as
 that middleware answers preflights.
 """
 
@@ -44,6 +56,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
 
 ASKED = b"access-control-request-method"
+"""The field of a preflight that names the method of the later request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +64,8 @@ class ScopedFallbacks:
     """The plans without a route that have more middleware than the common one.
 
     Attributes:
-        below: by template, for templates that entries of a subtree cover.
-        preflights: by route, for modules with middleware that answers preflights.
+        below: by template, for templates that entries of a subtree cover: `{"/v1/shop": ...}`.
+        preflights: by route, for modules with middleware that answers preflights: that of `Put.py`.
     """
 
     below: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
@@ -109,6 +122,7 @@ def plan_scoped_fallbacks(
         covering = select_covering_middlewares(
             middlewares, partial(Under.covers_route, route=route)
         )
+        # `covering` holds all of `common`, so it differs only where it is longer
         if len(covering) > len(common):
             below[route.template] = plan_once(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
