@@ -58,10 +58,12 @@ def _run_all_checks(root: Path) -> Iterator["Finding"]:
     yield from diagnosis.check_framework_packages()
     yield from diagnosis.check_extras(used)
     yield from diagnosis.check_layout(root)
-    read, said = diagnosis.read_settings_with_findings(root)
-    yield from said
-    yield from diagnosis.check_secret_lengths(read)
-    if read is not None:
-        yield from diagnosis.check_extensions(root, read)
-        yield from diagnosis.check_by_booting(root, read)
-    yield from diagnosis.check_redis_connections(read)
+    settings, findings = diagnosis.read_settings_with_findings(root)
+    yield from findings
+    # Without settings, checks go on with the variables of the environment: one run shows all that
+    # is wrong. Only the boot and the extensions cannot do without them.
+    yield from diagnosis.check_secret_lengths(settings)
+    if settings is not None:
+        yield from diagnosis.check_extensions(root, settings)
+        yield from diagnosis.check_by_booting(root, settings)
+    yield from diagnosis.check_redis_connections(settings)
