@@ -86,6 +86,8 @@ def dev(
 
     One line says which migrations are not applied and which models have none yet.
     """
+    # A restart begins where this process began: the project's code, `.env` and options below change
+    # variables and folder, and the new process must read each of them as if for the first time.
     environment, folder = dict(os.environ), os.getcwd()
     number = parse_number_option(port, "--port", low=0, high=65535)
     version = _parse_default_version(default_version, require_api_folder(app_dir))
@@ -94,19 +96,21 @@ def dev(
     from treefold_cli._server.listener import bind_port
     from treefold_http import Application
 
-    former = open_inherited_listener()
-    with former or bind_port(host, number) as listener:
+    # After a restart, the socket of the previous process is open still: clients that connected in
+    # between wait in its queue, and no other program can take the port.
+    inherited = open_inherited_listener()
+    is_restarted = inherited is not None
+    with inherited or bind_port(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
-        app.has_own_server = True
-        if former is None and not is_loopback(host):
+        app.has_own_server = True  # no warning that a foreign server ignores the settings `[serve]`
+        if not is_restarted and not is_loopback(host):
             print_error(f"Warning: {_describe_exposure(host)}")
-        again = former is not None
         watched = None
         if not no_reload:
             watched = _choose_watched_folders(
-                app, reload_dir or (), reload_include or (), is_restarted=again
+                app, reload_dir or (), reload_include or (), is_restarted=is_restarted
             )
-        if _serve_project(app, listener, watched, is_restarted=again, migrate=migrate):
+        if _serve_project(app, listener, watched, is_restarted=is_restarted, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
 
