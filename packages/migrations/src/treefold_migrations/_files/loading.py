@@ -79,21 +79,22 @@ _CHECKED_HASH = (3).to_bytes(4, "little")  # the flags of a cache that is valid 
 def _compile_with_cache(path: Path) -> CodeType:
     source = path.read_bytes()
     cache = Path(cache_from_source(str(path)))
-    # by the hash of the text and not by its time: a checkout may give two texts one time
-    begin = MAGIC_NUMBER + _CHECKED_HASH + source_hash(source)
+    # The header of a `.pyc`, 16 bytes: 4 of the interpreter, 4 of flags, 8 of the source's hash. By
+    # the hash of the text and not by its time: a checkout may give two texts one time.
+    header = MAGIC_NUMBER + _CHECKED_HASH + source_hash(source)
     with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
         cached = cache.read_bytes()
-        if cached.startswith(begin):
-            found = marshal.loads(cached[len(begin) :])  # noqa: S302 - as Python reads its caches
-            if isinstance(found, CodeType):
-                return found
+        if cached.startswith(header):
+            code = marshal.loads(cached[len(header) :])  # noqa: S302 - as Python reads its caches
+            if isinstance(code, CodeType):
+                return code
     # without the `from __future__ import annotations` of this module
     code = compile(source, str(path), "exec", dont_inherit=True)
     if not sys.dont_write_bytecode:
         with contextlib.suppress(OSError):  # a folder that cannot be written has no cache
             cache.parent.mkdir(parents=True, exist_ok=True)
             unfinished = cache.with_name(f"{cache.name}.{os.getpid()}")
-            unfinished.write_bytes(begin + marshal.dumps(code))
+            unfinished.write_bytes(header + marshal.dumps(code))
             # in one move: another process must not read half of it
             unfinished.replace(cache)
     return code
