@@ -1,6 +1,26 @@
 """The source of models as a developer would write them for these tables, to be edited from then on.
 
-Every name and text of the database passes `quoted` or `printable`: nothing of it becomes code.
+Of `CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT NOT NULL CHECK (length(title) > 2),
+writer_id INTEGER NOT NULL REFERENCES writer(id) DEFERRABLE INITIALLY DEFERRED)`, and of tables
+`label` and `book_label` that connect it with labels:
+
+    class Book(Model):
+        # Left to the database: foreign key writer_id: DEFERRABLE INITIALLY DEFERRED
+
+        id = fields.BigAutoField()
+        title = fields.TextField()
+        writer = fields.ForeignKey(Writer, db_index=False)
+        writer_id: int
+        labels = fields.ManyToManyField(Label, related_name="books", through="BookLabel")
+
+        class Meta:
+            table = "book"
+            constraints = (
+                CheckConstraint(SchemaSQL("length({}) > 2", "title"), name="ck_book_1"),
+            )
+
+Every name and text of the database passes `quoted` or `sanitize_for_comment`: nothing of it becomes
+code.
 """
 
 from __future__ import annotations
@@ -41,10 +61,15 @@ class _ManyToManyPlan:
 
 @dataclass(slots=True)
 class _Plan:
-    """The parts of a model beside its table: ways back and many-to-many fields."""
+    """The parts of a model beside its table.
+
+    Attributes:
+        related: by the name of a foreign key, its `related_name` where the usual one is taken.
+        many_to_many: its many-to-many fields.
+    """
 
     related: dict[str, str] = field(default_factory=dict[str, str])
-    ways: list[_ManyToManyPlan] = field(default_factory=list[_ManyToManyPlan])
+    many_to_many: list[_ManyToManyPlan] = field(default_factory=list[_ManyToManyPlan])
 
 
 class _ModelsModuleWriter:
@@ -69,8 +94,8 @@ class _ModelsModuleWriter:
         for name in order:
             classes.append(self._render_class(self._drafts[name]))
             self._written.add(self._drafts[name].model)
-        left = list_unmodeled_objects(self._database)
-        notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in left]
+        unmodeled = list_unmodeled_objects(self._database)
+        notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in unmodeled]
         head = [_HEAD, "", "from __future__ import annotations", "", render_imports(self._imports)]
         if notes:
             head += ["", *notes]
@@ -87,9 +112,9 @@ class _ModelsModuleWriter:
                 one = made.kind.type is orm_fields.OneToOneField
                 usual = draft.model.lower() if one else f"{draft.model.lower()}_set"
                 longer = f"{draft.model.lower()}_{made.name}" + ("" if one else "_set")
-                way = self._claim_first_free_attribute(target, usual, longer)
-                if way != usual:
-                    self._plans[draft.name].related[made.name] = way
+                related_name = self._claim_first_free_attribute(target, usual, longer)
+                if related_name != usual:
+                    self._plans[draft.name].related[made.name] = related_name
         for draft in self._drafts.values():
             self._plan_field_for_join_table(draft)
 
@@ -127,8 +152,8 @@ class _ModelsModuleWriter:
             target, f"{_derive_field_name_from_model(self._drafts[source].model)}s"
         )
         if forward != "+":
-            way = _ManyToManyPlan(forward, self._drafts[target].model, draft.model, back)
-            self._plans[source].ways.append(way)
+            planned = _ManyToManyPlan(forward, self._drafts[target].model, draft.model, back)
+            self._plans[source].many_to_many.append(planned)
 
     def _is_unique_together(self, draft: TableDraft, names: set[str]) -> bool:
         chosen = (p.chosen_proposal for p in draft.parts if p.chosen_proposal is not LEFT_OUT)
@@ -162,7 +187,7 @@ class _ModelsModuleWriter:
             lines.append(f"    pk = CompositePrimaryKey({names})")
         for made in draft.fields.values():
             lines += self._render_field(draft, made, plan.related.get(made.name, ""))
-        lines += [self._render_many_to_many(way) for way in plan.ways]
+        lines += map(self._render_many_to_many, plan.many_to_many)
         return "\n".join([*lines, "", *self._render_meta(draft)])
 
     def _render_field(
@@ -201,16 +226,13 @@ class _ModelsModuleWriter:
         self._imports.update(imports)
         return text
 
-    def _render_many_to_many(self, way: _ManyToManyPlan) -> str:
-        target = way.target if way.target in self._written else quoted(way.target)
-        related = way.related_name if way.related_name != "+" else "+"
+    def _render_many_to_many(self, planned: _ManyToManyPlan) -> str:
+        name, target = planned.name, planned.target
         text = (
-            f"fields.ManyToManyField({target}, related_name={quoted(related)}, "
-            f"through={quoted(way.through)})"
+            f"fields.ManyToManyField({target if target in self._written else quoted(target)}, "
+            f"related_name={quoted(planned.related_name)}, through={quoted(planned.through)})"
         )
-        return (
-            f"    {way.name} = {format_expression(text, indent=4, prefix_width=len(way.name) + 3)}"
-        )
+        return f"    {name} = {format_expression(text, indent=4, prefix_width=len(name) + 3)}"
 
     def _render_meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]

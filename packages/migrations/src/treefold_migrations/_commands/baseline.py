@@ -214,9 +214,10 @@ def _remove_written_files(job: _Job) -> None:
 
 
 def _report_baseline(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
-    left = list_unmodeled_objects(found)
+    unmodeled = list_unmodeled_objects(found)
     for draft in drafts:
-        left += [f"{draft.name}: {item}" for item in (*draft.notes, *describe_omitted_parts(draft))]
+        parts = (*draft.notes, *describe_omitted_parts(draft))
+        unmodeled += [f"{draft.name}: {item}" for item in parts]
     job.say(f"{job.models}")
     job.say(f"{job.migration_path}")
     managed = sum(draft.managed for draft in drafts)
@@ -224,6 +225,6 @@ def _report_baseline(job: _Job, drafts: list[TableDraft], found: Database) -> Ba
     for draft in drafts:
         if not draft.managed:
             job.say(f"  {draft.kind} {draft.name}: managed = False")
-    for line in left:
+    for line in unmodeled:
         job.say(f"  left to the database: {line}")
-    return Baseline(job.models, job.migration_path, len(drafts), tuple(left))
+    return Baseline(job.models, job.migration_path, len(drafts), tuple(unmodeled))
