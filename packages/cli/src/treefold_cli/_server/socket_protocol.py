@@ -15,14 +15,20 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
     """Answers a handshake that cannot be read, and lets pongs wait for their reader."""
 
     running: ClassVar[int] = 0
-    """How many of the server's tasks are sockets: they do not count as requests (D-07)."""
+    """How many of the server's tasks are sockets.
+
+    The limit of concurrent requests leaves them out: a socket stays open for hours (D-07).
+    """
 
     async def run_asgi(self) -> None:
-        """Run the application over the socket; a refusal is an answer, which uvicorn denies."""
+        """Run the application over the socket; it may refuse the handshake with a response."""
         app = self.app
 
         async def run_app_allowing_refusal(scope: Any, receive: Any, send: Any) -> None:
             await app(scope, receive, send)
+            # After a 401 by `websocket.http.response.start`, uvicorn has sent the response but
+            # takes the handshake for unfinished: it would log "ASGI callable returned without
+            # completing handshake" and send a 500 behind it.
             self.handshake_complete |= self.close_sent
 
         self.app = run_app_allowing_refusal
@@ -35,8 +41,8 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; answer a head that the library refuses, and close the connection.
 
-        The head arrives complete, and the library reports no event for a refused one: the
-        connection would stay open without a response (S-71, S-73).
+        The head arrives complete, and the library reports no event for a refused one: without this
+        the connection stays open, with no response and no line in the log (S-71, S-73).
         """
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():
@@ -46,7 +52,10 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.close()
 
     def handle_connect(self, event: Request) -> None:
-        """Start the application; a refusal of the library gets an id and a line (S-49, S-71)."""
+        """Start the application; or log and send the refusal of the library.
+
+        It gets what every response has: `nosniff` and a request id (S-49), and one line (S-71).
+        """
         response = self.conn.accept(event)
         if response.status_code == 101:
             super().handle_connect(event)
@@ -62,7 +71,11 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def pause_writing(self) -> None:
-        """Stop reading too: a client that pings and does not read fills the buffer (S-75)."""
+        """Stop reading too.
+
+        Each ping is answered at once: a client that pings and never reads the pongs would fill the
+        memory with them (S-75).
+        """
         super().pause_writing()
         self.transport.pause_reading()
 
