@@ -3,8 +3,8 @@
 `PartParser` takes chunks and returns events without any I/O; `parse_multipart_events` feeds it from
 a stream.
 python-multipart (extra `files`) finds the boundaries. This module adds every limit, the text before
-and after the parts, a shortcut for blocks without a boundary, and protection from slow input
-(S-38).
+and after the parts, a shortcut for blocks without a boundary, and protection from input that the
+parser is slow on, such as megabytes of lines that only begin like a boundary (S-38).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _PADDING = 64  # blanks that may follow a boundary on its line
 
 _boundary = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]+").fullmatch
 
-_silent = logging.Logger("treefold.multipart")  # the library warns of each refused body: S-38
+# the library warns of each refused body: a request writes one line of the log, its own (S-38)
+_silent = logging.Logger("treefold.multipart")
 _silent.disabled = True
 
 

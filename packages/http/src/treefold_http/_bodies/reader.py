@@ -1,8 +1,9 @@
 """The one reader of a request body: counted while it arrives, exact about how it ended.
 
 `body`, `json`, `form`, `files`, `stream` and the request log all read through `BodyReader`, so that
-one limit holds for all of them (S-24, S-25) and an early disconnect is never mistaken for a short
-body. It handles bytes and ASGI messages and does not interpret the content.
+one limit holds for all of them, by the length that the client announces (S-24) and by the bytes
+that arrive (S-25), and an early disconnect is never mistaken for a short body. It handles bytes and
+ASGI messages and does not interpret the content.
 """
 
 from __future__ import annotations

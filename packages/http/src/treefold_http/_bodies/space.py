@@ -1,4 +1,4 @@
-"""The room that all forms of a process take together, in memory and on disk (S-42, S-143).
+"""The room that all forms of a process take together, on disk (S-42) and in memory (S-143).
 
 A client whose address is known has a share of it. Where there is no room, the slowest form that is
 still arriving gives way to a faster one: its bytes are dropped, and its request is answered 503. A

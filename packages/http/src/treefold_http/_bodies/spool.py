@@ -1,8 +1,8 @@
-"""Bytes of an upload on disk: a private unlinked file, used in threads of its own (S-41).
+"""Bytes of an upload on disk: a private unlinked file, used in threads of its own.
 
 The file is made 0600 in a new 0700 directory and unlinked immediately if the system allows it, so
-that no file is left behind however the process ends. The threads are not those of sync handlers: a
-slow disk must not block handlers, nor handlers an upload (R-25).
+that no file is left behind however the process ends (S-41). The threads are not those of sync
+handlers: a slow disk must not block handlers, nor handlers an upload (R-25).
 """
 
 from __future__ import annotations

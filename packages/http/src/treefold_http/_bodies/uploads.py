@@ -23,7 +23,7 @@ CHUNK = 64 * 1024
 
 
 class UploadFile:
-    """A file of a form (rulings, '`form()` / `files()`').
+    """A file of a form, from `request.files()` or a parameter annotated with this class.
 
     It lives as long as its request: save it, or read it, before the answer is sent.
 

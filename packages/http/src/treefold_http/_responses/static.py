@@ -104,7 +104,7 @@ class StaticFiles:
 
         Args:
             path_segments: the path below the prefix, split at `/` and decoded once, without empty
-                segments (rulings, 'Routing').
+                segments, as the router splits it.
             request: the request.
 
         Raises:
@@ -249,7 +249,8 @@ def has_exact_names(root: str, segments: Sequence[str]) -> bool:
 def _redirect_with_slash(request: Request) -> Response:
     """Redirect to the folder's URL with a slash, so that relative links work.
 
-    The target is relative, so it never leaves the site, whatever the path is (S-17).
+    The target is relative, so it never leaves the site: a browser would take an absolute one, such
+    as `//evil.example/` of a path that begins with two slashes, for another host (S-17).
     """
     last = request.raw_path.rpartition(b"/")[2]
     query = request.scope.get("query_string", b"")

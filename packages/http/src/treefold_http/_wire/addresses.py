@@ -44,7 +44,7 @@ class Networks:
 
 
 def parse_address(text: str) -> IPAddress | None:
-    """Parse an address that may carry a port or a zone; IPv4 in IPv6 is IPv4 (S-94)."""
+    """Parse an address that may carry a port or a zone; `::ffff:1.2.3.4` is `1.2.3.4` (S-94)."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     # an address of IPv6 has two colons at least, so a single one begins a port
@@ -86,7 +86,10 @@ def _is_global(host: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def to_client_network(host: str) -> str:
-    """Return the network that a client is counted by: IPv4 whole, IPv6 by its /64 (S-94)."""
+    """Return the network that a client is counted by: IPv4 whole, IPv6 by its /64.
+
+    A client of IPv6 has at least a /64, and could take another address for each request (S-94).
+    """
     address = parse_address(host)
     if not isinstance(address, ipaddress.IPv6Address):
         return host if address is None else str(address)

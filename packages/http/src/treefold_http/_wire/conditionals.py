@@ -13,7 +13,7 @@ from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.dates import parse_http_date
 
 MAX_FIELD = 4096
-"""Longer lists of entity tags match nothing (S-22)."""
+"""Longer lists of entity tags match nothing: parsing one must stay cheap (S-22)."""
 
 
 class Outcome(enum.Enum):

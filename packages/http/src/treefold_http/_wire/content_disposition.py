@@ -1,6 +1,7 @@
-"""`Content-Disposition` for responses (RFC 6266): one safe value for any file name (S-46).
+"""`Content-Disposition` for responses (RFC 6266): one safe value for any file name.
 
-Only writes the field. Reading it from multipart bodies is another matter.
+A quote in a name would end it early, and the browser would save what follows: `a".bat` (S-46). Only
+writes the field. Reading it from multipart bodies is another matter.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def parse_cookies(field: str) -> list[tuple[str, str]]:
     """Split a `Cookie` field into (name, value) pairs in the order sent, at most 100.
 
     A pair without a name, or whose name is no token, is dropped; a quoted value loses its quotes
-    and keeps the rest as it was sent (S-45).
+    and keeps the rest as it was sent. Nothing is decoded: `%5F%5FHost-id` would become a
+    `__Host-id` that the browser protects from other sites (S-45).
     """
     found: list[tuple[str, str]] = []
     for part in field.split(";"):

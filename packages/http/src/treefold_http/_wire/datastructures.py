@@ -18,7 +18,7 @@ from treefold_http._wire.header_fields import BLANKS, encode_header
 V = TypeVar("V")
 
 MAX_QUERY_PAIRS = 1000
-"""Parameters of one query string (S-23)."""
+"""Parameters of one query string: a target of 8 KiB has room for 4,096 of them (S-23)."""
 
 
 class MultiMapping(Mapping[str, V], Generic[V]):
@@ -145,7 +145,7 @@ class Headers(Mapping[str, str]):
 
 
 class MutableHeaders(Headers, MutableMapping[str, str]):
-    """Header fields of a response: checked where they are set (S-43).
+    """Header fields of a response: checked where they are set, where a traceback helps (S-43).
 
     Setting a name replaces all fields of that name; `append` adds one beside them.
     """
@@ -182,7 +182,10 @@ def _encode_header_name(name: str) -> bytes:
 
 
 class URL:
-    """The address a request was sent to, kept in parts and never parsed again (S-14).
+    """The address a request was sent to, kept in parts.
+
+    The parts are never joined and parsed again, where a path such as `@evil.example/` would become
+    the host (S-14).
 
     Attributes:
         scheme: `http`, `https`, `ws` or `wss`.

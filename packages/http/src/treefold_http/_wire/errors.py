@@ -18,7 +18,7 @@ class ClientDisconnect(Exception):  # the field's name for it
 
 
 class HTTPError(Exception):
-    """Answer the request with `status` (interface, 'Errors').
+    """Answer the request with `status`.
 
     Args:
         status: an HTTP status code from 400 to 599.

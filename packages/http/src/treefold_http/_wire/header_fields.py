@@ -1,4 +1,8 @@
-"""Header fields as bytes, checked where they are set (RFC 9110, 5.1 and 5.5; S-43)."""
+"""Header fields as bytes, checked where they are set (RFC 9110, 5.1 and 5.5).
+
+A line break in a value would begin another field or response; the traceback of an error there shows
+the line that set it (S-43).
+"""
 
 from __future__ import annotations
 

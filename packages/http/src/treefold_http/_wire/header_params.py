@@ -1,7 +1,8 @@
 """Header values with parameters: `form-data; name="a"` to a value and a dictionary.
 
-One pass over at most 4,096 characters, with no backtracking pattern (S-22). It parses the syntax
-only (RFC 9110, 5.6.6); the callers check which parameters a field needs.
+One pass over at most 4,096 characters, with no backtracking pattern: a long field of a client must
+not hold up the other requests (S-22). It parses the syntax only (RFC 9110, 5.6.6); the callers
+check which parameters a field needs.
 """
 
 from __future__ import annotations

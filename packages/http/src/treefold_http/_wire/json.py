@@ -1,4 +1,4 @@
-"""JSON in and out: bytes to values and back, as strict as RFC 8259 and the rulings ask.
+"""JSON in and out: bytes to values and back, as strict as RFC 8259 asks, and stricter for input.
 
 One encoder and one decoder are kept for the life of the process. msgspec encodes when it is
 installed, else the standard library's C encoder; where the two could differ, the standard one
@@ -212,11 +212,12 @@ _surrogate_escape = re.compile(r"\\u[dD][89a-fA-F]").search
 def loads(body: bytes) -> Any:
     """Decode a JSON body: strict UTF-8 with at most one byte order mark, one value.
 
-    Refuses, by the rulings and S-31 to S-35: NaN, Infinity, numbers out of range, integers above
-    4,300 digits, repeated member names, lone surrogates and nesting too deep to parse.
+    Refuses NaN, Infinity, numbers out of range, integers above 4,300 digits, repeated member names,
+    lone surrogates and nesting too deep to parse: each would be an error of the handler later, or
+    mean another value to another parser (S-31 to S-35).
 
     Raises:
-        BadRequest: for anything that is not such a document (interface, 'Errors').
+        BadRequest: for anything that is not such a document.
     """
     if quick_encode is not None and _quick_loads is not None and BACKSLASH not in body:
         try:

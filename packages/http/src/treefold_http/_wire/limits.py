@@ -1,4 +1,7 @@
-"""Limits of forms (security notes S-36, S-39, S-41, S-42).
+"""Limits of forms, so that no body costs more than its size in time, memory or disk.
+
+They bound the parts of a multipart form (S-36), the fields of an urlencoded one (S-39), the size
+from which an upload is on disk (S-41), and the disk of all uploads (S-42).
 
 Numbers only. `_bodies.forms`, `_bodies.multipart`, `_bodies.parts` and `_bodies.spool` enforce
 them; the `max_body` of a route replaces `urlencoded` and `total`.

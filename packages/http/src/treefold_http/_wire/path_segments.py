@@ -1,6 +1,6 @@
 """The segments of a request path outside the route table, and how applications may read them.
 
-Decoded exactly as the router decodes (rulings, 'Routing'): split at `/`, each segment decoded once.
+Decoded exactly as the router decodes: split at `/`, each segment decoded once.
 `list_possible_readings` is for comparisons only: no path is ever changed to one of its results.
 
 `/legacy/Admin%2Fx;a=1` below the mount `/legacy` is read as sent, `("legacy", "admin/x;a=1")`, and

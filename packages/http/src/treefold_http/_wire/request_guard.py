@@ -1,8 +1,9 @@
 """Checks of the request line and header, before routing.
 
-Both HTTP parsers of the server accept requests that RFC 9112 forbids or no client needs (S-13,
-S-14, S-21, S-23), so the checks are here, once, for every server. A valid request costs two joins
-and two look-ups; the text of a refusal is built only for an invalid one.
+Both HTTP parsers of the server accept requests that RFC 9112 forbids or no client needs, so the
+checks are here, once, for every server: exactly one valid `Host` (S-13), a target that names no
+other host (S-14), limits of the header (S-21) and of the target (S-23). A valid request costs two
+joins and two look-ups; the text of a refusal is built only for an invalid one.
 """
 
 from __future__ import annotations
@@ -129,10 +130,11 @@ def replace_absolute_target(scope: Scope, fields: Mapping[bytes, bytes], prefix:
 
 
 def refuse_body_with_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
-    """Refuse a body that the server drops, and would read as the next request (S-20).
+    """Refuse a body that the server drops, and would read as the next request.
 
-    uvicorn's httptools protocol ends a request with `Upgrade` behind its head. `treefold serve` and
-    other servers deliver the body.
+    uvicorn's httptools protocol ends a request with `Upgrade` behind its head: a client could hide
+    a second request in the body from a proxy in front (S-20). `treefold serve` and other servers
+    deliver the body.
 
     Args:
         fields: the header as a dictionary.
@@ -146,9 +148,11 @@ def refuse_body_with_upgrade(fields: Mapping[bytes, bytes], receive: Receive) ->
 
 
 def _refuse_ambiguous_framing(fields: Mapping[bytes, bytes]) -> None:
-    """Refuse framing that two parsers could read as two different bodies (RFC 9112, 6; S-20).
+    """Refuse framing that two parsers could read as two different bodies (RFC 9112, 6).
 
-    The connection is closed after the response: further bytes may be the rest of the body.
+    A proxy and this server would disagree where the next request begins, and a client could smuggle
+    one past the proxy (S-20). The connection is closed after the response: further bytes may be the
+    rest of the body.
     """
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None and (length is not None or coding.strip(BLANKS).lower() != b"chunked"):

@@ -33,10 +33,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def assign_request_id(fields: Mapping[bytes, bytes], raw: RawHeaders) -> str:
-    """Return the id of a request (interface, 'Cross-cutting header'; S-79).
+    """Return the id of a request.
 
     An inbound value is used if there is exactly one and it matches `[A-Za-z0-9._:@/+=-]{1,128}`;
-    otherwise an id of 28 or more hexadecimal digits is made.
+    otherwise an id of 28 or more hexadecimal digits is made. The id is written to the log and to a
+    response header, where other characters could begin a line or a field of their own (S-79).
     """
     sent = fields.get(b"x-request-id")
     if sent is None or not _acceptable(sent):
