@@ -247,7 +247,7 @@ class Application:
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
     ) -> None:
-        """Provide parameters of a type or a name (rulings, 'Handlers and injection', 4).
+        """Provide parameters of a type or a name.
 
         Args:
             key: a type, or the name of a parameter.

@@ -34,7 +34,7 @@ def render_problem(error: HTTPError, connection: Connection) -> Response:
 
 
 def render_crash_problem(error: BaseException, connection: Connection) -> Response:
-    """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
+    """Render an unhandled exception as a 500 that shows nothing of it in production (S-56)."""
     document = _build_problem_document(
         "Internal Server Error", 500, describe_crash(error, connection), connection
     )

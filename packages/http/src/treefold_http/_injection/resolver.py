@@ -47,7 +47,7 @@ _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
 
 def has_only_parameter(handler: Callable[..., Any], name: str = "request") -> bool:
-    """Return True if the only parameter is `name`, without a default (interface)."""
+    """Return True if the only parameter is `name`, without a default."""
     # `inspect.signature` follows `__wrapped__`, and the code of a wrapper says (*args, **kwargs)
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         parameters = list(inspect.signature(handler).parameters.values())
@@ -211,8 +211,8 @@ class _Resolver:
     ) -> Argument | Input | None:
         """Return the argument for a parameter, or its input; None for its own default.
 
-        The order is that of the rulings: dependency, connection, path, provider, explicit source,
-        body model, query.
+        The first that applies: dependency, connection, path, provider, explicit source, body model,
+        query. A provider thus hides no value of the path, and the query is what remains.
         """
         name, default = parameter.name, parameter.default
         if name in ("request", "websocket"):

@@ -1,8 +1,8 @@
 """The files of a project that every request depends on, read at boot.
 
-`Models/`, `Middleware/`, `settings.py`, `providers.py`, `extensions.py` and `hooks.py` (rulings,
-'Middleware, lifecycle, background'). A file that fails is a fatal finding, and the others are still
-read, so that a boot reports all failures at once. `_project.handlers` reads the files of handlers.
+`Models/`, `Middleware/`, `settings.py`, `providers.py`, `extensions.py` and `hooks.py`. A file that
+fails is a fatal finding, and the others are still read, so that a boot reports all failures at
+once. `_project.handlers` reads the files of handlers.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _call_reader_or_raise(
 def _install_extensions_load_models(
     app: ProjectRuntime, space: ModuleSpace, findings: Findings
 ) -> None:
-    """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
+    """Set installed extensions up, then import every module below `Models/`."""
     # a reload keeps the installed extensions that the process has set up
     if findings.former is None:
         install(app, lambda name, error: findings.record_failure(name, error, fatal=True))

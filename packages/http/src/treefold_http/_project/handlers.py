@@ -1,7 +1,7 @@
 """Handler modules: one file in, one checked record out.
 
 `_project.modules` imports the files and the router routes; this module checks the names that a
-handler module defines (interface, 'Handler module'; rulings, 'Routing') and reports errors in them.
+handler module defines, and reports errors in them.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def check_middleware_entry(entry: Any) -> None:
     """Refuse an entry that is neither callable nor an object with one of the middleware methods.
 
     Raises:
-        TypeError: the message names the entry (rulings, 'Middleware': a boot error).
+        TypeError: the message names the entry; it ends the boot.
     """
     if isinstance(entry, (Under, RequestsOnly)):
         return

@@ -146,7 +146,7 @@ def rewrap_plan_in_middleware(
 def build_broken_file_plan(
     app: ProjectRuntime, route: Route, error: str, project_middlewares: Sequence[Any]
 ) -> Plan:
-    """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
+    """Return the plan of a file that failed to load: it answers 500."""
     # in production the error stays in the log: it may quote a line of the source
     detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
 

@@ -1,8 +1,8 @@
 """The line of a connection in the log, and its payload: the masked body, rendered unchanged.
 
 A body is rendered from the bytes that the handler read. A small JSON or form body that the handler
-left unread is read here, before the response is sent (rulings, 'Log line'). Masking, scrubbing and
-cutting belong to the log package.
+left unread is read here, before the response is sent. Masking, scrubbing and cutting belong to the
+log package.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _require_utf8_json(content_type: str) -> None:
 
 
 class Request(Connection):
-    """One HTTP request (interface, 'Request'; rulings, 'Request, response').
+    """One HTTP request.
 
     Attributes:
         fallback: the response, the error, or the function that answers a request without a route;

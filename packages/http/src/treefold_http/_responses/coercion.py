@@ -1,4 +1,4 @@
-"""Return values of handlers to responses (interface, 'Response and return coercion').
+"""Return values of handlers to responses.
 
 A table from type to conversion; the exact type is looked up first because it matches nearly always.
 A type outside of the table is refused by name; no value is rendered through `str` or `repr`.

@@ -67,7 +67,7 @@ class _FileAnswer:
 
 
 class FileResponse(Response):
-    """A response that sends a file on disk (rulings, 'files').
+    """A response that sends a file on disk.
 
     Sets `Content-Length`, `ETag`, `Last-Modified` and `Accept-Ranges`; answers conditional requests
     (RFC 9110, 13) and ranges (14) of GET, and conditions of HEAD. The answer to another method, or

@@ -235,7 +235,7 @@ class Response:
 
     @classmethod
     def json(cls, content: Any, status: int = 200, **options: Unpack[Options]) -> Response:
-        """Make a JSON response (interface, 'Response and return coercion').
+        """Make a JSON response.
 
         Raises:
             TypeError, ValueError: when a part of the content has no JSON form.

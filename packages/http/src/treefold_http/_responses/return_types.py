@@ -1,8 +1,8 @@
 """Return annotations that no response can be made of, refused at boot.
 
-`coercion` answers a closed list of types (rulings, 'Handlers and injection'); an annotation such as
-`-> int` promises a value outside of it, which would be a 500 for each request. Only types whose
-values can never be answered are refused: a class may have a subclass with a response form.
+`coercion` answers a closed list of types; an annotation such as `-> int` promises a value outside
+of it, which would be a 500 for each request. Only types whose values can never be answered are
+refused: a class may have a subclass with a response form.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Call: TypeAlias = Callable[[], Any]
 
 
 class BackgroundTasks:
-    """Calls to run, in the order added, once the answer is sent (rulings, 'Background').
+    """Calls to run, in the order added, once the answer is sent.
 
     Attributes:
         calls: the calls; those of a handler are one of those of its middleware.

@@ -1,8 +1,8 @@
 """Settings of an application: names, types and sources.
 
 Precedence: arguments, `TREEFOLD_<NAME>` in the environment, the same in `.env`, `treefold.toml`,
-`[tool.treefold]` in `pyproject.toml` (rulings, 'Names'). An unknown name is an error that suggests
-the nearest one; a secret is never shown.
+`[tool.treefold]` in `pyproject.toml`. An unknown name is an error that suggests the nearest one; a
+secret is never shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One WebSocket from handshake to log line: checks, origin, route, middleware, handler, close.
 
 A socket is refused before it is accepted, with an HTTP response if the server can send one. A
-handler that returns closes with 1000, one that raises with 1011 (rulings, 'WebSocket').
+handler that returns closes with 1000, one that raises with 1011.
 """
 
 from __future__ import annotations

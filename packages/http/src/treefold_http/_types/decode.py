@@ -1,4 +1,4 @@
-"""Body models: JSON bytes straight into the annotated type (rulings, 'Handlers', 6).
+"""Body models: JSON bytes straight into the annotated type.
 
 msgspec decodes its structs; pydantic validates the types that its `TypeAdapter` accepts; `validate`
 checks records of the standard library if neither is installed, or if neither checks all of their

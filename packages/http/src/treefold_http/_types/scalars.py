@@ -1,4 +1,4 @@
-"""Scalars: from text to the annotated type, and their JSON Schemas (rulings, 'Handlers').
+"""Scalars: from text to the annotated type, and their JSON Schemas.
 
 A converter takes the text of one value and returns the typed value, or raises `ValueError` with a
 message for the client. It ignores constraints, which `constraints` checks on the typed value.

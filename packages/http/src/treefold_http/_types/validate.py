@@ -1,10 +1,9 @@
 """JSON values to typed values: checks of dataclasses and TypedDicts by the standard library.
 
 For projects that have installed neither msgspec nor pydantic, and for types with constraints of
-both (rulings, 'Handlers', 6). A type becomes a tree of checks once, at boot, so a type that cannot
-be checked is refused there. No text becomes a number, and of numbers only an integer another kind:
-a float, since JSON writes 1.0 as 1 too. Types without a JSON form (dates, UUID, Decimal) are read
-from text.
+both. A type becomes a tree of checks once, at boot, so a type that cannot be checked is refused
+there. No text becomes a number, and of numbers only an integer another kind: a float, since JSON
+writes 1.0 as 1 too. Types without a JSON form (dates, UUID, Decimal) are read from text.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 def make_error_entry(
     loc: list[str | int], message: object, kind: str = "value_error"
 ) -> dict[str, Any]:
-    """Return one entry of `errors` in a 422 (rulings, 'Handlers and injection').
+    """Return one entry of `errors` in a 422.
 
     It has a `ctx` if the message is a `LimitMissed`.
     """

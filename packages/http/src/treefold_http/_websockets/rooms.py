@@ -30,7 +30,7 @@ QUEUE = 32
 
 
 class Rooms:
-    """Groups of sockets with join, leave and broadcast (rulings, 'WebSocket').
+    """Groups of sockets with join, leave and broadcast.
 
     Applications of one process that have a module in common do not share its rooms.
 

@@ -1,4 +1,4 @@
-"""The WebSocket of a handler: accept, receive, send, close (rulings, 'WebSocket').
+"""The WebSocket of a handler: accept, receive, send, close.
 
 A message of the wrong kind, invalid JSON and a message above the limit close the socket with the
 matching code; the handler then gets `WebSocketDisconnect`. `_serving.sockets` decides which clients
