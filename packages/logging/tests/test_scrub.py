@@ -1,12 +1,19 @@
 """Secrets inside text (rulings, 'Log line'; S-86, S-88)."""
 
 import json
+import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from treefold_logging import json_payload, scrub
+from treefold_logging._scrub import (
+    json_may_contain_secret,
+    plain_text_may_contain_secret,
+    scrub_header_values,
+)
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nzz+zz\nzz==\n-----END RSA PRIVATE KEY-----"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ6eiJ9.zz-Zz_9"
@@ -64,6 +71,26 @@ def test_s86_a_secret_in_text_is_scrubbed(text: str, scrubbed: str) -> None:
 )
 def test_ordinary_text_stays(text: str) -> None:
     assert scrub(text) == text
+
+
+SOURCE = Path(scrub.__code__.co_filename).read_text("utf-8")
+EXAMPLES: list[tuple[str, str]] = re.findall(r"^#   (.+) -> (.+)$", SOURCE, re.MULTILINE)
+"""A text and what becomes of it, from the comment above each pattern."""
+
+
+def test_every_pattern_has_an_example() -> None:
+    assert len(EXAMPLES) == 15
+
+
+@pytest.mark.parametrize(("text", "scrubbed"), EXAMPLES)
+def test_the_examples_of_the_patterns_are_true(text: str, scrubbed: str) -> None:
+    assert scrub_header_values(scrub(text)) == scrubbed
+
+
+@pytest.mark.parametrize("text", [text for text, _ in EXAMPLES if scrub(text) != text])
+def test_each_search_for_literals_finds_the_examples(text: str) -> None:
+    assert json_may_contain_secret(json.dumps([text]))
+    assert ":" in text or plain_text_may_contain_secret(text)
 
 
 HOSTILE = [

@@ -2,7 +2,8 @@
 
 A pattern starts at a literal or at the start of a word, and from there it either cannot fail or
 reads a bounded number of characters, so that the time is linear in the length of the text (S-88).
-Each pattern runs only after a substring search has found its literal.
+Each pattern runs only after a substring search has found its literal. A line of the form
+`#   text -> scrubbed` above a pattern is an example, which `test_scrub.py` runs.
 """
 
 import re
@@ -11,22 +12,29 @@ from treefold_logging._graphql import looks_like_graphql_selection, mask_sensiti
 from treefold_logging._words import is_sensitive
 
 # Up to the end marker, or to the end of a text that was cut before it.
+#   key -----BEGIN KEY----- MIIB -----END KEY----- end -> key *** end
 _PEM = re.compile(
     r"-----BEGIN [A-Z0-9 ]{1,64}-----.*?(?:-----END [A-Z0-9 ]{1,64}-----|\Z)", re.DOTALL
 )
 
 # The user may be missing (Redis). Digits before a delimiter are a port, not a password.
+#   postgres://app:hunter2@db:5432/shop -> postgres://app:***@db:5432/shop
+#   http://localhost:8000/a@b -> http://localhost:8000/a@b
 _USERINFO = re.compile(
     r"""(://[^\s/:@"'<>]{0,128}):(?!\d{1,5}(?:[/?\#,\s"']|\Z))[^\s"'<>]{1,512}@"""
 )
 
 # The rest of the line, or of the quoted value.
+#   Cookie: sid=abc; theme=dark -> Cookie: ***
+#   {"Cookie": "sid=abc", "x": 1} -> {"Cookie": "***", "x": 1}
 _COOKIE = re.compile(
     r"""([Cc](?i:ookie)\d?\\?["']?[ \t]{0,8}:[ \t]{0,8})"""
     r"""(?:(")[^"\r\n]*+|(')[^'\r\n]*+|[^\r\n"']++)"""
 )
 
 # A quoted value; or a scheme, one word, and the parameters that follow (Digest).
+#   Authorization: Digest username="u", response="9f" -> Authorization: ***
+#   Authorization: Token abc end -> Authorization: *** end
 _AUTHORIZATION = re.compile(
     r"""([Aa](?i:uthorization)\\?["']?[ \t]{0,8}[:=][ \t]{0,8})"""
     r"""(?:(")[^"\r\n]*+|(')[^'\r\n]*+"""
@@ -35,23 +43,30 @@ _AUTHORIZATION = re.compile(
 )
 
 # 'Missing bearer token' is prose.
+#   sent bearer 0a1b2c to x -> sent bearer *** to x
 _BEARER = re.compile(
     r"""([Bb](?i:earer)(?:\s|%20|\+){1,8})(?!tokens?\.?(?:[\s"',;)]|\Z))[\w.~+/=:%-]++"""
 )
 
 # 'Basic authentication' is prose too: base64 of a name and a password is not all lower case.
+#   sent Basic dTpw to x -> sent Basic *** to x
 _BASIC = re.compile(
     r"""([Bb](?i:asic)(?:\s|%20|\+){1,8})(?![a-z]+(?:[^\w+/=-]|\Z))[\w+/=%-]{4,}+"""
 )
 
 # 'eyJ' is '{"' in base64. The run is taken whole, so no second start lies inside it. A dot may be
 # percent-encoded, as often as a URL is nested.
+#   got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln to x -> got *** to x
 _JWT = re.compile(
     r"eyJ[\w-]*+((?:\.|%(?:25){0,3}2[Ee])[\w-]++)?+(?:(?:\.|%(?:25){0,3}2[Ee])[\w-]*+)*+", re.ASCII
 )
 
 # `password=...` as in a connection string, `"password": "..."` as in JSON inside a string. A quote
-# behind backslashes is one in JSON inside JSON, '%3D' the '=' of a URL inside a URL.
+# behind backslashes is one in JSON inside JSON, '%3D' the '=' of a URL inside a URL. `_KEY` matches
+# up to the separator, and `_VALUE` from there, if the key is sensitive.
+#   password=hunter2 host=db -> password=*** host=db
+#   {"password": "hunter2"} -> {"password": "***"}
+#   next=%2Flogin%3Ftoken%3Dabc -> next=%2Flogin%3Ftoken%3D***
 _KEY = re.compile(
     r"""(?<![\w-])([\w-]++)"""
     r"""(?:[ \t]{0,4}=[ \t]{0,4}|%(?:25){0,3}3[Dd]|\\{0,4}["'][ \t]{0,4}[:=][ \t]{0,4})"""
@@ -60,6 +75,23 @@ _VALUE = re.compile(
     r"""(")(?:[^"\\\r\n]|\\.)*+|(')(?:[^'\\\r\n]|\\.)*+"""
     r"""|(\\{1,4}["'])[^"'\r\n]*+|[^\s,;&"'(){}\[\]\\]++"""
 )
+
+
+# Three functions search for the literals, in conditions that are written out: a loop over a table
+# takes longer, and nearly every text has no secret. They must agree:
+#
+#   secret           `scrub`          `json_may_...`         `plain_text_may_...`
+#   _PEM             -----BEGIN       the same               the same
+#   _USERINFO        ://              the same               -, has a colon
+#   _COOKIE          cookie           the same               -, has a colon
+#   _AUTHORIZATION   authorization    the same               =, or has a colon
+#   _BEARER          bearer           the same               the same
+#   _BASIC           basic            the same               the same
+#   _JWT             eyJ              the same               the same
+#   _KEY             =, ":, ':, 3d    =, \\", ':, % and 3d    =, % and 3d; others have a colon
+#   GraphQL          { and :          { not at the start     -, has a colon
+#
+# One character is searched for before a longer literal that contains it: that takes a tenth.
 
 
 def scrub(text: str) -> str:
@@ -94,8 +126,10 @@ def scrub(text: str) -> str:
     return text
 
 
-# A field name has a hyphen, and prose with a colon rarely does: 'Invalid password: too short'. The
-# second form is a pair of ASGI, `(b'x-api-key', b'...')`.
+# For `scrub_header_values`. A field name has a hyphen, and prose with a colon rarely does: 'Invalid
+# password: too short'. The second form is a pair of ASGI.
+#   X-Api-Key: abc -> X-Api-Key: ***
+#   (b'x-api-key', b'abc') -> (b'x-api-key', b'***')
 _FIELD = re.compile(
     r"""(?<![\w-])([A-Za-z]\w{0,63}(?:-\w{1,64}){1,8})"""
     r"""(?:[ \t]{0,4}:[ \t]{0,8}|["'],[ \t]{0,4}b?(?=["']))"""
@@ -130,7 +164,6 @@ def json_may_contain_secret(json_text: str) -> bool:
     Faster than scrubbing every string. JSON writes all searched characters unescaped, except a
     quote, which gets a backslash.
     """
-    # A search for one character takes a tenth of a search for several: rare ones go first.
     if (
         "=" in json_text
         or ("\\" in json_text and '\\"' in json_text)
