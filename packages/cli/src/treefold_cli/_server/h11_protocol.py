@@ -24,6 +24,8 @@ class HardenedH11Protocol(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Not for uvicorn: it would count idle connections and sockets too, and answer a 503 without
+        # a request id. `choose_app_or_503` counts requests only.
         self._max_requests, self.limit_concurrency = self.limit_concurrency, None
         self._timeouts = ConnectionTimeouts(self)
         self.conn = self._connection = _BoundedH11Connection(h11.SERVER, HEAD_BYTES)
@@ -89,6 +91,11 @@ class _BoundedH11Connection(h11.Connection):
             event = None
         kind = type(event)
         if kind is h11.Data or kind is h11.EndOfMessage:
+            # The event is the content of one chunk, and h11 drops the rest. The second chunk of
+            #     5\r\nhello\r\n5;ext=xxxxxxxxxxxxxxx\r\nworld\r\n
+            # takes 30 bytes: the line end of the first, the size 5, an extension of 20, a line end,
+            # and "world". Its own line end comes with the next event. 30 - FRAMING_BYTES - 5 counts
+            # 13 of the 20: FRAMING_BYTES has room for a size that is padded to eight digits.
             taken = before - len(self._receive_buffer) - FRAMING_BYTES
             if taken > 0:
                 taken -= len(event.data) if isinstance(event, h11.Data) else 0
