@@ -31,6 +31,7 @@ from treefold_migrations import (
     SchemaState,
 )
 from treefold_migrations._operations.base import Operation, compute_states
+from treefold_migrations._plan import conversion_sqlite
 from treefold_migrations._plan.operations import plan_operations
 from treefold_orm import Index, fields
 from treefold_orm.schema import Dialect, Postgres, SQLite
@@ -107,6 +108,14 @@ def test_an_example_is_in_the_plan(example: Example) -> None:
         for shown in (text for name, text in example.statements if name == engine):
             pattern = ".*".join(map(re.escape, shown.split("...")))
             assert any(re.fullmatch(pattern, sql) for sql in rest), shown
+
+
+def test_the_conversion_of_the_example_is_the_one_that_is_used() -> None:
+    text = conversion_sqlite.__doc__ or ""
+    (shown,) = re.findall(r"^ {4}(Conversion\(\n(?: {4}.*\n)+)", text, re.MULTILINE)
+    old, new = (fields.DecimalField(max_digits=8, decimal_places=places) for places in (2, 1))
+    rule: Any = conversion_sqlite.CONVERSIONS["decimal", "decimal"]
+    assert rule(old, new) == eval(shown, {"Conversion": conversion_sqlite.Conversion})
 
 
 def test_each_file_of_the_planner_has_one() -> None:

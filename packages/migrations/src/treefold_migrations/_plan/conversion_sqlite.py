@@ -1,9 +1,24 @@
 """Conversions on SQLite, where a decimal is an integer of its smallest unit and dates are text.
 
+A `Conversion` has three parts here: SQL of the value after, SQL that is true for values that do not
+fit (empty if all fit), and those values in words, for the message. In the SQL, `{0}` is the old
+column, written `{{0}}` in an f-string.
+
+A decimal has the storage "" (an integer of its smallest unit: 12.50 is 1250) or, in a column that
+another tool writes, "real" (12.5) or "text" ('12.50'). Conversions load it as that integer, and
+store it from one.
+
 Limits that the table after checks by itself (lengths, ranges of integers, booleans) are not
 repeated here: the planner tests those checks on the converted values.
 
-Example, a price of 12.50 is 1250 in the table, and 125 with one place:
+Example, a price of 12.50 is 1250 in the table, and 125 with one place. `_decimal_to_decimal`
+returns the conversion, and the planner puts the column in the place of `{0}`:
+
+    Conversion(
+        "({0} / 10)",
+        "{0} % 10 <> 0 OR abs({0}) >= 1000000000",
+        "a number that needs more than 8 digits with 1 places",
+    )
 
     >>> AlterField("book", "price", fields.DecimalField(max_digits=8, decimal_places=1, null=True))
     SQLite: INSERT INTO "treefold_rebuilt" ("id", "title", "pages", "price")
@@ -89,11 +104,11 @@ def _build_decimal_load_and_check(field: AnyField) -> tuple[str, str]:
             f"abs({{0}}) >= {10.0 ** (18 - places)!r} OR "
             f"printf('%.15g', {{0}}) <> printf('%.15g', ROUND({{0}}, {places}))"
         )
-    # GLOB has no alternation, so each condition excludes one form: "1.2.3", "1-2", and more than 18
-    # digits, which 64 bits do not hold in each case
-    digit = "'*[^0-9.+-]*'"
+    # GLOB has no alternation, so each condition finds one form that is not a number: "1x", "-",
+    # "1.2.3", "1-2", and more than 18 digits, which 64 bits do not hold in each case
+    other_character = "'*[^0-9.+-]*'"
     return value, (
-        f"({{0}} GLOB {digit} OR {{0}} NOT GLOB '*[0-9]*' OR {{0}} GLOB '*.*.*' OR "
+        f"({{0}} GLOB {other_character} OR {{0}} NOT GLOB '*[0-9]*' OR {{0}} GLOB '*.*.*' OR "
         "{0} GLOB '?*[+-]*' OR length(ltrim({0}, '+-0')) > 18 OR "
         f"length(rtrim(substr({{0}}, instr({{0}} || '.', '.') + 1), '0')) > {places})"
     )
@@ -149,8 +164,8 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
-    day = "[0-9]"
-    pattern = f"{day * 4}-{day * 2}-{day * 2}"
+    digit = "[0-9]"
+    pattern = f"{digit * 4}-{digit * 2}-{digit * 2}"
     # "2024-02-30" passes the pattern, and date() with a modifier makes it 2024-03-01; Python has no
     # year 0000
     misfit = f"{{0}} NOT GLOB '{pattern}' OR {{0}} < '0001' OR date({{0}}, '+0 days') IS NOT {{0}}"
