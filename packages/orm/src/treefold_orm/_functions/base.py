@@ -2,7 +2,7 @@
 
 The functions form a closed list: their names and options are words of these modules, everything
 else a caller gives is a resolved field or a bound value. A function whose SQL depends on the type
-of its argument gets one name for each type when it is frozen (`round_float`, `round_integer`), so
+of its argument gets one name for each type when it is resolved (`round_float`, `round_integer`), so
 that the dialects hold templates and no decisions. Arguments that a function does not take are
 refused here.
 """
@@ -28,10 +28,22 @@ _MOST = 2**31 - 1  # the databases count characters and rows with 32 bits
 class Function(Resolvable):
     """Base of functions: names of the closed list and their arguments.
 
-    A name given as an argument means a field. `names` are the names of the function in nodes and
-    `output` is the type of its result, both given with the class; `node` makes a node from
-    arguments, and does so again where an `OuterRef` among these learns its type. `arity` is how
-    many arguments a caller gives, where a node has more.
+    A name given as an argument means a field. `build_node` makes a node of resolved arguments, and
+    does so again where an `OuterRef` among these learns its type.
+
+    Example, `Round("price", 1)`, where `price` is a DecimalField of two places, becomes
+
+        FuncNode(<DecimalField of one place>, "round_decimal", (<column price>, <1>, <2>), "")
+
+    The last argument, the places of `price`, is added by `build_node`. If `price` were a field of
+    an outer query, `_rebuild_node` would keep the first two, the `arity` of `Round`, and build the
+    node once more.
+
+    Attributes:
+        names: the names of the function in nodes, given with the class.
+        arity: how many arguments a caller gives; None where a node has no others.
+        output: "text", "integer" or "float", the type of the result, given with the class; empty
+            for that of the first argument that has one.
     """
 
     __slots__ = ("args", "option")
