@@ -8,7 +8,6 @@ each operation: to the application's loop where one runs, else to a loop private
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -38,7 +37,6 @@ from treefold_orm._drivers.postgres_extremes import has_extreme_date, rewrite_da
 from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
 
 T = TypeVar("T")
-_numbers = itertools.count()
 _inherited: list[object] = []
 Loop = asyncio.AbstractEventLoop
 
