@@ -36,10 +36,10 @@ class Providers:
     Args:
         changed: called after every change, to plan the routes again.
 
-        Attributes:
-            values: the existing values of the application.
-            declared: the providers of `providers.py`; `app.provide` takes precedence.
-            open_scope: returns the scope in which a value is made; set by the application.
+    Attributes:
+        values: the existing values of the application.
+        declared: the providers of `providers.py`; `app.provide` takes precedence.
+        open_scope: returns the scope in which a value is made; set by the application.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:

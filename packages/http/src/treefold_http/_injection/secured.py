@@ -44,7 +44,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "oauth2": ("flows",),
     "openIdConnect": ("openIdConnectUrl",),
 }
-_name = re.compile(r"[A-Za-z0-9._-]+").fullmatch
+_match_scheme_name = re.compile(r"[A-Za-z0-9._-]+").fullmatch
 
 
 def secured(
@@ -67,9 +67,9 @@ def secured(
         scopes: the scopes that the credentials must have, for OAuth 2 and OpenID Connect.
         optional: True if the function also serves requests without credentials.
 
-        Raises:
-            ValueError: for an unknown scheme, one that lacks a member, or a name that is invalid in
-                the document.
+    Raises:
+        ValueError: for an unknown scheme, one that lacks a member, or a name that is invalid in the
+            document.
     """
     if isinstance(scheme, str):
         if scheme not in _HTTP:
@@ -87,7 +87,7 @@ def secured(
     if missing:
         raise ValueError(f"A security scheme of type {kind!r} has no {missing[0]!r}; add it")
     name = name or kind
-    if not _name(name):
+    if not _match_scheme_name(name):
         raise ValueError(
             f"A security name must consist of letters, digits, '.', '_' and '-', got {name!r}"
         )

@@ -109,8 +109,8 @@ class ModuleSpace:
             packages: the folders below `top_folder` that hold an `__init__.py`; looking for it in
                 all folders would take a fifth of a boot.
 
-            Returns:
-                The module, and True if this call has run it.
+        Returns:
+            The module, and True if this call has run it.
         """
         inside, _, leaf = file.removesuffix(".py").rpartition("/")
         folder = f"{top_folder}/{inside}" if inside else top_folder

@@ -141,8 +141,8 @@ async def send_chunks(
         stopping: ends the producer early when it is set; the response then ends normally.
         max_buffered_bytes: bytes of chunks that are sent together; 0 sends each separately.
 
-        Returns:
-            The last bytes, to be sent with the end; None after a disconnect.
+    Returns:
+        The last bytes, to be sent with the end; None after a disconnect.
     """
     task = asyncio.current_task()
     assert task is not None, "a request runs in a task"  # noqa: S101 - the event loop's promise
