@@ -70,7 +70,7 @@ def collect_sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
 
 def find_latest_version(versions: tuple[str, ...]) -> str | None:
     """Return the version with the highest number; of 'v1' and 'v01' the shorter."""
-    # max() keeps the first of equals, and sorted_versions puts the shorter spelling first.
+    # max() keeps the first of equals; `collect_sorted_versions` puts the shorter spelling first.
     return max(versions, key=_parse_version_number, default=None)
 
 

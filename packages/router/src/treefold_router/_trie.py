@@ -73,7 +73,7 @@ def match_path(
     Args:
         root: Where to start.
         segments: Segments without escapes; empty ones are dropped.
-        verb: As in `Node.verbs`.
+        verb: As in `TrieNode.verbs`.
 
     Returns:
         The answer; the place where nothing serves the verb; None where the tree ends before the

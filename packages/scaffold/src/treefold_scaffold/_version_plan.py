@@ -259,7 +259,7 @@ def rewrite_version_in_source(
         path: its POSIX path below the version folder.
         old: the version in the file.
         new: the version that replaces it.
-        keep_names: see `Rename.keep_names`.
+        keep_names: see `VersionRename.keep_names`.
 
     Returns:
         The new content, and how many places changed.

@@ -94,7 +94,7 @@ def collect_unchosen_computed_url_tests(
         table: the project's.
         chosen_tests: the tests that were placed.
         default_version: the version that serves a URL without one.
-        strip_root_path: as for `choose_tests`.
+        strip_root_path: as for `find_tests_for_routes`.
     """
 
     def is_served_url(url: str) -> bool:

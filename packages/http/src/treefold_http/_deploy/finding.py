@@ -1,7 +1,7 @@
 """The findings of `check --deploy` as data: a kind for each sort of mistake, a finding for a case.
 
-Nothing is looked for here, and nothing is printed. Each subject of the room declares its kinds with
-`declare`, and yields findings of them.
+Nothing is looked for here, and nothing is printed. Each subject of the room declares its kinds as
+constants of the class `Kind`, and yields findings of them.
 """
 
 from __future__ import annotations

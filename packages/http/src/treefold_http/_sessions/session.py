@@ -52,7 +52,7 @@ class SessionKeeper(Protocol):
         ...
 
     async def load_record(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
-        """Return the same as `read`, from any store."""
+        """Return the same as `read_record_sync`, from any store."""
         ...
 
 

@@ -172,7 +172,7 @@ def _build_call_key(name: str, bound: inspect.BoundArguments) -> str:
     # `f(1)` and `f(1, limit=10)` are one call if 10 is the default
     bound.apply_defaults()
     arguments = [
-        # `*args` is a tuple, which `check_json` refuses
+        # `*args` is a tuple, which `require_json_round_trip` refuses
         list(value) if kind is inspect.Parameter.VAR_POSITIONAL else value
         for value, kind in zip(
             bound.arguments.values(),

@@ -145,7 +145,7 @@ class RateLimit:
         return _OnRedis(bucket, self) if self._redis else _InMemory(bucket, self)
 
     def find_or_open_redis(self, app: Runtime) -> RedisLimits:
-        """Return the counts of an application on its Redis; see `table_of`."""
+        """Return the counts of an application on its Redis; see `find_or_add_table`."""
         found = self._on_redis.get(app)
         if found is None:
             from treefold_http.middleware._redis_limits import RedisLimits
@@ -220,7 +220,8 @@ class _Bucket:
         """Add the fields; refuse where the client must wait.
 
         Args:
-            wait_nanoseconds, used: as `MemoryTable.take` returns them.
+            wait_nanoseconds, used_nanoseconds: as `MemoryTable.count_request_and_compute_wait`
+                returns them.
 
         Raises:
             TooManyRequests: with the seconds to wait.

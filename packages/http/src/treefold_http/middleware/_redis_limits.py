@@ -87,7 +87,8 @@ class RedisLimits:
         one = _Waiting(key, interval, capacity, loop.create_future())
         queue.waiting.append(one)
         # The first request of a batch sends it, and those that come while it is on its way make the
-        # next one; `_send` ends without an await after its last look at the queue, so none is left.
+        # next one; `_send_queued_batches` ends without an await after its last look at the queue,
+        # so none is left.
         if queue.sender is None:
             queue.sender = loop.create_task(self._send_queued_batches(queue))
         return await one.reply

@@ -1,8 +1,8 @@
 """One HTTP request and its response: `receive` and `send`, and the client's end of both.
 
 `receive` returns the body chunk by chunk, then waits and returns the disconnect once the client has
-left or the response is complete (ASGI, HTTP 2.4). The client's methods (`open`, `read_chunks`,
-`close`) raise the exceptions that a test sees.
+left or the response is complete (ASGI, HTTP 2.4). The client's methods
+(`send_and_read_start`, `read_chunks`, `disconnect_and_wait`) raise the exceptions that a test sees.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The rules of lint as data: the subject of each, its lock, and the safe way.
 
-Rules are looked for in `lint_changes` (typed operations) and `lint_sql` (SQL of the author's own).
+Rules are looked for in `lint_operation_effect` (typed operations) and `lint_sql` (SQL of the
+author's own).
 """
 
 from __future__ import annotations

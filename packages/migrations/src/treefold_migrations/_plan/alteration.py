@@ -1,7 +1,7 @@
 """Alteration: one table that stays, on PostgreSQL, and its changes.
 
-Example: the type of a key changes, so the constraint on the key of another table is `remade`, as
-its column is in `retyped`:
+Example: the type of a key changes, so the constraint on the key of another table is dropped and
+added again (`_must_recreate`), as its column is in `retyped`:
 
     >>> AlterField("book", "id", fields.AutoField())
     PostgreSQL: ALTER TABLE "chapter" DROP CONSTRAINT "fk_chapter_book_id"

@@ -5,7 +5,7 @@ name the table, the column, the way out and mostly that key, but no value of ano
 may be personal, such as an e-mail address.
 
 Example, `build_no_matching_rows_guard` receives the table as it is, the condition of a misfit, and
-as `source` a query for the values as they will be:
+as `from_clause` a query for the values as they will be:
 
     >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
     SQLite: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM (SELECT ... FROM "book")

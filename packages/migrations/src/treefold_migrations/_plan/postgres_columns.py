@@ -216,7 +216,8 @@ def _add_column(work: TableAlteration, column: ColumnDef, dialect: Dialect) -> l
     summary = f"add column {table.name}.{column.name}"
 
     def build_add_step(shape: ColumnDef) -> Step:
-        # else the clause would say PRIMARY KEY, which `add_parts` adds to the column
+        # else the clause would say PRIMARY KEY, which the step of
+        # `plan_constraint_and_index_additions` adds to the column
         inner = replace(table, primary_key=())
         clause = column_clause(shape, inner, dialect)
         if shape.identity:

@@ -1,7 +1,7 @@
 """A trace of operations: where each table and field of the state after comes from.
 
-It turns operations into the `Answers` of the planner. Operations that it cannot follow together
-are planned one after the other.
+It turns operations into the `PlannerHints` of the planner. Operations that it cannot follow
+together are planned one after the other.
 
 Example: after both operations, `length` of `book` comes from `pages`, so they are planned together:
 the column is renamed first, and the rebuild reads `length`:

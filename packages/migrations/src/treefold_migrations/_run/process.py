@@ -58,7 +58,7 @@ class LockOwner:
         return bool(self.born) and self.born != _read_start_time(self.pid)
 
     def to_json(self) -> str:
-        """The owner as text that `read` understands."""
+        """The owner as text that `from_json` understands."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -1,8 +1,8 @@
 """Every exception this package raises.
 
 Each error that a caller can act on has a class of its own. Messages name models and fields, never
-stored values: a driver's own message quotes rows, so driver errors are translated (see `drivers`)
-and not chained. Nothing here imports another module of the package.
+stored values: a driver's own message quotes rows, so driver errors are translated (see
+`_drivers`) and not chained. Nothing here imports another module of the package.
 """
 
 from __future__ import annotations

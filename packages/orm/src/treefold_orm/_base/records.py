@@ -9,7 +9,7 @@ N = TypeVar("N")
 
 
 class Record:
-    """Base of the classes that `record` makes: equal where class and parts are."""
+    """Base of the classes that `frozen_record` makes: equal where class and parts are."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class Record:
         return self.__class__, tuple([getattr(self, name) for name in self._names])
 
     def __eq__(self, other: object, /) -> bool:
-        # exactly the same class: And, Or and Apart have equal parts and mean something else
+        # exactly the same class: And, Or and UnsharedAnd have equal parts and mean something else
         if self.__class__ is not other.__class__:
             return NotImplemented
         return self._parts(self) == self._parts(other)

@@ -1,6 +1,6 @@
 """`&` and `|` of queries: the conditions of both in one query of the same model. No SQL.
 
-A condition is frozen with the numbers of its parameters, which move up behind those of the first
+A condition is resolved with the numbers of its parameters, which move up behind those of the first
 query. Steps that are no conditions stay as they are in the first. A step says how many parameters
 there are: some may be of steps that are left out, and equal keys must have equally many.
 """

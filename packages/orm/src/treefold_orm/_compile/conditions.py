@@ -4,7 +4,8 @@ Conditions on to-many relations become EXISTS, one for each relation and `filter
 no row is ever repeated. Negation selects exactly the rows its inside does not: unknown counts as
 not selected.
 
-Example, `_build_exists_condition` receives both comparisons of a `filter()`:
+Example, `_build_exists_condition` receives both comparisons of a `filter()`; a negation encloses
+the whole row, so that unknown is not selected:
 
     >>> Writer.objects.filter(articles__title="x", articles__views__gt=5).values("name")
     SELECT t0."name" FROM "writer" AS t0 WHERE (EXISTS (SELECT 1 FROM "article" AS t1 WHERE

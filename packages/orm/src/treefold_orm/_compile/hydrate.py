@@ -1,4 +1,4 @@
-"""From rows to results: one function is generated for each shape, and it does all work per row,
+"""From rows to results: one function is generated for each layout, and it does all work per row,
 except for named tuples, which are made of the tuples that it returns.
 
 Generated code holds only identifiers, checked when the model was defined or by `annotate()`, and
@@ -8,9 +8,9 @@ Example, a query on SQLite, of which one row is `(1, "Ants", 7, "1961-05-04")`:
 
     Article.objects.select_related("writer").only("title", "writer__born")
 
-The shape of a writer in it, `writer`, is `Shape(Writer, (id, born), partial=True, repeated=True)`,
-that of an article `Shape(Article, (id, title), partial=True, related=(("writer", writer),))`. For
-it `compile_instance_list_decoder` generates
+The layout of a writer in it, `writer`, is `InstanceLayout(Writer, (id, born), partial=True,
+repeated=True)`, that of an article `InstanceLayout(Article, (id, title), partial=True,
+related=(("writer", writer),))`. For it `compile_instance_list_decoder` generates
 
     def decode(rows):
         out = list(map(new, repeat(model, len(rows))))

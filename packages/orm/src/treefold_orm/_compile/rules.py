@@ -62,7 +62,7 @@ def build_expression(frame: Frame, node: Expr) -> SQL:
     found = frame.find_override(node)
     if found is not None:
         return found
-    # by the exact class: `Reached` is a ColumnNode that may join relations to many rows
+    # by the exact class: `JoinedColumn` is a ColumnNode that may join relations to many rows
     rule = EXPRESSIONS.get(node.__class__)
     if rule is None:
         raise FieldError(f"{type(node).__name__} has no value here")

@@ -1,8 +1,8 @@
 """SQL: text that only this package's literals and quoted names can enter.
 
 A plain string is no `SQL` and is refused wherever a part of a statement is expected; this
-keeps callers' text out of statements. `Builder` hands out placeholders and aliases for one
-statement.
+keeps callers' text out of statements. `StatementBuilder` hands out placeholders and aliases for
+one statement.
 """
 
 from __future__ import annotations

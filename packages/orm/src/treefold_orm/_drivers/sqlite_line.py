@@ -106,10 +106,10 @@ class JobQueue:
             self._timer = None
 
 
-# state      holds                                  ended by
-# waiting    not `taken`                            a free worker, the timer, a cancellation
-# taken      `session` is None                      its worker, which comes to it
-# running    `session` is set, `Running` knows it   its last statement, or an interruption
+# state      holds                                     ended by
+# waiting    not `taken`                               a free worker, the timer, a cancellation
+# taken      `session` is None                         its worker, which comes to it
+# running    `session` is set, `RunningJob` knows it   its last statement, or an interruption
 # ended      `ended`, and `outcome` is done
 class Job(Waiter[Any]):
     """An operation that waits for a connection, and then for its end.

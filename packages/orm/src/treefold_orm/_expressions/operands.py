@@ -1,7 +1,7 @@
 """Operands brought to one type: comparisons, choices between values, assignments.
 
-Each rule takes frozen operands and returns a node whose operands are converted. The same rules run
-again where an `OuterRef` learns its type (see `outer.py`); a rule that is not here or in
+Each rule takes resolved operands and returns a node whose operands are converted. The same rules
+run again where an `OuterRef` learns its type (see `outer.py`); a rule that is not here or in
 `arithmetic.py` does not exist.
 """
 

@@ -1,7 +1,7 @@
 """Functions that choose one of several values: Coalesce, Greatest, Least, NullIf, Case with When.
 
-Their operands are brought to one type, as `operands.chosen` says. A name is a field, text is a
-`Value`, and a bare value is checked by the type of the operands beside it.
+Their operands are brought to one type, by `build_case` and `build_same_type_function`. A name is a
+field, text is a `Value`, and a bare value is checked by the type of the operands beside it.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _unwrap_enum_member(value: Any) -> Any:
 
 
 def _copy_enum(given: type[enum.Enum]) -> type[enum.Enum]:
-    # the values of today, under the name of today; `declare` in source writes the same
+    # the values of today, under the name of today; `_write_enum` writes the same in source
     members = {member.name: member.value for member in given}
     return cast("type[enum.Enum]", enum.Enum(given.__name__, members))
 
