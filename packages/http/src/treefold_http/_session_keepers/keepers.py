@@ -112,7 +112,7 @@ class Keeper(ABC):
         """Return the session record of a request and its stored form; only if not `waits`."""
 
     async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        """Return the same as `read`, from any store.
+        """Return the same as `read_record_sync`, from any store.
 
         Raises:
             ServiceUnavailable: if the store is unavailable.

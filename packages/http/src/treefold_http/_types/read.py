@@ -1,7 +1,8 @@
 """Annotations to the type tree: the only module that calls `get_origin` and `get_args`.
 
-`read` takes any annotation and never fails: what it does not know becomes `Foreign`. The members of
-a record are read when they are asked for, with the types of a generic record filled in.
+`parse_annotation` takes any annotation and never fails: what it does not know becomes `Foreign`.
+The members of a record are read when they are asked for, with the types of a generic record filled
+in.
 """
 
 from __future__ import annotations

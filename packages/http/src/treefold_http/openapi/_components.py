@@ -69,7 +69,7 @@ class Components:
         return self.add_pending_reference({}, "$ref", node)
 
     def add_pending_reference(self, schema: Schema, key: str, node: int) -> Schema:
-        """Register `table[key]` and return the table.
+        """Register `schema[key]` as a reference, and return the schema.
 
         `resolve_named_schemas` sets it to the address of a node.
         """

@@ -1,8 +1,8 @@
 """One HTTP request and its response: `receive` and `send`, and the client's end of both.
 
 `receive` returns the body chunk by chunk, then waits and returns the disconnect once the client has
-left or the response is complete (ASGI, HTTP 2.4). The client's methods
-(`send_and_read_start`, `read_chunks`, `disconnect_and_wait`) raise the exceptions that a test sees.
+left or the response is complete (ASGI, HTTP 2.4). The client's methods (`send_and_read_start`,
+`read_chunks`, `disconnect_and_wait`) raise the exceptions that a test sees.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Exchange:
         response are raised here too.
 
         Raises:
-            BaseException: as `open`.
+            BaseException: as `send_and_read_start`.
         """
         chunks, self._rest = self._rest, []
         pipe = self._call.pipe
@@ -88,7 +88,7 @@ class Exchange:
         """Disconnect before the end of the response, if necessary, and wait for the application.
 
         Raises:
-            BaseException: as `open`, unless it was raised before.
+            BaseException: as `send_and_read_start`, unless it was raised before.
         """
         self._call.disconnect_client()
         if await self._call.wait_briefly_for_return():

@@ -43,7 +43,7 @@ def find_strongest_lock(sql: str) -> str:
 def _find_statement_lock(written: str, masked_sql: str) -> str:
     if _NONE.search(masked_sql):
         return ""
-    # its body is one text, which `words` leaves out
+    # its body is one text, which `masked_sql` leaves out
     if masked_sql.upper().startswith("DO "):
         return EXCLUSIVE if _BODY.search(written) else ""
     return next((lock for pattern, lock in _LOCKS if pattern.search(masked_sql)), "")
