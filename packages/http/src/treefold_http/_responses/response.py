@@ -370,7 +370,7 @@ _new = Response.__new__
 def build_ok_messages(
     extra_fields: RawHeaders, content_type: tuple[bytes, bytes], body: bytes, head: bool
 ) -> tuple[Message, Message]:
-    """Return the messages of `make_unchecked_response(body, kind, 200)`, faster."""
+    """Return the messages of `make_unchecked_response(body, content_type, 200)`, faster."""
     return (
         {
             "type": "http.response.start",

@@ -78,9 +78,7 @@ class BackgroundOwner:
         return set(self._tasks)
 
     async def drain_tasks(self, grace_seconds: float) -> None:
-        """Wait for the running tasks; after `grace_seconds` seconds, log and cancel the unfinished
-        ones.
-        """
+        """Wait for the running tasks; after `grace_seconds`, log and cancel the unfinished ones."""
         if not self._tasks:
             return
         _, late = await asyncio.wait(list(self._tasks), timeout=grace_seconds)

@@ -53,7 +53,7 @@ def enter_application(app: Runtime) -> Generator[None]:
 
 
 def leave_application(entered_token: Token[Runtime | None]) -> None:
-    """Return to the application that was current before `entered.set`, or to none."""
+    """Return to the application that was current before the `entered.set` of the token."""
     try:
         # Not set to None: every later request would pay for one more variable of its context.
         entered.reset(entered_token)

@@ -11,7 +11,7 @@ The rule, for a request at the place of the cache in its chain:
 4. With `key=` the author says what decides: it takes the place of 2 and 3.
 
 A part that text cannot stand for (an object in `state`, a body, a session that was changed) has no
-token: such an answer is not kept. `HEADER=None` differs from `HEADER=""`.
+key text: such an answer is not kept. `HEADER=None` differs from `HEADER=""`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def compute_value_key_text(value: Any) -> str | None:
 
 
 def find_changed_context_variables(before: Context) -> dict[str, str | None]:
-    """Return the context variables that were set since, each with the token of its value.
+    """Return the context variables that were set since, each with the text of its value.
 
     The names are those of `find_stable_variable_name`. Values of the framework and of OpenTelemetry
     decide no answer and are left out.

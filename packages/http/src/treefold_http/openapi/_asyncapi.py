@@ -20,7 +20,7 @@ VERSION = "3.0.0"
 def build_asyncapi_document(
     routes: Sequence[Described], info: Info, *, version: str | None = None
 ) -> dict[str, Any]:
-    """Write the document.
+    """Return the document.
 
     Args:
         version: only the routes of this one.

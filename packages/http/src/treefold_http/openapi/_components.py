@@ -154,7 +154,7 @@ def _number_distinct_keys(keys: Iterator[Hashable]) -> list[int]:
 
 
 def _iter_nested_objects(value: object) -> Iterator[Schema]:
-    """Yield every table in a schema, outer ones first."""
+    """Yield every object in a schema, outer ones first."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

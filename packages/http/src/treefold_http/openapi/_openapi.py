@@ -32,7 +32,7 @@ def build_openapi_document(
     unversioned: bool = False,
     error_format: ErrorFormat | None = None,
 ) -> dict[str, Any]:
-    """Write the document.
+    """Return the document.
 
     Args:
         version: include only the routes of this version.

@@ -37,7 +37,7 @@ def parse_seconds(flag: str, text: str) -> float:
 
 
 def parse_count(flag: str, text: str, maximum: int) -> int:
-    """Return a whole number from 1; raises `Misuse` for text that is none."""
+    """Return a whole number from 1 to `maximum`; raises `Misuse` for text that is none."""
     if text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= maximum:
         return int(text)
     raise Misuse(f"Invalid value {text!r} for {flag}; give a number from 1 to {maximum}")

@@ -166,8 +166,8 @@ def _list_unapplied_on_any_database(history: History) -> list[str]:
 
 
 def _list_unapplied(history: History, alias: str, *, include_expanded: bool = True) -> list[str]:
-    """The files that are not applied to a database, in their order, those that are
-    `include_expanded` among them or not; a database is never made by the question.
+    """The files that are not applied to a database, in their order; `include_expanded` adds those
+    that are expanded. A database is never made by the question.
     """
     from treefold_migrations._run.runner import Runner
     from treefold_orm.schema import database_for

@@ -87,7 +87,7 @@ class JobQueue:
             self._arm_timer(min(job.deadline for job in self._waiting))
 
     def schedule_job_outcome(self, job: Job, result: Any, error: BaseException | None) -> None:
-        """Settle a job on its loop, from any thread."""
+        """Set the outcome of a job, soon and on its loop; for callers on any thread."""
         self._ended.append((job, result, error))
         if not self._woken:
             self._woken = True
@@ -166,7 +166,7 @@ class Job(Waiter[Any]):
             self.outcome.set_exception(error)
 
     async def interrupt_until_stopped(self) -> None:
-        """Wait until the worker is through with this job."""
+        """Wait until the worker is through with this job, and interrupt it again meanwhile."""
         if self.ended:
             return
         self._stopped = self.loop.create_future()

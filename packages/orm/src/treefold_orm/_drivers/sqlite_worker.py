@@ -35,7 +35,7 @@ class Worker:
         self._worker._thread.start()
 
     def queue_call(self, function: Callable[[], object], future: Any = None) -> None:
-        """Call a function on the thread, and settle the future `future` if there is one."""
+        """Queue a call of a function on the thread, which sets the outcome of `future`, if any."""
         self._worker._tx.put_nowait((future, function))
 
     def run_function(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
