@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import decimal
 import os
+import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from treefold_migrations import (
     drift,
     migrate,
 )
+from treefold_migrations._baseline import models_source
 from treefold_orm import Model, ORMError, aclose_all, fields
 from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm.schema import Meta, TableDef
@@ -48,6 +52,22 @@ def names_of(table: TableDef) -> list[str]:
 
 
 # -- whole schemas --------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_writer_is_what_it_writes(make_place: MakePlace, tmp_path: Path) -> None:
+    text = models_source.__doc__ or ""
+    # the statements have no empty line among them, and the class has some
+    (blocks,) = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", text, re.MULTILINE)
+    tables, _, model = textwrap.dedent(blocks).strip().partition("\n\n")
+    place = make_place("sqlite")
+    build(place, tables)
+    taken = take_over(place, tmp_path)
+    before, after = model.split("    ...\n")
+    written = taken.models.replace(f'        database = "{place.alias}"\n', "")
+    assert f'{before}    """A row of book."""\n{after}\n' in written
+    listed = models_source.describe_omitted_parts.__doc__ or ""
+    shown = re.findall(r"^ +(\(\".*\))$", listed, re.MULTILINE)
+    assert taken.as_found["book"] == tuple(map(ast.literal_eval, shown))
 
 
 def test_the_database_of_others_is_taken_over_whole(

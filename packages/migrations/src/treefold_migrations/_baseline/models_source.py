@@ -1,26 +1,43 @@
 """The source of models as a developer would write them for these tables, to be edited from then on.
 
-Of `CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT NOT NULL CHECK (length(title) > 2),
-writer_id INTEGER NOT NULL REFERENCES writer(id) DEFERRABLE INITIALLY DEFERRED)`, and of tables
-`label` and `book_label` that connect it with labels:
+Every name and text of the database passes `quoted` or `sanitize_for_comment`: nothing of it becomes
+code.
+
+Example, three tables of SQLite, and the class of the first one:
+
+    CREATE TABLE book (
+        id INTEGER PRIMARY KEY,
+        title VARCHAR(80) COLLATE NOCASE NOT NULL,
+        pages INTEGER DEFAULT 0 NOT NULL,
+        size INTEGER GENERATED ALWAYS AS (pages * 2),
+        CONSTRAINT few_pages CHECK (pages < 9000)
+    );
+    CREATE TABLE label (id INTEGER PRIMARY KEY, word VARCHAR(20) NOT NULL);
+    CREATE TABLE book_label (
+        book_id INTEGER NOT NULL REFERENCES book (id),
+        label_id INTEGER NOT NULL REFERENCES label (id),
+        PRIMARY KEY (book_id, label_id)
+    )
 
     class Book(Model):
-        # Left to the database: foreign key writer_id: DEFERRABLE INITIALLY DEFERRED
+        ...
+
+        # Left to the database: the column size INTEGER (generated as pages * 2)
+        # Left to the database: column title: COLLATE NOCASE
 
         id = fields.BigAutoField()
-        title = fields.TextField()
-        writer = fields.ForeignKey(Writer, db_index=False)
-        writer_id: int
-        labels = fields.ManyToManyField(Label, related_name="books", through="BookLabel")
+        title = fields.CharField(max_length=80)
+        pages = fields.BigIntegerField(db_default=0)
+        labels = fields.ManyToManyField("Label", related_name="books", through="BookLabel")
 
         class Meta:
             table = "book"
             constraints = (
-                CheckConstraint(SchemaSQL("length({}) > 2", "title"), name="ck_book_1"),
+                CheckConstraint(SchemaSQL("{} < 9000", "pages"), name="few_pages"),
             )
 
-Every name and text of the database passes `quoted` or `sanitize_for_comment`: nothing of it becomes
-code.
+`book_label` does nothing but connect rows of two tables: it is a model, and `labels` leads over it.
+Both are named by text, because their classes come later in the module.
 """
 
 from __future__ import annotations
@@ -61,11 +78,8 @@ class _ManyToManyPlan:
 
 @dataclass(slots=True)
 class _Plan:
-    """The parts of a model beside its table.
-
-    Attributes:
-        related: by the name of a foreign key, its `related_name` where the usual one is taken.
-        many_to_many: its many-to-many fields.
+    """The parts of a model beside its table: the `related_name` of each foreign key that needs one,
+    and many-to-many fields.
     """
 
     related: dict[str, str] = field(default_factory=dict[str, str])
@@ -94,8 +108,8 @@ class _ModelsModuleWriter:
         for name in order:
             classes.append(self._render_class(self._drafts[name]))
             self._written.add(self._drafts[name].model)
-        unmodeled = list_unmodeled_objects(self._database)
-        notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in unmodeled]
+        left = list_unmodeled_objects(self._database)
+        notes = [f"# Left to the database: {sanitize_for_comment(item)}" for item in left]
         head = [_HEAD, "", "from __future__ import annotations", "", render_imports(self._imports)]
         if notes:
             head += ["", *notes]
@@ -152,8 +166,8 @@ class _ModelsModuleWriter:
             target, f"{_derive_field_name_from_model(self._drafts[source].model)}s"
         )
         if forward != "+":
-            planned = _ManyToManyPlan(forward, self._drafts[target].model, draft.model, back)
-            self._plans[source].many_to_many.append(planned)
+            plan = _ManyToManyPlan(forward, self._drafts[target].model, draft.model, back)
+            self._plans[source].many_to_many.append(plan)
 
     def _is_unique_together(self, draft: TableDraft, names: set[str]) -> bool:
         chosen = (p.chosen_proposal for p in draft.parts if p.chosen_proposal is not LEFT_OUT)
@@ -187,7 +201,7 @@ class _ModelsModuleWriter:
             lines.append(f"    pk = CompositePrimaryKey({names})")
         for made in draft.fields.values():
             lines += self._render_field(draft, made, plan.related.get(made.name, ""))
-        lines += map(self._render_many_to_many, plan.many_to_many)
+        lines += [self._render_many_to_many(planned) for planned in plan.many_to_many]
         return "\n".join([*lines, "", *self._render_meta(draft)])
 
     def _render_field(
@@ -215,24 +229,25 @@ class _ModelsModuleWriter:
             text = self._render_declaration_source(built)
         written = format_expression(text, indent=4, prefix_width=len(field_draft.name) + 3)
         comment = f"  # {sanitize_for_comment(kind)} in the database" if kind else ""
-        if comment and (
-            "\n" in written or len(field_draft.name) + len(written + comment) > WIDTH - 7
-        ):
-            return [f"    {comment.strip()}", f"    {field_draft.name} = {written}", *lines]
-        return [f"    {field_draft.name} = {written}{comment}", *lines]
+        line = f"    {field_draft.name} = {written}"
+        # behind a field of several lines the comment would stand beside its closing bracket
+        if comment and ("\n" in written or len(line + comment) > WIDTH):
+            return [f"    {comment.strip()}", line, *lines]
+        return [f"{line}{comment}", *lines]
 
     def _render_declaration_source(self, part: object) -> str:
         text, imports = source_of(part)  # pyright: ignore[reportArgumentType] - a part of a state
         self._imports.update(imports)
         return text
 
-    def _render_many_to_many(self, planned: _ManyToManyPlan) -> str:
-        name, target = planned.name, planned.target
+    def _render_many_to_many(self, plan: _ManyToManyPlan) -> str:
+        target = plan.target if plan.target in self._written else quoted(plan.target)
         text = (
-            f"fields.ManyToManyField({target if target in self._written else quoted(target)}, "
-            f"related_name={quoted(planned.related_name)}, through={quoted(planned.through)})"
+            f"fields.ManyToManyField({target}, related_name={quoted(plan.related_name)}, "
+            f"through={quoted(plan.through)})"
         )
-        return f"    {name} = {format_expression(text, indent=4, prefix_width=len(name) + 3)}"
+        written = format_expression(text, indent=4, prefix_width=len(plan.name) + 3)
+        return f"    {plan.name} = {written}"
 
     def _render_meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
@@ -255,17 +270,35 @@ class _ModelsModuleWriter:
 
 
 def describe_omitted_parts(draft: TableDraft) -> list[str]:
-    """Return the parts of the database that the model leaves out, in words for its reader."""
-    said = {part.name for part in draft.parts if part.chosen_proposal is not LEFT_OUT}
-    return [
-        sanitize_for_comment(_describe_found_part(kind, name, found))
-        for kind, name, found in draft.as_found
-        if kind not in {"type", "identity", "nullability"}
-        and (kind != "column" or name in draft.fields)
-        and (name not in said or found == "NOT VALID")
-        and found != MISSING
-        and not found.startswith("not ")
-    ]
+    """Return the parts of the database that the model leaves out, in words for its reader.
+
+    In the example of this module, `as_found` of `book` is
+
+        ("table", "book", "not STRICT")
+        ("type", "title", "VARCHAR(80)")
+        ("column", "title", "COLLATE NOCASE")
+        ("column", "size", "INTEGER")
+        ("check", "ck_book_title", "missing")
+
+    and only the third one is a part that is left out, and that nothing else says.
+    """
+    in_model = {part.name for part in draft.parts if part.chosen_proposal is not LEFT_OUT}
+    omitted: list[str] = []
+    for kind, name, found in draft.as_found:
+        # a field, or the comment beside it, says how its column keeps values
+        if kind in {"type", "identity", "nullability"}:
+            continue
+        # a column without a field: the notes of the draft have it, with the reason
+        if kind == "column" and name not in draft.fields:
+            continue
+        # the model has the part, but no Meta can say that rows may break it
+        if name in in_model and found != "NOT VALID":
+            continue
+        # what the database lacks is not left to it: a part of the model, or such as STRICT
+        if found == MISSING or found.startswith("not "):
+            continue
+        omitted.append(sanitize_for_comment(_describe_found_part(kind, name, found)))
+    return omitted
 
 
 def _derive_field_name_from_model(model: str) -> str:
