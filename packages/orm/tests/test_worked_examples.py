@@ -8,7 +8,7 @@ A module of `_compile` opens with a query of these models, and what becomes of i
 Some of its functions and classes show another one. `SQLite:` and `PostgreSQL:` begin statements
 that differ by more than `?` and `$1`. An error stands as its class and text. `hydrate` opens with a
 query and the function that decodes its rows, the records of a schema with those of a model, and
-`Meta` shows its values for one.
+`Meta` shows its values for one. A function of `_sqlite` shows a call and its result.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from treefold_orm._fields.meta import Meta
 from treefold_orm._queries.base_query import BaseQuery
 from treefold_orm._schema import records
 from treefold_orm._schema.describe import table_of
+from treefold_orm._sqlite import aggregates
 
 COMPILER = Path(treefold_orm.__file__).parent / "_compile"
 WITHOUT = {"__init__", "hydrate", "writing"}
@@ -187,3 +188,10 @@ def test_the_values_of_the_description_of_a_model_are_those_shown() -> None:
     for name, value in shown.items():
         pattern = re.escape(value).replace(r"\.\.\.", ".*")
         assert re.fullmatch(pattern, shorten_repr(getattr(Article._meta, name))), name
+
+
+def test_the_plan_of_the_example_is_read_as_it_is_shown() -> None:
+    text = aggregates._parse_plan.__doc__ or ""
+    ((call, result),) = re.findall(r">>> (.*)\n((?: +\S.*\n)+)", text)
+    names = vars(aggregates).copy()
+    assert eval(call, names) == eval(result.strip(), names)

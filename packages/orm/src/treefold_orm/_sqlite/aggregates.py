@@ -13,7 +13,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from treefold_orm._base.data_errors import LONG, RANGE
 from treefold_orm._sqlite.refusals import fail_statement
@@ -138,8 +138,36 @@ class _MeanOfIntegers:
         return float(self.total) / self.count if self.count else None
 
 
+class _SortKey(NamedTuple):
+    """How values are sorted by one key."""
+
+    descending: bool
+    nulls_first: bool
+
+
+def _parse_plan(plan: str) -> tuple[bool, list[_SortKey]]:
+    """Read a plan, which is True for distinct values and the keys that they are sorted by.
+
+    The first letter is "d" for distinct values and "a" for all, then each key has two: "d" or "a"
+    for descending or ascending, and "f" or "l" for NULLs first or last.
+
+        >>> _parse_plan("adfal")
+        (False, [_SortKey(descending=True, nulls_first=True),
+        _SortKey(descending=False, nulls_first=False)])
+    """
+    keys = zip(plan[1::2], plan[2::2], strict=True)
+    return plan[0] == "d", [_SortKey(order == "d", nulls == "f") for order, nulls in keys]
+
+
 class _OrderedValues:
-    """Values and the keys they are sorted by; the plan says how (see the dialect)."""
+    """Values and the keys they are sorted by.
+
+    `build_ordered_aggregate` of the dialect writes the call, whose first argument is a plan for
+    `_parse_plan`, and the third one the delimiter of texts:
+
+        StringAgg("title", ", ", order_by="-views")
+        treefold_string_agg('adf', t0."title", ?, t0."views")
+    """
 
     def __init__(self) -> None:
         self.plan = "a"
@@ -153,16 +181,17 @@ class _OrderedValues:
     def sort_values(self) -> list[Any]:
         """The values in their order, each once where the plan says so."""
         rows = list(self.rows)
-        for place in range(len(self.plan) // 2, 0, -1):
-            descending, first = self.plan[2 * place - 1] == "d", self.plan[2 * place] == "f"
+        is_distinct, keys = _parse_plan(self.plan)
+        for place in range(len(keys), 0, -1):
+            key = keys[place - 1]  # the first column of a row is the value
             nulls = [row for row in rows if row[place] is None]
             known = [row for row in rows if row[place] is not None]
             # the last key was first: sort() is stable, so that rows with one value here keep the
             # order of the later keys
-            known.sort(key=lambda row: row[place], reverse=descending)
-            rows = [*nulls, *known] if first else [*known, *nulls]
+            known.sort(key=lambda row: row[place], reverse=key.descending)
+            rows = [*nulls, *known] if key.nulls_first else [*known, *nulls]
         values = [row[0] for row in rows]
-        return list(dict.fromkeys(values)) if self.plan[0] == "d" else values
+        return list(dict.fromkeys(values)) if is_distinct else values
 
 
 class _StringAggregate(_OrderedValues):
