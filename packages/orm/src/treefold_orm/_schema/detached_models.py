@@ -19,6 +19,9 @@ from treefold_orm._models.model import Model
 from treefold_orm._queries.managers import Manager
 from treefold_orm._schema.unregistered import TableShape
 
+_ReverseName = tuple[str, str]
+"""A table, and a name that its rows may have for those that point to them."""
+
 
 class DetachedRegistry(Registry):
     """Models by table; a target is the name of one."""
@@ -75,9 +78,11 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
             "Meta": type("Meta", (), {"abstract": True}),
         },
     )
-    ways_back = _count_reverse_names(shapes)
+    reverse_name_counts = _count_reverse_names(shapes)
     made: dict[str, Any] = {
-        name: type(shape.model or name, (base,), _build_class_body(shape, ways_back, using))
+        name: type(
+            shape.model or name, (base,), _build_class_body(shape, reverse_name_counts, using)
+        )
         for name, shape in shapes.items()
     }
     own.connect_relations()
@@ -85,11 +90,11 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
 
 
 def _build_class_body(
-    shape: TableShape, reverse_name_counts: Mapping[str, int], using: str
+    shape: TableShape, reverse_name_counts: Mapping[_ReverseName, int], using: str
 ) -> dict[str, Any]:
     fields = {name: field.copy() for name, field in shape.fields.items()}
     for field in fields.values():
-        if is_foreign_key(field) and reverse_name_counts[_build_reverse_name_key(shape, field)] > 1:
+        if is_foreign_key(field) and reverse_name_counts[_find_reverse_name(shape, field)] > 1:
             field.related_name = "+"
     options: dict[str, Any] = {
         "table": shape.name,
@@ -110,19 +115,22 @@ def _build_class_body(
     return body
 
 
-def _count_reverse_names(shapes: Mapping[str, TableShape]) -> dict[str, int]:
-    # names that lead to several tables, or are those of fields, lead nowhere
-    counted: Counter[str] = Counter()
+def _count_reverse_names(shapes: Mapping[str, TableShape]) -> dict[_ReverseName, int]:
+    """How often each name is taken in its table, by reverse relations and by fields.
+
+    Where `chapter` has two keys to `book` without a related_name, `("book", "chapter_set")` counts
+    2: the name could lead to either, so that it leads nowhere (`related_name="+"`).
+    """
+    counted: Counter[_ReverseName] = Counter()
     for shape in shapes.values():
-        counted.update(f"{shape.name}\0{name}" for n in shape.fields for name in (n, f"{n}_id"))
+        counted.update((shape.name, name) for n in shape.fields for name in (n, f"{n}_id"))
         counted.update(
-            _build_reverse_name_key(shape, f) for f in shape.fields.values() if is_foreign_key(f)
+            _find_reverse_name(shape, f) for f in shape.fields.values() if is_foreign_key(f)
         )
     return counted
 
 
-def _build_reverse_name_key(shape: TableShape, field: Field[Any]) -> str:
+def _find_reverse_name(shape: TableShape, field: Field[Any]) -> _ReverseName:
     key = cast("Any", field)
     lower = (shape.model or shape.name).lower()
-    name = key.related_name or (lower if key.one_to_one else f"{lower}_set")
-    return f"{key.to}\0{name}"
+    return key.to, key.related_name or (lower if key.one_to_one else f"{lower}_set")
