@@ -418,7 +418,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             )
         scope: Scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
-        labels: list[str | tuple[str, int]] = []
+        labels: list[steps.Label] = []
         if aliased := [
             name
             for name in names
@@ -431,7 +431,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         for name in names or (() if expressions else self._list_nonsensitive_columns()):
             label, found = resolve_selected_column(scope, name)
             columns += found
-            labels.append(label if len(found) == 1 else (label, len(found)))
+            labels.append(label if len(found) == 1 else steps.KeyLabel(label, len(found)))
         added = list(expressions)
         if not names and not expressions and self._notes:
             hidden = self._find_unloaded_annotations()

@@ -22,6 +22,7 @@ from treefold_orm._compile.state import State
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL
 from treefold_orm._expressions.nodes import ColumnNode, Expr
+from treefold_orm._expressions.steps import KeyLabel
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
 
@@ -45,19 +46,20 @@ def _collect_output_names_and_fields(state: State) -> tuple[list[str], list[hydr
     names: list[str] = []
     fields: list[hydrate.Output] = []
     left = iter(state.output_fields)
-    for name in state.names or ():
-        if isinstance(name, str):
-            names.append(name)
-            fields.append(next(left))
+    for label in state.names or ():
+        if isinstance(label, KeyLabel):
+            names.append(label.name)
+            fields.append(tuple([next(left) for _ in range(label.width)]))
         else:
-            names.append(name[0])
-            fields.append(tuple([next(left) for _ in range(name[1])]))
+            names.append(label)
+            fields.append(next(left))
     return names, fields
 
 
 def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], InstanceLayout]:
     """The columns that instances of a query are made of."""
     columns: list[SQL] = []
+    # `select_related("writer__boss", "editor")` makes {"writer": {"boss": {}}, "editor": {}}
     tree: dict[str, Any] = {}
     for path in state.related:
         branch = tree

@@ -39,7 +39,7 @@ class State:
         annotations: those that rows have, by name.
         rows: what a row becomes: "instances", "dicts", "tuples", "named" or "flat".
         names, columns: what `values()` was asked for: the names of a row, and the columns that they
-            are made of. A pair of a name and a number is a key of so many columns.
+            are made of, as in `steps.Values`. None for instances.
         grouped, groups: whether rows are grouped, and the columns that `values()` named for it.
         loaded: the paths of the columns that instances have; None for all.
         related: the paths of `select_related()`.
@@ -57,7 +57,7 @@ class State:
     order: tuple[nodes.OrderNode, ...] | None = None
     annotations: dict[str, nodes.Expr] = field(default_factory=dict[str, nodes.Expr])
     rows: str = "instances"
-    names: tuple[str | tuple[str, int], ...] | None = None
+    names: tuple[steps.Label, ...] | None = None
     columns: tuple[tuple[str, nodes.Expr], ...] = ()
     grouped: bool = False
     groups: tuple[nodes.Expr, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._base.records import frozen_record
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.lookups import Lookup
 from treefold_orm._expressions.nodes import Expr, Node, OrderNode
@@ -84,14 +84,30 @@ class Annotate(Step):
 
 
 @frozen_record
+class KeyLabel(Record):
+    """The name in a row of a key of several columns, and the number of these columns."""
+
+    name: str
+    width: int
+
+
+Label = str | KeyLabel
+"""The name of one value in a row."""
+
+
+@frozen_record
 class Values(Step):
     """Rows in another form than instances: `rows` is "dicts", "tuples", "named" or "flat".
 
-    A label of several columns, those of a key, comes with their number.
+    Example, `Line.objects.values("pk", "title")`, where the key of a line has two columns:
+
+        labels   (KeyLabel("pk", 2), "title")
+        columns  (("tenant_id", ...), ("number", ...), ("title", ...))
+        a row    {"pk": (7, 1), "title": "Ants"}
     """
 
     rows: str
-    labels: tuple[str | tuple[str, int], ...]
+    labels: tuple[Label, ...]
     columns: tuple[tuple[str, Expr], ...]
 
 
