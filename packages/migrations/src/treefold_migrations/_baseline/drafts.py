@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from treefold_migrations._baseline.columns import AnyField, FieldKind
 from treefold_migrations._inspect.found import InspectedTable
 from treefold_migrations._state.schema_state import AsFound, TableOptions, TableState
 from treefold_orm.schema import DEFAULT, ColumnDef
+
+DraftKind = Literal["constraint", "index", "default"]
 
 LEFT_OUT: Any = None
 """The proposal that leaves a part to the database."""
@@ -21,39 +23,70 @@ LEFT_OUT: Any = None
 
 @dataclass(slots=True)
 class Draft:
-    """A part with its proposals; `name` is the one in the database. From the place `verbatim` on
-    they are in the words of the catalog, so that they mean the same however they are printed.
+    """A part with its proposals.
+
+    Example, the unique index `by_title` over one column, on PostgreSQL:
+
+        Draft(
+            "constraint",
+            "by_title",
+            [
+                UniqueConstraint(F("title"), name="by_title"),
+                UniqueConstraint("title", name="by_title"),
+                LEFT_OUT,
+            ],
+            chosen=0,
+            first_verbatim=1,
+        )
+
+    Where the database prints the first proposal otherwise, `chosen` becomes 1. That one stays,
+    since it says nothing in SQL but what the catalog says.
+
+    Attributes:
+        kind: The option of the model that the part belongs to; "default" for that of a column.
+        name: The name of the part in the database; of a default, the column.
+        proposals: What the model may say; the last one is LEFT_OUT, or no options for a default.
+        chosen: The place of the proposal that is tried, or has turned out right.
+        first_verbatim: The place from which on proposals are in the words of the catalog, so that
+            they mean the same however they are printed; -1 where none is.
     """
 
-    kind: str
+    kind: DraftKind
     name: str
     proposals: list[Any]
-    place: int = 0
-    verbatim: int = -1
+    chosen: int = 0
+    first_verbatim: int = -1
 
     @property
     def chosen_proposal(self) -> Any:
         """The proposal that is tried, or has turned out right."""
-        return self.proposals[self.place]
+        return self.proposals[self.chosen]
 
     @property
     def uses_catalog_sql(self) -> bool:
         """True for a proposal that repeats the catalog."""
         # the last proposal leaves the part out, and repeats nothing
-        return 0 <= self.verbatim <= self.place < len(self.proposals) - 1
+        return 0 <= self.first_verbatim <= self.chosen < len(self.proposals) - 1
 
     def advance_to_next_proposal(self) -> bool:
         """Move on to the next proposal; False after the last."""
-        if self.place + 1 >= len(self.proposals):
+        if self.chosen + 1 >= len(self.proposals):
             return False
-        self.place += 1
+        self.chosen += 1
         return True
 
 
 @dataclass(slots=True)
 class FieldDraft:
-    """One field: `default` proposes options, and `plain` is the field of its values, which differs
-    from `kind` for a reference.
+    """One field.
+
+    Attributes:
+        name: The name of the field.
+        column: The column that it stands for.
+        kind: The class of the field with its arguments.
+        plain: The class for the values alone, which differs from `kind` for a reference.
+        options: The options of the field, such as `null`.
+        default: Proposals for the options of its default.
     """
 
     name: str
@@ -70,9 +103,20 @@ class FieldDraft:
 
 @dataclass(slots=True)
 class TableDraft:
-    """One table: `fields` by column, `parts` are constraints and indexes, `notes` name what is
-    left to the database, `managed` is False for what migrations leave alone, `stand_in` names the
-    field that stands for a key where there is none, `database` is the alias of the database.
+    """One table, or view.
+
+    Attributes:
+        name, model: The name of the table and of the class.
+        found: The table in the catalog; None for what migrations leave alone.
+        fields: The fields by column.
+        primary_key: The fields of a key of several columns.
+        parts: Constraints and indexes.
+        notes: Words for what is left to the database because no field holds it.
+        managed: False for what migrations leave alone.
+        kind: A word for it, such as "table" or "view".
+        as_found: The differences that remain once the proposals are chosen.
+        stand_in: The field that stands for a key where there is none; empty where there is one.
+        database: The alias of the database.
     """
 
     name: str

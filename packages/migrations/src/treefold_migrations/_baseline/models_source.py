@@ -209,7 +209,7 @@ class _ModelsModuleWriter:
     ) -> list[str]:
         kind = ""  # SQLite keeps a type only as text; the migration has that
         if self._database.engine == "postgres":
-            types = {name: found for part, name, found in draft.as_found if part == "type"}
+            types = {d.name: d.found for d in draft.as_found if d.kind == "type"}
             kind = types.get(field_draft.column.name, "")
         built = field_draft.make_field()
         lines: list[str] = []
@@ -280,7 +280,7 @@ def describe_omitted_parts(draft: TableDraft) -> list[str]:
         ("column", "size", "INTEGER")
         ("check", "ck_book_title", "missing")
 
-    and only the third one is a part that is left out, and that nothing else says.
+    of which only the third one is left out and not said elsewhere.
     """
     in_model = {part.name for part in draft.parts if part.chosen_proposal is not LEFT_OUT}
     omitted: list[str] = []

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
+from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, DraftKind, TableDraft
 from treefold_migrations._baseline.names import is_quotable
 from treefold_migrations._baseline.sql_parts import Columns, find_field_by_token, parse_schema_sql
 from treefold_migrations._inspect.found import InspectedTable
@@ -112,7 +112,7 @@ class _ConstraintAndIndexDrafter:
         for search in table.searches:
             self._add_draft("index", search.name, self._propose_search_index(search))
 
-    def _add_draft(self, kind: str, name: str, proposals: Sequence[Any]) -> None:
+    def _add_draft(self, kind: DraftKind, name: str, proposals: Sequence[Any]) -> None:
         notes = self._found.notes.get(("index", name), ())
         if notes:  # another method than a B-tree, of which the ORM has one
             proposals = [p for p in proposals if isinstance(p, SearchIndex)]
@@ -120,7 +120,7 @@ class _ConstraintAndIndexDrafter:
         made = [proposal for proposal in kept if proposal is not None]
         draft = Draft(kind, name, [*made, LEFT_OUT])
         if not self._folds:  # SQLite keeps text as it was written
-            draft.verbatim = next(
+            draft.first_verbatim = next(
                 (n for n, part in enumerate(made) if _uses_only_catalog_sql(part)), -1
             )
         self._draft.parts.append(draft)

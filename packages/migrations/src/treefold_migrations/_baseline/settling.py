@@ -17,7 +17,7 @@ from treefold_migrations._inspect.found import Catalog, InspectError
 from treefold_migrations._inspect.live import make_comparison, read_catalog_and_expected
 from treefold_migrations._inspect.postgres import create_temporary_tables
 from treefold_migrations._state.rendering import render_managed_tables, render_table
-from treefold_migrations._state.schema_state import SchemaState
+from treefold_migrations._state.schema_state import AsFound, SchemaState
 from treefold_orm import DatabaseError, ORMError
 from treefold_orm.schema import Dialect, Operation, Statement
 
@@ -43,7 +43,7 @@ def choose_proposals(
             break
     for draft in drafts:
         own = [d for d in found if d.table == draft.name]
-        draft.as_found = tuple(dict.fromkeys(difference.key for difference in own))
+        draft.as_found = tuple(dict.fromkeys(AsFound(*difference.key) for difference in own))
 
 
 def _compare_drafts(
@@ -91,9 +91,9 @@ def _refuse_unrenderable_proposals(drafts: Sequence[TableDraft], dialect: Dialec
         # one that is refused would cost those before it: each is tried beside the last proposals
         # of the defaults after it
         for default in defaults:
-            default.place = len(default.proposals) - 1
+            default.chosen = len(default.proposals) - 1
         for default in defaults:
-            default.place = 0
+            default.chosen = 0
             _advance_part_until_renderable(default, others, draft, dialect)
         for part in kept:
             draft.parts.append(part)
@@ -153,12 +153,12 @@ def _choose_creatable_parts(
     """Leave out the parts of a table that the database refuses, such as those over columns that no
     field holds.
     """
-    places = [(part, part.place) for part in draft.list_part_and_default_drafts()]
-    for part, _ in places:
+    first_choices = [(part, part.chosen) for part in draft.list_part_and_default_drafts()]
+    for part, _ in first_choices:
         # all parts left out at first, which the database takes; then one by one
-        part.place = len(part.proposals) - 1
-    for part, first in places:
-        for place in range(first, len(part.proposals)):
-            part.place = place
+        part.chosen = len(part.proposals) - 1
+    for part, first in first_choices:
+        for chosen in range(first, len(part.proposals)):
+            part.chosen = chosen
             if (yield from _try_create_temporary_table(draft, drafts, dialect)):
                 break

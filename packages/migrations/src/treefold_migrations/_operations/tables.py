@@ -30,7 +30,7 @@ class CreateTable(base.Operation):
     constraints: Sequence[Constraint] = ()
     indexes: Sequence[schema_state.AnyIndex] = ()
     managed: bool = True
-    as_found: Sequence[schema_state.AsFound] = ()
+    as_found: Sequence[tuple[str, str, str]] = ()
     database: str = DEFAULT
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class CreateTable(base.Operation):
                 tuple(self.constraints),
                 tuple(self.indexes),
                 self.managed,
-                tuple((kind, name, found) for kind, name, found in self.as_found),
+                _read_findings(self.as_found),
                 self.database,
             ),
         )
@@ -173,7 +173,7 @@ class SetOptions(base.Operation):
     model: str | None = None
     primary_key: Sequence[str] | None = None
     managed: bool | None = None
-    as_found: Sequence[schema_state.AsFound] | None = None
+    as_found: Sequence[tuple[str, str, str]] | None = None
 
     def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         table = state.table(self.table)
@@ -187,6 +187,8 @@ class SetOptions(base.Operation):
             for name, value in self._collect_given_options().items()
             if name != "model"
         }
+        if self.as_found is not None:
+            options["as_found"] = _read_findings(self.as_found)
         return state.with_table(table.with_options(**options))
 
     def _collect_given_options(self) -> dict[str, Any]:
@@ -218,7 +220,11 @@ class SetOptions(base.Operation):
         return [quoted(self.table)], options
 
 
-def write_found_differences(found: Sequence[schema_state.AsFound]) -> str:
+def _read_findings(given: Sequence[tuple[str, str, str]]) -> tuple[schema_state.AsFound, ...]:
+    return tuple(schema_state.AsFound(kind, name, found) for kind, name, found in given)
+
+
+def write_found_differences(found: Sequence[tuple[str, str, str]]) -> str:
     """Write the differences that were found."""
     return base.write_list(f"({', '.join(map(quoted, item))})" for item in found)
 

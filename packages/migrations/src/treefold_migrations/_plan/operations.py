@@ -174,10 +174,12 @@ def _with_unknown_parts(
         return change
     table = state.tables[change.after.name]
     unknown = tuple(
-        f"{kind} {name} ({found})"
-        for kind, name, found in table.options.as_found
+        f"{finding.kind} {finding.name} ({finding.found})"
+        for finding in table.options.as_found
         # what the database lacks, or has without some property, cannot get lost
-        if kind in _LOST and found not in _KEPT and not found.startswith("not ")
+        if finding.kind in _LOST
+        and finding.found not in _KEPT
+        and not finding.found.startswith("not ")
     )
     findings = frozenset(table.options.as_found)
     return replace(change, unknown=unknown, findings=findings, agreed=change.after.name in agreed)

@@ -68,10 +68,11 @@ def rename_field(table: TableState, old: str, new: str) -> TableState:
 
 def _rename_column_in_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
     before, after = table.column(old), derive_column_name(new, table.field(old))
-    return tuple(
-        (kind, after if name == before else name, found)
-        for kind, name, found in table.options.as_found
-    )
+    return _rename_findings(table.options.as_found, before, after)
+
+
+def _rename_findings(findings: tuple[AsFound, ...], old: str, new: str) -> tuple[AsFound, ...]:
+    return tuple(f._replace(name=new) if f.name == old else f for f in findings)
 
 
 def retarget_foreign_key(field: Any, table: str) -> Any:
@@ -103,13 +104,12 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
             }
             moved = moved.with_fields(fields)
         if name == old:
-            findings = moved.options.as_found
             moved = replace(
                 moved,
                 name=new,
                 options=replace(
                     moved.options,
-                    as_found=tuple((k, new if n == old else n, found) for k, n, found in findings),
+                    as_found=_rename_findings(moved.options.as_found, old, new),
                 ),
             )
         made[moved.name] = moved

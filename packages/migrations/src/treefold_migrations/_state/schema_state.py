@@ -8,14 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field as dataclass_field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from treefold_migrations._base.errors import StateError
 from treefold_orm import schema
 
 AnyField = schema.Field[Any]
 AnyIndex = schema.Index | schema.SearchIndex
-AsFound = tuple[str, str, str]
+
+
+class AsFound(NamedTuple):
+    """One difference of a database that was taken over: `found` is what it had there.
+
+    Examples of SQLite, of which the first three are properties of a table or a column, the fourth a
+    column without a field, and the last one a check that the model makes and the table lacks:
+
+        AsFound("table", "book", "not STRICT")
+        AsFound("type", "title", "VARCHAR(80)")
+        AsFound("column", "title", "COLLATE NOCASE")
+        AsFound("column", "size", "INTEGER")
+        AsFound("check", "ck_book_title", "missing")
+
+    A migration file holds it as a plain tuple.
+    """
+
+    kind: str
+    name: str
+    found: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +43,7 @@ class TableOptions:
 
     `primary_key` names the fields of a key of several columns; `managed` is False for a table that
     others create, of which migrations only know. `as_found` holds what a database had otherwise
-    when its tables were taken over: the kind of a part, its name there, and what it is. `database`
-    is the alias of the database that the table is in.
+    when its tables were taken over. `database` is the alias of the database that the table is in.
     """
 
     primary_key: tuple[str, ...] = ()
