@@ -130,7 +130,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
             status=200,
             route=answer.route,
             steps=steps,
-            duplicates=_find_duplicates(tree.duplicates, answer.route),
+            duplicates=_list_other_files_of_route(tree.duplicates, answer.route),
         )
     fault = find_defect([b"", *(segments or [b""])])
     if fault is not None:
@@ -186,7 +186,7 @@ def _record_steps(
     return tuple(steps), places
 
 
-def _find_duplicates(duplicates: Iterable[Duplicate], route: Route) -> tuple[str, ...]:
+def _list_other_files_of_route(duplicates: Iterable[Duplicate], route: Route) -> tuple[str, ...]:
     files = (duplicate.files for duplicate in duplicates if route.file in duplicate.files)
     return tuple(file for file in next(files, ()) if file != route.file)
 

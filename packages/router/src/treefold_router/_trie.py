@@ -141,7 +141,7 @@ def _ensure_static_child(node: TrieNode, segment: bytes) -> TrieNode:
     return child
 
 
-def _ensure_dynamic_child(node: TrieNode, name: str) -> TrieNode:
+def _ensure_dynamic_child(node: TrieNode, name_if_new: str) -> TrieNode:
     if node.dynamic is None:
-        node.dynamic = TrieNode(name)
+        node.dynamic = TrieNode(name_if_new)
     return node.dynamic

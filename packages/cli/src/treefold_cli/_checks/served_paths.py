@@ -96,7 +96,11 @@ def _explain_path_below_root(
             if mount is not None:
                 guards = _collect_path_guards(app, files, method, raw_path, depth=mount.depth)
                 return PathExplanation(
-                    found, mount.prefix, mount.text, _find_refusal_status(mount), guards=guards
+                    found,
+                    mount.prefix,
+                    mount.text,
+                    _find_refusal_status_or_zero(mount),
+                    guards=guards,
                 )
             version = resolve_default_version(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
@@ -108,7 +112,7 @@ def _explain_path_below_root(
             if page is not None:
                 guards = _collect_path_guards(app, files, method, raw_path, depth=page.depth)
                 return PathExplanation(
-                    found, page.prefix, page.text, _find_refusal_status(page), guards=guards
+                    found, page.prefix, page.text, _find_refusal_status_or_zero(page), guards=guards
                 )
         if found.route is not None and files is not None and loads_handler:
             from treefold_http.extensions import guards_of_route, load_error
@@ -206,7 +210,7 @@ def _load_app_and_boot_files(
         asyncio.run(release(app))
 
 
-def _find_refusal_status(outside: "Outside") -> int:
+def _find_refusal_status_or_zero(outside: "Outside") -> int:
     return 0 if outside.status == 200 else outside.status
 
 

@@ -66,7 +66,10 @@ def _find_secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterato
 
 def _may_hold_secret(node: tree.TypeNode) -> bool:
     """Return True if a value may be the secret itself; a flag or a date is not."""
-    kinds = {each.bare_annotation for each in tree.list_union_options(node)} - {type(None), None}
+    kinds = {each.bare_annotation for each in tree.list_direct_union_options(node)} - {
+        type(None),
+        None,
+    }
     dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]
     return not kinds <= {bool} and not dates
 

@@ -78,7 +78,7 @@ class ReferenceReader:
         functions = list(functions)
         names = {name for each in functions for name in collect_code_names(each)}
         found = References()
-        waiting = [step for each in functions for step in _yield_invoked_functions(each, names)]
+        waiting = [step for each in functions for step in _yield_functions_run_by(each, names)]
         seen: set[_Step] = set()
         while waiting:
             step = waiting.pop()
@@ -96,7 +96,7 @@ class ReferenceReader:
             called: list[_Step] = []
             for value in _collect_names_yield_objects(function, direct):
                 direct.objects[id(value)] = value
-                called += _yield_invoked_functions(value, direct.names)
+                called += _yield_functions_run_by(value, direct.names)
             if owner is not None:
                 called += _find_hooks_and_methods(owner, direct.names)
             self._direct[step] = (
@@ -109,7 +109,7 @@ class ReferenceReader:
         return os.path.realpath(function.__code__.co_filename).startswith(self._inside)
 
 
-def _yield_invoked_functions(value: Any, names: Collection[str]) -> Iterator[_Step]:
+def _yield_functions_run_by(value: Any, method_names: Collection[str]) -> Iterator[_Step]:
     """Yield the functions that using a value may run, with the class of methods."""
     while isinstance(value, functools.partial):
         value = value.func
@@ -121,9 +121,9 @@ def _yield_invoked_functions(value: Any, names: Collection[str]) -> Iterator[_St
         if isinstance(inner, FunctionType) and inner is not value:
             yield inner, None
     elif isinstance(value, type):
-        yield from _find_hooks_and_methods(value, names)
+        yield from _find_hooks_and_methods(value, method_names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
-        yield from _find_hooks_and_methods(cast("type[object]", type(value)), names)
+        yield from _find_hooks_and_methods(cast("type[object]", type(value)), method_names)
 
 
 def _find_hooks_and_methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
@@ -175,5 +175,5 @@ def _read_attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
 
 def collect_code_names(value: Any) -> set[str]:
     """Return the names of attributes and globals in the code of a function itself."""
-    functions = [function for function, _ in _yield_invoked_functions(value, ())]
+    functions = [function for function, _ in _yield_functions_run_by(value, ())]
     return {n for each in functions for code in _walk_code(each.__code__) for n in code.co_names}

@@ -110,7 +110,7 @@ def _read_error_model(render: Callable[..., Any], model: Any) -> tree.TypeNode:
         parameter = inspect.Parameter("answer", kind, annotation=annotation)
         model = resolve_annotation(parameter, render)
     node = parse_annotation(model)
-    options = tree.list_union_options(node)
+    options = tree.list_direct_union_options(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
         got = (
             "no return annotation"

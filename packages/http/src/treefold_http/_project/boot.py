@@ -18,7 +18,7 @@ from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.coverage import are_prefixes_unchanged, check_coverage_or_keep_former
 from treefold_http._project.development import build_development_entries, build_missing_host_check
 from treefold_http._project.fallbacks import plan_fallback, plan_scoped_fallbacks
-from treefold_http._project.findings import IS_FINDING, Findings, find_failing_file
+from treefold_http._project.findings import IS_FINDING, Findings, find_failed_import_file
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.middleware_chain import select_route_middlewares
@@ -306,7 +306,7 @@ def _reimport_module(space: ModuleSpace, name: str, findings: Findings) -> None:
     except BaseException as error:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             return  # its file is gone
-        cause = find_failing_file(error, findings.root) or name
+        cause = find_failed_import_file(error, findings.root) or name
         if cause not in [broken.cause for broken in findings.broken]:
             findings.record_failure(cause.removeprefix("Api/"), error, fatal=True)
 

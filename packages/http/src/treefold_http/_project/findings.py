@@ -69,7 +69,7 @@ class Findings:
         Args:
             fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
         """
-        cause = find_failing_file(error, self.root) or (file if fatal else f"Api/{file}")
+        cause = find_failed_import_file(error, self.root) or (file if fatal else f"Api/{file}")
         # a boot file falls back on the entries of the former project
         kept = self.former is not None and (fatal or self.find_last_good_version(file) is not None)
         found = build_broken_file(file, error, cause=cause, kept=kept)
@@ -152,7 +152,7 @@ def _format_error_line(error: BaseException) -> str:
     return text if len(text) <= _MAX_ERROR else f"{text[:_MAX_ERROR]}..."
 
 
-def find_failing_file(error: BaseException, root: str) -> str:
+def find_failed_import_file(error: BaseException, root: str) -> str:
     """Return the innermost project file whose import raised, relative to the root; "" for none."""
     files = [
         frame.f_code.co_filename

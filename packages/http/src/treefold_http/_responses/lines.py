@@ -40,7 +40,9 @@ def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
         return None
     item = node.arguments[0]
     options = [
-        option for each in tree.list_union_options(item) for option in _expand_named_type(each)
+        option
+        for each in tree.list_direct_union_options(item)
+        for option in _expand_named_type(each)
     ]
     is_open = any(
         isinstance(option, tree.AnyType) or option.bare_annotation in _CHUNKS for option in options
@@ -49,7 +51,11 @@ def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
 
 
 def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
-    return tree.list_union_options(node.target_type) if isinstance(node, tree.Named) else (node,)
+    return (
+        tree.list_direct_union_options(node.target_type)
+        if isinstance(node, tree.Named)
+        else (node,)
+    )
 
 
 def find_declared_item_type(
@@ -59,7 +65,7 @@ def find_declared_item_type(
     for declared in (response_model, _read_stream_annotation(handler)):
         if declared is None or declared is EMPTY:
             continue
-        for option in tree.list_union_options(parse_annotation(declared)):
+        for option in tree.list_direct_union_options(parse_annotation(declared)):
             if isinstance(option, tree.TupleType) and option.items:
                 option = option.items[0]
             if (item := find_stream_item_type(option)) is not None:

@@ -17,7 +17,13 @@ from treefold_http._types.outputs import Output
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, Serializer, build_serializer
-from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, list_union_options
+from treefold_http._types.tree import (
+    Foreign,
+    ListType,
+    TupleType,
+    TypeNode,
+    list_direct_union_options,
+)
 
 
 def apply_response_model(
@@ -110,7 +116,7 @@ def _build_serializer(output: Output, file: str) -> Serializer:
     status = output.status or ""
     key = status if status.isdigit() else repr(status)
     name = f"responses[{key}]" if status else "response_model"
-    options = list_union_options(output.type)
+    options = list_direct_union_options(output.type)
     kinds = [kind for kind in options if not _has_unchecked_content(kind)]
     if any(_is_tuple(kind) for kind in kinds):
         raise InjectionError(

@@ -203,7 +203,7 @@ def _accept_any(value: Any) -> Any:
 
 
 def _with_check(serialize: Serializer, check: Callable[[Any], Any]) -> Serializer:
-    def serialize_value(value: Any) -> Any:
+    def serialize_and_check(value: Any) -> Any:
         made = serialize(value)
         try:
             check(made)
@@ -211,7 +211,7 @@ def _with_check(serialize: Serializer, check: Callable[[Any], Any]) -> Serialize
             raise SerializationError(str(error)) from None
         return made
 
-    return serialize_value
+    return serialize_and_check
 
 
 def _require_items(value: Any) -> list[Any]:

@@ -234,7 +234,7 @@ def _walk_types(node: TypeNode, place: str, seen: set[Any]) -> Iterator[tuple[Ty
             yield from _walk_types(member.type, f"{node.kind.__name__}.{member.name}", seen)
 
 
-def list_union_options(node: TypeNode) -> tuple[TypeNode, ...]:
+def list_direct_union_options(node: TypeNode) -> tuple[TypeNode, ...]:
     """Return the options of a union, or the type itself as the only one."""
     return node.options if isinstance(node, UnionType) else (node,)
 
@@ -246,7 +246,7 @@ def is_none(node: TypeNode) -> bool:
 
 def list_options_without_none(node: TypeNode) -> list[TypeNode]:
     """Return the options of a type other than None."""
-    return [option for option in list_union_options(node) if not is_none(option)]
+    return [option for option in list_direct_union_options(node) if not is_none(option)]
 
 
 def iter_leaf_types(node: TypeNode) -> Iterator[TypeNode]:

@@ -24,19 +24,19 @@ _VERSIONS = {"http": "2.4", "websocket": "2.4"}
 
 def build_http_scope(request: httpx.Request) -> Scope:
     """Return the ASGI scope of a request (HTTP 2.4)."""
-    return _build_scope("http", request, request.url.scheme) | {"method": request.method}
+    return _build_common_scope("http", request, request.url.scheme) | {"method": request.method}
 
 
 def build_websocket_scope(request: httpx.Request, subprotocols: Sequence[str]) -> Scope:
     """Return the ASGI scope of a WebSocket whose handshake is `request` (websocket 2.4)."""
     scheme = request.url.scheme
-    return _build_scope("websocket", request, _SOCKET_SCHEMES.get(scheme, scheme)) | {
+    return _build_common_scope("websocket", request, _SOCKET_SCHEMES.get(scheme, scheme)) | {
         "subprotocols": list(subprotocols),
         "extensions": {"websocket.http.response": {}},
     }
 
 
-def _build_scope(kind: str, request: httpx.Request, scheme: str) -> dict[str, Any]:
+def _build_common_scope(kind: str, request: httpx.Request, scheme: str) -> dict[str, Any]:
     path, query = split_request_target(request)
     return {
         "type": kind,

@@ -126,13 +126,13 @@ class _ModelsModuleWriter:
                 one = made.kind.type is orm_fields.OneToOneField
                 usual = draft.model.lower() if one else f"{draft.model.lower()}_set"
                 longer = f"{draft.model.lower()}_{made.name}" + ("" if one else "_set")
-                related_name = self._claim_first_free_attribute(target, usual, longer)
+                related_name = self._claim_free_attribute_or_plus(target, usual, longer)
                 if related_name != usual:
                     self._plans[draft.name].related[made.name] = related_name
         for draft in self._drafts.values():
             self._plan_field_for_join_table(draft)
 
-    def _claim_first_free_attribute(self, table: str, *names: str) -> str:
+    def _claim_free_attribute_or_plus(self, table: str, *names: str) -> str:
         """The first name that a table's model has no attribute of, `+` where there is none."""
         taken = self._attributes[table]
         for name in names:
@@ -159,10 +159,10 @@ class _ModelsModuleWriter:
         # own
         if not (set(draft.primary_key) == own or self._is_unique_together(draft, own)):
             return
-        forward = self._claim_first_free_attribute(
+        forward = self._claim_free_attribute_or_plus(
             source, f"{_derive_field_name_from_model(self._drafts[target].model)}s"
         )
-        back = self._claim_first_free_attribute(
+        back = self._claim_free_attribute_or_plus(
             target, f"{_derive_field_name_from_model(self._drafts[source].model)}s"
         )
         if forward != "+":

@@ -15,7 +15,7 @@ from treefold_migrations._baseline.reading import Database
 from treefold_migrations._inspect.compare import OWN_TABLES, Difference
 from treefold_migrations._inspect.found import Catalog, InspectError
 from treefold_migrations._inspect.live import make_comparison, read_catalog_and_expected
-from treefold_migrations._inspect.postgres import create_temporary_tables
+from treefold_migrations._inspect.postgres import create_tables_in_temporary_schema
 from treefold_migrations._state.rendering import render_managed_tables, render_table
 from treefold_migrations._state.schema_state import AsFound, SchemaState
 from treefold_orm import DatabaseError, ORMError
@@ -139,7 +139,7 @@ def _try_create_temporary_table(
     # a statement that failed ends the whole transaction on PostgreSQL: one for each try
     yield Statement("script", "BEGIN")
     try:
-        yield from create_temporary_tables([table])
+        yield from create_tables_in_temporary_schema([table])
     except DatabaseError:
         return False
     finally:

@@ -141,13 +141,15 @@ class History:
 
         Raises `StateError` for an operation that does not fit, with its file and number.
         """
-        return self._replay_until(None if name is None else self[name].name, including=True)
+        return self._replay_ancestors_or_all(
+            None if name is None else self[name].name, including=True
+        )
 
     def compute_state_before(self, name: str) -> SchemaState:
         """Return the state that a migration begins with."""
-        return self._replay_until(self[name].name, including=False)
+        return self._replay_ancestors_or_all(self[name].name, including=False)
 
-    def _replay_until(self, name: str | None, *, including: bool) -> SchemaState:
+    def _replay_ancestors_or_all(self, name: str | None, *, including: bool) -> SchemaState:
         wanted = self._order if name is None else self._list_ancestors(name, including=including)
         return self.replay_migrations(wanted)
 

@@ -222,7 +222,7 @@ def read_postgres_catalog(schema_oid: int) -> schema.Operation[Catalog]:
     return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
 
 
-def create_temporary_tables(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
+def create_tables_in_temporary_schema(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
     """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
     yield from fetch_rows(
         # tables are created in pg_temp, and other names are found as before; local to the
@@ -244,7 +244,7 @@ def create_and_read_temporary_tables(
     They are created in the temporary schema; the caller rolls the transaction back.
     """
     made = {table.name: table for table in tables}
-    yield from create_temporary_tables(made.values())
+    yield from create_tables_in_temporary_schema(made.values())
     rows = yield from fetch_rows("SELECT pg_my_temp_schema()::bigint")
     catalog = yield from read_postgres_catalog(rows[0][0])
     return {name: catalog.tables[name] for name in made}

@@ -63,13 +63,13 @@ def plan_possible_reverse_units(
             # they leave the state as it is, so that the reverses around them still fit each other
             if isinstance(operation, (RunPython, RunSQL)):
                 continue
-            reverse = _build_partial_reverse(operation, states[place])
+            reverse = _build_reverse_of_reversible_parts(operation, states[place])
         reverses.append(fills.fill_operation(item.name, reverse, states[place + 1]))
         between.append(states[place])
     return plan_guarded_units(reverses, between, target)
 
 
-def _build_partial_reverse(operation: Operation, before: SchemaState) -> Operation:
+def _build_reverse_of_reversible_parts(operation: Operation, before: SchemaState) -> Operation:
     """The reverse of the parts of an operation that have one."""
     if not isinstance(operation, SeparateStateAndDatabase):
         return SeparateStateAndDatabase()

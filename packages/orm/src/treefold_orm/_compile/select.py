@@ -90,7 +90,7 @@ def build_nested_select(
             )
     if alias_columns:
         columns = _alias_columns(inner, state, columns)
-    return build_select(inner, state, columns, nested=True)
+    return build_select(inner, state, columns, subquery_columns=True)
 
 
 def build_subquery(
@@ -127,7 +127,9 @@ def _build_nested_columns(
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
+def build_select(
+    frame: Frame, state: State, columns: list[SQL], *, subquery_columns: bool = False
+) -> SQL:
     """The statement of a query, its columns written already.
 
     Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
@@ -136,7 +138,7 @@ def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool
     if state.lock is not None:
         _check_lockable(state)
     if state.combined:
-        return _build_set_operation_select(frame, state, columns, nested=nested)
+        return _build_set_operation_select(frame, state, columns, nested=subquery_columns)
     if state.distinct_on:
         return _build_distinct_on_select(frame, state, columns)
     if state.window_conditions:
@@ -408,7 +410,7 @@ def _build_set_operation_select(
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
                 f"{len(parts)}"
             )
-        text = build_select(inner, other, parts, nested=nested)
+        text = build_select(inner, other, parts, subquery_columns=nested)
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
             text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.generate_table_alias())
         made = SQL(_COMBINE[op], made, text)

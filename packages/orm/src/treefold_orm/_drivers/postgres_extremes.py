@@ -67,7 +67,7 @@ async def rewrite_dates_as_text(raw: Any, sql: str, args: Sequence[Any]) -> tupl
         return f"CAST(CAST({found[0]} AS {text}) AS {kind})"
 
     return _TOKENS.sub(cast_placeholder, sql), [
-        _convert_to_iso_text(value) if is_dated else value
+        _convert_dates_to_iso_text(value) if is_dated else value
         for value, is_dated in zip(args, dated, strict=True)
     ]
 
@@ -76,9 +76,9 @@ def _is_date_or_time_type(kind: str) -> bool:
     return kind.removesuffix("[]") in _TYPES
 
 
-def _convert_to_iso_text(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_convert_to_iso_text(item) for item in cast("Sequence[Any]", value)]
-    if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        value = value.astimezone(dt.UTC)
-    return None if value is None else value.isoformat()
+def _convert_dates_to_iso_text(date_or_dates: Any) -> Any:
+    if isinstance(date_or_dates, (list, tuple)):
+        return [_convert_dates_to_iso_text(item) for item in cast("Sequence[Any]", date_or_dates)]
+    if isinstance(date_or_dates, dt.datetime) and date_or_dates.tzinfo is not None:
+        date_or_dates = date_or_dates.astimezone(dt.UTC)
+    return None if date_or_dates is None else date_or_dates.isoformat()

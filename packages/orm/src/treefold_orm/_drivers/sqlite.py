@@ -167,7 +167,7 @@ class SQLiteSession(Session):
         finally:
             self._return_to_pool()
 
-    def queue_cleanup_and_release(self, cursors: list[sqlite3.Cursor]) -> bool:
+    def queue_rollback_and_release(self, cursors: list[sqlite3.Cursor]) -> bool:
         """Close cursors on the worker, end their transaction and return this connection."""
         worker = self._worker
         if worker is None:
@@ -281,7 +281,7 @@ class SQLiteCursor(Cursor):
         await self.session.run_on_worker(execution.close_cursors, self.opened)
 
     def try_release_without_waiting(self) -> bool:
-        return self.session.queue_cleanup_and_release(self.opened)
+        return self.session.queue_rollback_and_release(self.opened)
 
 
 class SQLiteDatabase(Database):

@@ -13,7 +13,11 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
-from treefold_orm._expressions.conversion import classify_field, convert_node, find_common_type
+from treefold_orm._expressions.conversion import (
+    classify_field,
+    convert_node,
+    find_common_type,
+)
 from treefold_orm._expressions.operands import build_column_comparison_node, build_comparison_node
 from treefold_orm._expressions.resolving import (
     COMPUTED,

@@ -123,7 +123,7 @@ def _prepare_contains(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return "contains", value
 
 
-def _prepare_contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _check_contained_by(lookup: Lookup, value: Any) -> tuple[str, Any]:
     lookup.column.coerce(value)
     return "contained_by", value
 
@@ -164,7 +164,7 @@ _PREPARE: dict[str, Callable[[Lookup, Any], tuple[str, Any]]] = {
     "exact": _prepare_exact,
     "in": _prepare_in,
     "range": _prepare_range,
-    "contained_by": _prepare_contained,
+    "contained_by": _check_contained_by,
     "has_key": _prepare_has_key,
     **dict.fromkeys(ORDERED, _prepare_order_comparison),
     **dict.fromkeys(TEXTUAL, _prepare_text),

@@ -28,7 +28,7 @@ class LongChainError(Exception):
     """Stands for an exception with too many others behind it to show them all."""
 
 
-def escape_and_truncate_text(text: str, limit: int | None = None) -> str:
+def escape_unstorable_and_truncate(text: str, limit: int | None = None) -> str:
     """Return a text with escapes for what no database and no terminal takes: NUL, surrogates."""
     cleaned = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
     # cut behind the escapes, of which one stands for up to six characters
@@ -43,7 +43,7 @@ def describe_error(error: BaseException) -> str:
         message = str(error)
     except BaseException as failure:
         message = f"its str() raised {type(failure).__name__}"
-    return escape_and_truncate_text(f"{type(error).__name__}: {message}", LONGEST_MESSAGE)
+    return escape_unstorable_and_truncate(f"{type(error).__name__}: {message}", LONGEST_MESSAGE)
 
 
 def without_long_chain(error: BaseException) -> BaseException:
@@ -98,7 +98,7 @@ def add_traceback_note(target: E, cause: BaseException | None) -> E:
             text = "".join(traceback.format_exception(without_long_chain(cause)))
         except Exception as failure:
             text = f"The traceback cannot be shown: formatting it raised {type(failure).__name__}"
-        target.add_note(_cut_middle(escape_and_truncate_text(text), LONGEST_TRACEBACK))
+        target.add_note(_cut_middle(escape_unstorable_and_truncate(text), LONGEST_TRACEBACK))
     return target
 
 

@@ -123,5 +123,5 @@ def format_masked_arguments(call: Call) -> str:
         # masking goes by name, and positional arguments have one only here
         arguments = inspect.signature(function).bind(*call.args, **call.kwargs).arguments
     dumped = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
-    text = outcomes.escape_and_truncate_text(dumped)
+    text = outcomes.escape_unstorable_and_truncate(dumped)
     return f" {text}" if len(text) <= LONGEST_LINE else f" {text[:LONGEST_LINE]}..."
