@@ -79,7 +79,7 @@ EXAMPLES: list[tuple[str, str]] = re.findall(r"^#   (.+) -> (.+)$", SOURCE, re.M
 
 
 def test_every_pattern_has_an_example() -> None:
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
 
 
 @pytest.mark.parametrize(("text", "scrubbed"), EXAMPLES)

@@ -66,6 +66,7 @@ _JWT = re.compile(
 # up to the separator, and `_VALUE` from there, if the key is sensitive.
 #   password=hunter2 host=db -> password=*** host=db
 #   {"password": "hunter2"} -> {"password": "***"}
+#   {'password' : 'hunter2'} -> {'password' : '***'}
 #   next=%2Flogin%3Ftoken%3Dabc -> next=%2Flogin%3Ftoken%3D***
 _KEY = re.compile(
     r"""(?<![\w-])([\w-]++)"""
@@ -89,6 +90,7 @@ _VALUE = re.compile(
 #   _BASIC           basic            the same               the same
 #   _JWT             eyJ              the same               the same
 #   _KEY             =, ":, ':, 3d    =, \\", ':, % and 3d    =, % and 3d; others have a colon
+#                    a blank and :    ' and a blank with :
 #   GraphQL          { and :          { not at the start     -, has a colon
 #
 # One character is searched for before a longer literal that contains it: that takes a tenth.
@@ -117,7 +119,15 @@ def scrub(text: str) -> str:
         text = _BASIC.sub(r"\1***", text)
     if "J" in text and "eyJ" in text:
         text = _JWT.sub(_mask_jwt_match, text)
-    if "=" in text or '":' in text or "':" in text or "3d" in lower:
+    # a blank before the colon is rare in prose, and some writers of JSON put one there
+    if (
+        "=" in text
+        or '":' in text
+        or "':" in text
+        or " :" in text
+        or "\t:" in text
+        or "3d" in lower
+    ):
         text = _mask_sensitive_values(text)
     if (
         "{" in text and ":" in text and looks_like_graphql_selection(f'{text}"')
@@ -167,7 +177,7 @@ def json_may_contain_secret(json_text: str) -> bool:
     if (
         "=" in json_text
         or ("\\" in json_text and '\\"' in json_text)
-        or ("'" in json_text and "':" in json_text)
+        or ("'" in json_text and ("':" in json_text or " :" in json_text))
         or ("/" in json_text and "://" in json_text)
         or ("%" in json_text and "3d" in json_text.lower())
         or (json_text.rfind("{") > 0 and looks_like_graphql_selection(json_text))
