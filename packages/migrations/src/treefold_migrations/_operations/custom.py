@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._base.sql_words import contains_only_row_changes
 from treefold_migrations._operations import base
 from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm.schema import DEFAULT, quoted
@@ -87,6 +86,9 @@ def may_change_schema_by_sql(operation: base.Operation) -> bool:
     """True for SQL of the author that may change tables, their columns, or what uses these."""
     match operation:
         case RunSQL():
+            # its patterns take 11 ms, and few commands ask
+            from treefold_migrations._base.sql_words import contains_only_row_changes
+
             written = operation.statements("sqlite") + operation.statements("postgres")
             return not all(map(contains_only_row_changes, written))
         case SeparateStateAndDatabase(database=inner):
