@@ -9,11 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.hashing import (
-    compute_file_digest,
-    compute_legacy_digests,
-    extract_function_and_dependencies,
-)
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._state.schema_state import SchemaState
@@ -176,10 +171,11 @@ class History:
         """Return the hashes, of all versions, that a migration may be recorded with after parents
         that are recorded with these.
         """
+        from treefold_migrations._files import hashing  # OpenSSL, which replaying does without
+
         item = self[name]
-        text = _read_source(item)
-        given = parent_digests, item.migration, text
-        return {compute_file_digest(*given)} | compute_legacy_digests(*given)
+        given = parent_digests, item.migration, _read_source(item)
+        return {hashing.compute_file_digest(*given)} | hashing.compute_legacy_digests(*given)
 
     def compute_digest_for_children(self, name: str) -> str:
         """Return the hash that the children of a migration count on."""
@@ -190,6 +186,8 @@ class History:
         return self._compute_digest(item.name)
 
     def _compute_digest(self, name: str) -> str:
+        from treefold_migrations._files.hashing import compute_file_digest
+
         # in order and not by recursion: a chain of a thousand files would exceed Python's limit
         for step in self._order if name not in self._digests else ():
             if step not in self._digests:
@@ -286,6 +284,8 @@ def make_code_extractor(item: LoadedMigration) -> Callable[[str], str]:
     """Return a function that returns the code of a function of a file, by its name, with what that
     refers to in the file.
     """
+    from treefold_migrations._files.hashing import extract_function_and_dependencies
+
     return functools.partial(extract_function_and_dependencies, _read_source(item))
 
 

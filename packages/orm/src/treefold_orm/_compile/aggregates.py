@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import LiteralString, cast
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.placing import ComparisonInFrame, find_first_to_many
 from treefold_orm._compile.rules import (
@@ -309,8 +309,8 @@ def build_distinct_related_clauses(
 # -- related rows of every row --------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _RelatedRowsByOwner:
+@frozen_record
+class _RelatedRowsByOwner(Record):
     """Related rows grouped by the row they belong to, with one column for each aggregate.
 
     In the first example `alias` is `t2`, `inner` the frame of `article AS t1`, `key` is
@@ -323,7 +323,7 @@ class _RelatedRowsByOwner:
     key: SQL
     owner: SQL
     tests: list[SQL]
-    columns: list[SQL] = field(default_factory=list[SQL])
+    columns: list[SQL]
 
     def build_grouped_left_join(self) -> SQL:
         """The LEFT JOIN, once all columns are known."""
@@ -368,7 +368,9 @@ def _join_grouped_aggregate(frame: Frame, node: nodes.AggregateNode, prefix: Hop
         inner, key = frame.build_related_frame(prefix[-1])
         inner.counts_rows = True
         tests = _build_aggregate_filter(frame, inner, node, prefix)
-        group = _RelatedRowsByOwner(frame.builder.generate_table_alias(), inner, key, owner, tests)
+        group = _RelatedRowsByOwner(
+            frame.builder.generate_table_alias(), inner, key, owner, tests, columns=[]
+        )
         frame.aggregated[rows] = group
         # as a function: further aggregates add columns to the join until FROM is written
         frame.joins.append(group.build_grouped_left_join)

@@ -45,11 +45,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, cast
 
 from treefold_orm._base.errors import ORMError
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.batch import LazyBatch
 
@@ -57,8 +57,8 @@ Output = AnyField | tuple[AnyField | None, ...] | None  # several cells make one
 Decode = Callable[[Sequence[Any]], list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceLayout:
+@frozen_record
+class InstanceLayout(Record):
     """The columns that one instance takes from a row.
 
     `fields` are its columns in order; `partial` says that the model has more; `related` are

@@ -10,9 +10,9 @@ Example, the columns of two instances in one row, each of them as far as it is l
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import convert_to_common_type
 from treefold_orm._compile.frame import Frame, Hops
@@ -72,7 +72,7 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Insta
             convert_to_common_type(frame, build_expression(frame, node), node.field, field)
         )
         extras.append((name, field))
-    return columns, replace(shape, extras=tuple(extras))
+    return columns, copy_with_changes(shape, extras=tuple(extras))
 
 
 def _build_shape_and_columns(

@@ -16,9 +16,9 @@ Example, one query and the plans for what is asked of it:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import LiteralString
 
+from treefold_orm._base.records import copy_with_changes
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import (
     build_output_columns,
@@ -176,7 +176,7 @@ def build_many_to_many_plan(
     else:
         statement = build_select(frame, state, columns)
     # the last cell says which owner the row goes to; the instance has no attribute for it
-    shape = replace(shape, spare=1)
+    shape = copy_with_changes(shape, spare=1)
     decode, decode_lazy = hydrate.compile_async_and_sync_decoders(shape, dialect.name, alias=alias)
     plan = build_plan_from_statement(
         builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy

@@ -12,11 +12,11 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from treefold_orm import fields as public_fields
 from treefold_orm._base.errors import ModelError
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._fields.base import MISSING, AnyField, Field
 from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import is_foreign_key
@@ -33,8 +33,8 @@ _COMPARED = (str, int, bool, float, type(None))
 _LEFT_OUT = frozenset({"validators", "help_text", "verbose_name", "related_name"})
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+@frozen_record
+class Declaration(Record):
     """A field's class and arguments, as far as they matter to a schema."""
 
     kind: type[AnyField]
@@ -69,16 +69,18 @@ def build_declaration(field: AnyField) -> Declaration:
     if rest and not several:
         raise ModelError(f"{type(field).__name__} takes {len(positional)} positional values")
     given.update(options)
-    if is_foreign_key(field):
+    is_key = is_foreign_key(field)
+    if is_key:
         given["to"] = _find_target_table(field)
     _normalize_arguments(field, given)
     names = [name for name in defaults if name in given]
     names += [name for name in given if name not in defaults]
-    own = {"db_index"} if is_foreign_key(field) else set[str]()  # its default is another one
     kept = {
         name: given[name]
         for name in names
-        if name in own or not _is_default(given[name], defaults.get(name, MISSING))
+        # the default of a key's `db_index` is another one than its parameter says
+        if (is_key and name == "db_index")
+        or not _is_default(given[name], defaults.get(name, MISSING))
     }
     leading: list[Any] = []
     for name in positional:
@@ -95,10 +97,12 @@ def _find_target_table(field: Any) -> str:
 
 
 def _normalize_arguments(field: AnyField, given: dict[str, Any]) -> None:
-    for name in _LEFT_OUT & given.keys():
-        del given[name]
-    if callable(given.get("default")) or not _has_python_source(given.get("default")):
-        given.pop("default", None)
+    for name in _LEFT_OUT:
+        given.pop(name, None)
+    if "default" in given:
+        default = given["default"]
+        if callable(default) or not _has_python_source(default):
+            del given["default"]
     if field.choices is not None:
         given["choices"] = [
             (_unwrap_enum_member(value), label) for value, label in field.choices.items()

@@ -14,7 +14,6 @@ import keyword
 import math
 import unicodedata
 import uuid
-import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -126,10 +125,12 @@ def write_constant(value: Any, imports: Imports) -> str:
         return f"{imports.name('uuid', 'UUID')}({quoted(str(value))})"
     if kind in (dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone):
         return _write_datetime(value, imports)
-    if kind is zoneinfo.ZoneInfo and value.key:
-        return f"{imports.name('zoneinfo', 'ZoneInfo')}({quoted(value.key)})"
     if kind in (list, tuple, set, frozenset, dict):
         return _write_collection(value, imports)
+    import zoneinfo  # imports the build's configuration, and hardly a schema holds a zone
+
+    if kind is zoneinfo.ZoneInfo and value.key:
+        return f"{imports.name('zoneinfo', 'ZoneInfo')}({quoted(value.key)})"
     raise ModelError(
         f"{value!r} of type {kind.__name__} cannot be written in a migration; use a plain value"
     )
