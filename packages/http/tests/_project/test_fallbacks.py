@@ -25,7 +25,13 @@ middlewares = [requests_only(stamp), under("/v1/inside", IPAllowlist(["10.0.0.0/
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/v1/outside/chat", 405), ("/v1/inside/chat", 403), ("/v1/none", 404)]
+    ("path", "status"),
+    [
+        ("/v1/outside/chat", 405),
+        ("/v1/inside/chat", 403),
+        ("/v1/inside/none", 404),
+        ("/v1/none", 404),
+    ],
 )
 def test_a_guard_covers_a_request_where_only_a_socket_is(
     project: Callable[..., Application], ask: Callable[..., Answer], path: str, status: int
