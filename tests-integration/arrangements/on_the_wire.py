@@ -15,6 +15,7 @@ from http_messages import read_answer
 from arrangements.in_process import StartRefused
 from arrangements.messages import Received, Sent
 from treefold import Application
+from treefold_cli._serve.server_options import build_server_options
 from treefold_cli._server.server import Server, build_server_config
 
 PARSERS = {
@@ -57,7 +58,7 @@ class OnTheWire:
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
         self._port: int = self._listener.getsockname()[1]
-        config: Any = build_server_config(app, settings=app.settings)
+        config: Any = build_server_config(app, build_server_options(app.settings))
         config.http = PARSERS[parser]
         self._watched = config.app = WatchedStart(app)
         self._started = asyncio.Event()

@@ -199,15 +199,15 @@ def test_a_socket_without_rights_is_named_with_the_way_out(
 
 WITHOUT_RIGHTS = """
 import os, sys
-from treefold_cli._console.errors import CommandError
+from treefold_cli._server.errors import ServerError
 from treefold_cli._server.listener import open_listener
-from treefold_http import ServeSettings
+from treefold_cli._server.options import ServerOptions
 os.setgid(65534)
 os.setuid(65534)
 try:
-    with open_listener(ServeSettings(uds=sys.argv[1])):
+    with open_listener(ServerOptions(uds=sys.argv[1])):
         pass
-except CommandError as error:
+except ServerError as error:
     print(error)
 """
 

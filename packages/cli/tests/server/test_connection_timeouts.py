@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from uvicorn.server import ServerState
 
 from treefold_cli._server.connection_timeouts import HEAD_BYTES, ConnectionTimeouts
+from treefold_cli._server.server import ServerConfig
 from treefold_cli._server.socket_protocol import HardenedWebSocketProtocol
 from treefold_cli._server.unread_responses import ReaderFlow, UnreadResponses
 from treefold_http import Application
@@ -66,7 +66,7 @@ def serve(request: pytest.FixtureRequest) -> Serve:
     @asynccontextmanager
     async def start(app: Any, **options: Any) -> AsyncGenerator[Served]:
         http: Any = f"treefold_cli._server.{PARSERS[request.param]}"
-        config = uvicorn.Config(app, http=http, lifespan="off", log_config=None, **options)
+        config = ServerConfig(app, http=http, lifespan="off", log_config=None, **options)
         config.load()
         state = ServerState()
         protocol: Any = config.http_protocol_class

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from treefold_cli._console.errors import CommandError
+from treefold_cli._server.errors import ServerError
 from treefold_cli._server.listener import bind_port, format_address
+from treefold_cli._server.options import ServerOptions
 from treefold_cli._server.server import Server, build_server_config, serve_until_stopped
 
 
@@ -60,26 +61,26 @@ def test_what_is_written_is_sent_at_once(host: str):
 def test_a_port_in_use_names_the_way_out():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(CommandError) as refused:
+        with pytest.raises(ServerError) as refused:
             bind_port("127.0.0.1", port)
     assert str(refused.value) == (
         f"Port {port} on '127.0.0.1' is in use; choose another with --port"
     )
-    assert refused.value.code == 1
+    assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize("host", ["nope.invalid", "a" * 300, ".", ""])
 def test_an_unknown_host_names_the_way_out(host: str):
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(ServerError) as refused:
         bind_port(host, 0)
     assert str(refused.value) == (
         f"Unknown host {host!r}; give an address of this machine with --host"
     )
-    assert refused.value.code == 2
+    assert refused.value.exit_code == 2
 
 
 def test_an_address_of_another_machine_names_the_way_out():
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(ServerError) as refused:
         bind_port("192.0.2.1", 0)
     assert str(refused.value) == (
         "Cannot listen on '192.0.2.1', port 0: Cannot assign requested address; choose others with"
@@ -88,7 +89,7 @@ def test_an_address_of_another_machine_names_the_way_out():
 
 
 def test_the_server_is_quiet_about_itself_and_trusts_no_proxy():
-    config = build_server_config("treefold_http:create_app", workers=3)
+    config = build_server_config("app:create", ServerOptions(workers=3), is_factory=True)
     assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
     assert (config.ws_max_size, config.ws_per_message_deflate) == (1024 * 1024, False)
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (20, 20)
@@ -104,7 +105,7 @@ async def never_starts(scope: Any, receive: Any, send: Any) -> None:
 def test_an_application_that_does_not_start_is_a_failure(caplog: pytest.LogCaptureFixture):
     listener = bind_port("127.0.0.1", 0)
     announced: list[str] = []
-    with pytest.raises(CommandError) as failed:
+    with pytest.raises(ServerError) as failed:
         serve_until_stopped(never_starts, listener, on_start=lambda: announced.append("started"))
     assert str(failed.value) == "The application did not start; the reason is above"
     assert (listener.fileno(), announced) == (-1, [])

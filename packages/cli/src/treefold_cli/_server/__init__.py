@@ -1,1 +1,1 @@
-"""The HTTP server: listening, protocols with time limits, worker processes."""
+"""The HTTP server: listening, protocols with time limits, processes. It knows no framework."""

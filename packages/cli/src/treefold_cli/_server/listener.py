@@ -10,12 +10,9 @@ import os
 import socket
 import stat
 from collections.abc import Generator
-from typing import TYPE_CHECKING
 
-from treefold_cli._console.errors import MISUSE, CommandError
-
-if TYPE_CHECKING:
-    from treefold_http import ServeSettings
+from treefold_cli._server.errors import ServerError
+from treefold_cli._server.options import ServerOptions
 
 _FIRST_HANDED = 3
 """The number of the first socket of a service manager."""
@@ -23,35 +20,36 @@ _FIRST_HANDED = 3
 
 @contextlib.contextmanager
 def open_listener(
-    settings: "ServeSettings", inherited: socket.socket | None = None
+    options: ServerOptions, inherited: socket.socket | None = None
 ) -> Generator[socket.socket]:
-    """Open the listening socket that the settings ask for, and close it at the end.
+    """Open the listening socket that the options ask for, and close it at the end.
 
     Args:
+        options: where to listen.
         inherited: the socket of the former process, which was started again.
 
     Raises:
-        CommandError: it cannot be opened; the message names the address and the way out.
+        ServerError: it cannot be opened; the message names the address and the way out.
     """
     handed = _pop_systemd_fd()
-    if settings.uds is not None:
-        with _bind_unix_socket(settings.uds, inherited) as listener:
+    if options.uds is not None:
+        with _bind_unix_socket(options.uds, inherited) as listener:
             yield listener
         return
-    number = handed if settings.fd is None else settings.fd
+    number = handed if options.fd is None else options.fd
     if inherited is not None:
         opened = inherited
     elif number is not None:
         opened = _open_socket_from_fd(number)
     else:
-        opened = bind_port(settings.host, settings.port)
+        opened = bind_port(options.host, options.port)
     with opened as listener:
         yield listener
 
 
-def is_socket_kept_by_other(settings: "ServeSettings") -> bool:
+def is_socket_kept_by_other(options: ServerOptions) -> bool:
     """Return True if another process keeps the socket, for a server that follows this one."""
-    return settings.uds is None and (settings.fd is not None or _has_systemd_socket())
+    return options.uds is None and (options.fd is not None or _has_systemd_socket())
 
 
 def _has_systemd_socket() -> bool:
@@ -65,7 +63,7 @@ def _pop_systemd_fd() -> int | None:
     if not is_ours:
         return None
     if count != "1":
-        raise CommandError(
+        raise ServerError(
             f"The service manager handed over {count} sockets, one is served; keep one of the"
             " Listen lines of the socket unit"
         )
@@ -76,7 +74,7 @@ def _open_socket_from_fd(number: int) -> socket.socket:
     try:
         listener = socket.socket(fileno=number)
     except OSError as error:
-        raise CommandError(
+        raise ServerError(
             f"File {number} is not a socket that this process was started with: {error.strerror};"
             " give the number of a listening socket with --fd"
         ) from error
@@ -86,7 +84,7 @@ def _open_socket_from_fd(number: int) -> socket.socket:
     )
     if not listens:
         listener.detach()
-        raise CommandError(
+        raise ServerError(
             f"File {number} is a socket that does not listen for connections; give the number of"
             " a listening one with --fd"
         )
@@ -98,7 +96,7 @@ def _open_socket_from_fd(number: int) -> socket.socket:
 def _bind_unix_socket(path: str, inherited: socket.socket | None) -> Generator[socket.socket]:
     """Bind a Unix socket, in place of one without a server; remove it at the end."""
     if not hasattr(socket, "AF_UNIX"):
-        raise CommandError("This system has no Unix sockets; use --host and --port")
+        raise ServerError("This system has no Unix sockets; use --host and --port")
     listener = inherited or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if inherited is None:
@@ -106,13 +104,13 @@ def _bind_unix_socket(path: str, inherited: socket.socket | None) -> Generator[s
             listener.bind(path)
             os.chmod(path, 0o666)  # noqa: S103 - who may enter is decided by the folder
         own = os.stat(path)
-    except CommandError:
+    except ServerError:
         listener.close()
         raise
     except (OSError, ValueError) as error:  # ValueError for a NUL in the path
         listener.close()
         reason = getattr(error, "strerror", None) or error
-        raise CommandError(
+        raise ServerError(
             f"Cannot listen on {path!r}: {reason}; choose another with --uds"
         ) from error
     try:
@@ -128,14 +126,14 @@ def _remove_stale_socket(path: str) -> None:
     if not os.path.exists(path):
         return
     if not stat.S_ISSOCK(os.stat(path).st_mode):
-        raise CommandError(f"{path!r} is a file, not a socket; choose another with --uds")
+        raise ServerError(f"{path!r} is a file, not a socket; choose another with --uds")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             os.unlink(path)
             return
-    raise CommandError(f"{path!r} is in use by another server; choose another with --uds")
+    raise ServerError(f"{path!r} is in use by another server; choose another with --uds")
 
 
 def bind_port(host: str, port: int) -> socket.socket:
@@ -149,7 +147,7 @@ def bind_port(host: str, port: int) -> socket.socket:
         A bound socket that does not listen yet.
 
     Raises:
-        CommandError: the port is in use, or the address is not one of this machine.
+        ServerError: the port is in use, or the address is not one of this machine.
     """
     if not host:  # a socket takes it as every interface; the user probably has an unset variable
         raise _make_unknown_host_error(host)
@@ -176,17 +174,17 @@ def format_address(listener: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _make_unknown_host_error(host: str) -> CommandError:
+def _make_unknown_host_error(host: str) -> ServerError:
     message = f"Unknown host {host!r}; give an address of this machine with --host"
-    return CommandError(message, code=MISUSE)
+    return ServerError(message, exit_code=2)
 
 
-def _make_listen_error(host: str, port: int, error: OSError | UnicodeError) -> CommandError:
+def _make_listen_error(host: str, port: int, error: OSError | UnicodeError) -> ServerError:
     if isinstance(error, socket.gaierror | UnicodeError):
         return _make_unknown_host_error(host)
     if error.errno == errno.EADDRINUSE:
-        return CommandError(f"Port {port} on {host!r} is in use; choose another with --port")
-    return CommandError(
+        return ServerError(f"Port {port} on {host!r} is in use; choose another with --port")
+    return ServerError(
         f"Cannot listen on {host!r}, port {port}: {error.strerror or error}; choose others with"
         " --host and --port"
     )

@@ -21,11 +21,11 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
-from treefold_cli._console.errors import CommandError
 from treefold_cli._server.connection_timeouts import HEAD_BYTES
 from treefold_cli._server.descriptors import DescriptorWatch
+from treefold_cli._server.errors import ServerError
+from treefold_cli._server.options import ServerOptions
 from treefold_cli._server.refusal import is_refusing, refuse_connections
-from treefold_http import ServeSettings, Settings
 from treefold_logging import flush, get_logger
 
 # By name: a worker of another process imports them for itself.
@@ -51,7 +51,7 @@ def serve_until_stopped(
     listener: socket.socket,
     *,
     on_start: Callable[[], None],
-    settings: Settings | None = None,
+    options: ServerOptions | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
     restarts_on_hangup: bool = False,
     is_socket_kept: bool = False,
@@ -62,7 +62,7 @@ def serve_until_stopped(
         app: an ASGI application.
         listener: the bound socket; it is closed at the end.
         on_start: called once, when requests are accepted.
-        settings: those of the project; their defaults without them.
+        options: the limits; the address and `workers` are not looked at.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
         restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
         is_socket_kept: another process keeps the socket: connections wait there for the next
@@ -72,9 +72,9 @@ def serve_until_stopped(
         True if the process must be restarted.
 
     Raises:
-        CommandError: the application did not start.
+        ServerError: the application did not start.
     """
-    config = build_server_config(app, settings=settings)
+    config = build_server_config(app, options or ServerOptions())
     server = Server(config, on_start, background, last_listener=listener)
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
     server.leaves_queue = is_socket_kept
@@ -85,7 +85,7 @@ def serve_until_stopped(
         listener.close()
         flush()
     if not server.started:
-        raise CommandError(NOT_STARTED)
+        raise ServerError(NOT_STARTED)
     return server.needs_restart
 
 
@@ -240,6 +240,7 @@ class Server(uvicorn.Server):
         previous = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
         if self.restarts_on_hangup:
             previous[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._handle_hangup)
+        unblock_interrupt_signal()
         try:
             yield
         finally:
@@ -266,6 +267,12 @@ def obeys_hangup() -> bool:
         signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by nohup
     )
     return not ignored and (sys.stdin is None or not sys.stdin.isatty())
+
+
+def unblock_interrupt_signal() -> None:
+    """Deliver Ctrl-C to this process again, one that arrived meanwhile included."""
+    if sys.platform != "win32":  # Windows has no signal masks
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def is_second_stop_signal(stopped_at: float) -> bool:
@@ -307,58 +314,55 @@ _LOG_CONFIG: dict[str, Any] = {
 
 
 class ServerConfig(uvicorn.Config):
-    """uvicorn's configuration with the settings that only this server has.
+    """uvicorn's configuration with what only this server has.
 
     Attributes:
-        serve: the settings of the server.
+        options: those of the server.
         unread_responses: the connections whose clients do not read, once there is one.
     """
 
-    serve: ServeSettings
+    options: ServerOptions = ServerOptions()
     unread_responses: Any = None
 
 
 def build_server_config(
-    app: Any, *, workers: int = 1, settings: Settings | None = None
+    app: Any, options: ServerOptions, *, is_factory: bool = False
 ) -> ServerConfig:
     """Return the configuration of one server process.
 
     Args:
-        app: an ASGI application, or `module:function` that makes it.
-        workers: number of processes.
-        settings: those of the project; their defaults without them.
+        app: an ASGI application, or `module:name` of one.
+        options: those of the server.
+        is_factory: True if `app` must be called to get the application.
     """
-    settings = settings or Settings()
-    serve = settings.serve
-    limit = serve.limit_concurrency or settings.limit_concurrency
     config = ServerConfig(
         app,
-        factory=isinstance(app, str),
+        factory=is_factory,
         http=_HTTPTOOLS if importlib.util.find_spec("httptools") else _H11,
         h11_max_incomplete_event_size=HEAD_BYTES,
         ws=_SOCKET_PROTOCOL,
-        workers=workers,
-        lifespan="on",
+        workers=options.workers,
+        lifespan=options.lifespan,
         log_config=_LOG_CONFIG,
-        access_log=False,  # the framework writes one line per request, masked
+        access_log=False,  # a line of uvicorn shows the secrets of a query
         server_header=False,
-        proxy_headers=bool(serve.forwarded_allow_ips),  # else a client could forge them
-        forwarded_allow_ips=list(serve.forwarded_allow_ips),
+        proxy_headers=bool(options.forwarded_allow_ips),  # else a client could forge them
+        forwarded_allow_ips=list(options.forwarded_allow_ips),
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         ws_ping_interval=20,
         ws_ping_timeout=20,
-        ssl_certfile=serve.tls_certificate,
-        ssl_keyfile=serve.tls_key,
-        ssl_ca_certs=serve.tls_client_ca,
-        ssl_cert_reqs=ssl.CERT_REQUIRED if serve.tls_client_ca else ssl.CERT_NONE,
-        backlog=serve.backlog,
-        limit_max_requests=serve.max_requests,
-        limit_max_requests_jitter=serve.max_requests_jitter,
-        limit_concurrency=limit,
+        ssl_certfile=options.tls_certificate,
+        ssl_keyfile=options.tls_key,
+        ssl_ca_certs=options.tls_client_ca,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if options.tls_client_ca else ssl.CERT_NONE,
+        backlog=options.backlog,
+        limit_max_requests=options.max_requests,
+        limit_max_requests_jitter=options.max_requests_jitter,
+        limit_concurrency=options.limit_concurrency,
     )
     # As given: uvicorn's annotations take whole seconds, its waits take fractions.
-    config.timeout_keep_alive = cast("int", serve.keep_alive)
-    config.timeout_graceful_shutdown = cast("int", settings.grace)
-    config.serve = serve
+    config.timeout_keep_alive = cast("int", options.keep_alive)
+    config.timeout_graceful_shutdown = cast("int", options.grace)
+    config.options = options
     return config

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from treefold_http import ServeSettings
+from treefold_cli._server.options import ServerOptions
 from treefold_logging import get_logger
 
 if sys.platform == "linux":
@@ -85,14 +85,14 @@ class UnreadResponse:
         total = sum(self._ticks)
         return len(self._ticks) == _TICKS and (not total or total < minimum_bytes)
 
-    def measure_bytes_per_second(self, now: float, settings: ServeSettings) -> float:
+    def measure_bytes_per_second(self, now: float, options: ServerOptions) -> float:
         """Return bytes a second, to compare connections.
 
         Counts as if one more part had passed at the least rate: a client that came just now is not
         slower than one that has taken nothing for long.
         """
-        part = settings.send_timeout / _TICKS
-        credit = max(settings.send_rate, 1) * part
+        part = options.send_timeout / _TICKS
+        credit = max(options.send_rate, 1) * part
         return (self._count_acknowledged_bytes() + credit) / (now - self._since + part)
 
     def _count_acknowledged_bytes(self) -> int:
@@ -121,15 +121,15 @@ class UnreadResponses:
 
     Args:
         loop: the event loop of the server.
-        settings: `send_timeout` and `send_rate`.
+        options: `send_timeout` and `send_rate`.
     """
 
     MOST: ClassVar[int] = 1000
     """Most such connections; above it the slowest are closed."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: ServeSettings) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, options: ServerOptions) -> None:
         self._loop = loop
-        self._settings = settings
+        self._options = options
         self._open: set[ConnectionTimeouts] = set()
         self._waiting: dict[ConnectionTimeouts, UnreadResponse] = {}
         self._slowest: list[ConnectionTimeouts] = []
@@ -164,7 +164,7 @@ class UnreadResponses:
                 return connection
         now = self._loop.time()
         paces = {
-            c: unread.measure_bytes_per_second(now, self._settings)
+            c: unread.measure_bytes_per_second(now, self._options)
             for c, unread in self._waiting.items()
         }
         self._slowest = sorted(paces, key=paces.__getitem__, reverse=True)
@@ -176,12 +176,12 @@ class UnreadResponses:
         connection.transport.abort()
 
     def _start_timer(self) -> None:
-        part = max(self._settings.send_timeout / _TICKS, 0.01)
+        part = max(self._options.send_timeout / _TICKS, 0.01)
         self._timer = self._loop.call_later(part, self._close_stalled_connections)
 
     def _close_stalled_connections(self) -> None:
         self._timer = None
-        least = self._settings.send_rate * self._settings.send_timeout
+        least = self._options.send_rate * self._options.send_timeout
         for connection, unread in list(self._waiting.items()):
             if unread.is_read():
                 del self._waiting[connection]
@@ -208,8 +208,7 @@ def get_or_create_unread_responses(config: Any, loop: asyncio.AbstractEventLoop)
         config: the configuration of the server, which keeps the instance.
         loop: the event loop of the server.
     """
-    found: UnreadResponses | None = getattr(config, "unread_responses", None)
-    if found is None:
-        settings: ServeSettings = getattr(config, "serve", None) or ServeSettings()
-        found = config.unread_responses = UnreadResponses(loop, settings)
+    if config.unread_responses is None:
+        config.unread_responses = UnreadResponses(loop, config.options)
+    found: UnreadResponses = config.unread_responses
     return found

@@ -4,23 +4,27 @@ A process that ends is replaced; SIGHUP replaces all of them one after another, 
 and end one. A stop signal ends all, each after its requests.
 """
 
+import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
 import signal
 import socket
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
 from types import FrameType
 
 from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors.multiprocess import Process
 
-from treefold_cli._console.errors import CommandError
+from treefold_cli._server.errors import ServerError
+from treefold_cli._server.options import ServerOptions
 from treefold_cli._server.refusal import refuse_connections
 from treefold_cli._server.server import (
     NOT_STARTED,
@@ -30,12 +34,10 @@ from treefold_cli._server.server import (
     is_second_stop_signal,
     obeys_hangup,
     terminate_process,
+    unblock_interrupt_signal,
 )
-from treefold_http import Settings
 from treefold_logging import flush, get_logger
 
-PROCESSES_VARIABLE = "TREEFOLD_WORKER_PROCESSES"
-"""Tells a worker how many there are."""
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the processes; an end is noticed at once."""
@@ -46,30 +48,29 @@ _RETRY_SECONDS = 5.0
 
 
 def run_workers(
-    factory: str,
+    app: str,
     listener: socket.socket,
     *,
-    workers: int,
-    settings: Settings,
+    options: ServerOptions,
     on_start: Callable[[], None],
+    is_factory: bool = False,
     is_socket_kept: bool = False,
 ) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
 
     Args:
-        factory: `module:function` that makes the ASGI application in each process.
+        app: `module:name` of the ASGI application, which each process imports.
         listener: the bound socket, shared by all processes.
-        workers: number of processes.
-        settings: those of the project.
+        options: the number of processes and the limits; the address is not looked at.
         on_start: called before the first process starts; from then on, stop signals are obeyed.
+        is_factory: True if `app` must be called to get the application.
         is_socket_kept: another process keeps the socket: connections wait there for the next
             server.
 
     Raises:
-        CommandError: the application did not start.
+        ServerError: the application did not start.
     """
-    os.environ[PROCESSES_VARIABLE] = str(workers)
-    config = build_server_config(factory, workers=workers, settings=settings)
+    config = build_server_config(app, options, is_factory=is_factory)
     try:
         WorkerSupervisor(config, listener, leaves_queue=is_socket_kept).supervise_until_stopped(
             on_start
@@ -105,6 +106,8 @@ class WorkerProcess(Process):
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve in the process itself; close the standard input that was opened for it."""
+        if (parent := multiprocessing.parent_process()) is not None:
+            threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()
         super().target(sockets)
         if sys.stdin is not None:
             sys.stdin.close()
@@ -163,7 +166,7 @@ class WorkerSupervisor:
             on_start: called once signals are obeyed.
 
         Raises:
-            CommandError: the application did not start.
+            ServerError: the application did not start.
         """
         self._install_signal_handlers()
         on_start()
@@ -295,7 +298,7 @@ class WorkerSupervisor:
         if code == _STARTUP_FAILED:
             # Each has its say first: the reasons may be in the log of one that still starts.
             if not any([self._wait_until_ready(other) for other in self._processes]):
-                raise CommandError(NOT_STARTED)
+                raise ServerError(NOT_STARTED)
             self._retry_at = time.monotonic() + _RETRY_SECONDS
             log.error("a worker process did not start; it is tried again in %d s", _RETRY_SECONDS)
         elif code < 0:
@@ -317,7 +320,7 @@ def _postpone_interrupts() -> Generator[None]:
     """Postpone Ctrl-C here and in the processes that are started in the block.
 
     A terminal signals all processes; one that still imports would print a traceback. A worker
-    accepts the signal once its imports are done: `unblock_interrupt_signal()`.
+    accepts the signal once it obeys it: `Server.capture_signals`.
     """
     if sys.platform != "win32":  # Windows has no signal masks
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -327,7 +330,7 @@ def _postpone_interrupts() -> Generator[None]:
         unblock_interrupt_signal()
 
 
-def unblock_interrupt_signal() -> None:
-    """Deliver Ctrl-C to this process again, one that arrived meanwhile included."""
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+def _stop_when_parent_exits(parent: BaseProcess) -> None:
+    """End this process with its supervisor: a killed one cannot end it, and the port stays held."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

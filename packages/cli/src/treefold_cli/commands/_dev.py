@@ -1,7 +1,7 @@
 """`treefold dev`: the development server.
 
 One process, `dev=True`, everything worth knowing printed once at the start. Serving itself is in
-`_server`.
+`treefold_server`.
 """
 
 import contextlib
@@ -93,6 +93,7 @@ def dev(
     version = _parse_default_version(default_version, require_api_folder(app_dir))
     export_root_path(root_path)
     from treefold_cli._dev.restart import open_inherited_listener, restart_process
+    from treefold_cli._serve.server_options import translate_server_errors
     from treefold_cli._server.listener import bind_port
     from treefold_http import Application
 
@@ -100,7 +101,7 @@ def dev(
     # between wait in its queue, and no other program can take the port.
     inherited = open_inherited_listener()
     is_restarted = inherited is not None
-    with inherited or bind_port(host, number) as listener:
+    with translate_server_errors(), inherited or bind_port(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
         app.has_own_server = True  # no warning that a foreign server ignores the settings `[serve]`
         if not is_restarted and not is_loopback(host):
@@ -162,12 +163,14 @@ def _serve_project(
     A restarted process does not exit when the boot fails: it waits for the next save.
     """
     from treefold_cli._checks.pending import PendingReport
+    from treefold_cli._serve.server_options import build_server_options, translate_server_errors
     from treefold_cli._server.listener import format_address
     from treefold_cli._server.server import serve_until_stopped
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
     announce = partial(_announce_address, app, format_address(listener), is_restarted=is_restarted)
+    options = build_server_options()
     try:
         with translate_to_command_error(TreefoldError):
             app.boot()
@@ -180,16 +183,18 @@ def _serve_project(
         if not is_restarted:
             for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
                 print_line(line)
-        if watched is None:
-            return serve_until_stopped(app, listener, on_start=announce)
-        from treefold_cli._dev.reload_loop import reload_on_change
+        with translate_server_errors():
+            if watched is None:
+                return serve_until_stopped(app, listener, on_start=announce, options=options)
+            from treefold_cli._dev.reload_loop import reload_on_change
 
-        return serve_until_stopped(
-            app,
-            listener.dup(),
-            on_start=announce,
-            background=lambda server: reload_on_change(app, server, watched, report),
-        )
+            return serve_until_stopped(
+                app,
+                listener.dup(),
+                on_start=announce,
+                options=options,
+                background=lambda server: reload_on_change(app, server, watched, report),
+            )
     except CommandError as error:
         flush()
         if not is_restarted or watched is None:
@@ -203,11 +208,13 @@ def _serve_boot_error(
     """Answer every request with the error of the boot, until a file changes."""
     from treefold_cli._dev.reload_loop import restart_on_next_change
     from treefold_cli._dev.unavailable import Unavailable
+    from treefold_cli._serve.server_options import build_server_options
     from treefold_cli._server.server import serve_until_stopped
 
     return serve_until_stopped(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),
         listener.dup(),
+        options=build_server_options(),
         on_start=lambda: print_error(f"Error: {error}; waiting for a change"),
         background=lambda server: restart_on_next_change(server, watched),
     )

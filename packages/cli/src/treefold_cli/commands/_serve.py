@@ -1,7 +1,7 @@
 """`treefold serve`: the production server.
 
 One process serves a booted application; several each make their own. Serving itself is in
-`_server`.
+`treefold_server`.
 """
 
 import os
@@ -17,7 +17,7 @@ from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_bound_to_pub
 from treefold_cli._console.errors import OK, CommandError, translate_to_command_error
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.project import require_api_folder
-from treefold_cli._server.serve_options import (
+from treefold_cli._serve.serve_options import (
     apply_options_to_settings,
     parse_given_options,
     to_environment_variables,
@@ -27,10 +27,11 @@ from treefold_cli._server.serve_options import (
 if TYPE_CHECKING:
     from socket import socket
 
+    from treefold_cli._server.options import ServerOptions
     from treefold_http import Application, ServeSettings
 
-_FACTORY = "treefold_cli._server.worker:create_worker_app"
-_FACTORY_ALLOWING_BROKEN = "treefold_cli._server.worker:create_app_allowing_broken"
+_FACTORY = "treefold_cli._serve.worker:create_worker_app"
+_FACTORY_ALLOWING_BROKEN = "treefold_cli._serve.worker:create_app_allowing_broken"
 
 
 @with_serve_options
@@ -59,14 +60,16 @@ def serve(
     values = parse_given_options(given)
     root = require_api_folder(app_dir).parent
     from treefold_cli._dev.restart import open_inherited_listener, restart_process
+    from treefold_cli._serve.server_options import build_server_options, translate_server_errors
     from treefold_cli._server.listener import is_socket_kept_by_other, open_listener
     from treefold_http import Application, Settings, TreefoldError
 
-    with translate_to_command_error(TreefoldError):
+    with translate_to_command_error(TreefoldError), translate_server_errors():
         settings = apply_options_to_settings(Settings.load(root), values)
         _check_certificate(settings.serve)
-        kept = is_socket_kept_by_other(settings.serve)
-        with open_listener(settings.serve, open_inherited_listener()) as listener:
+        options = build_server_options(settings)
+        kept = is_socket_kept_by_other(options)
+        with open_listener(options, open_inherited_listener()) as listener:
             app = Application(app_dir, settings=settings)
             if require_migrated:
                 from treefold_cli._checks.pending import require_nothing_pending
@@ -74,14 +77,22 @@ def serve(
                 require_nothing_pending(app)
             if settings.serve.workers > 1:
                 factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
-                _serve_in_processes(app, listener, factory, values, is_kept=kept)
-            elif _serve_in_one_process(app, listener, allow_broken=allow_broken, is_kept=kept):
+                _announce_to_workers(app, listener, values)
+                _serve_in_processes(app, listener, factory, options, is_kept=kept)
+            elif _serve_in_one_process(
+                app, listener, options, allow_broken=allow_broken, is_kept=kept
+            ):
                 restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
 def _serve_in_one_process(
-    app: "Application", listener: "socket", *, allow_broken: bool, is_kept: bool
+    app: "Application",
+    listener: "socket",
+    options: "ServerOptions",
+    *,
+    allow_broken: bool,
+    is_kept: bool,
 ) -> bool:
     """Serve in this process; return True if it must be restarted."""
     from treefold_cli._server.server import serve_until_stopped
@@ -102,17 +113,31 @@ def _serve_in_one_process(
         app,
         listener.dup(),
         on_start=announce_address,
-        settings=app.settings,
+        options=options,
         restarts_on_hangup=True,
         is_socket_kept=is_kept,
     )
+
+
+def _announce_to_workers(app: "Application", listener: "socket", values: Mapping[str, Any]) -> None:
+    """Set the variables from which the factory in each process reads folder, mode and options."""
+    from treefold_cli._serve.worker import PROCESSES_VARIABLE
+
+    os.environ.update(
+        to_environment_variables(values),
+        TREEFOLD_APP_DIR=str(app.root),
+        TREEFOLD_DEV="0",
+    )
+    os.environ[PROCESSES_VARIABLE] = str(app.settings.serve.workers)
+    if is_bound_to_public_address(listener):
+        os.environ[PUBLIC_VARIABLE] = _format_address(app, listener)
 
 
 def _serve_in_processes(
     app: "Application",
     listener: "socket",
     factory: str,
-    values: Mapping[str, Any],
+    options: "ServerOptions",
     *,
     is_kept: bool,
 ) -> None:
@@ -120,24 +145,18 @@ def _serve_in_processes(
     from treefold_logging import configure, flush, get_logger
 
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
-    where, workers = _format_address(app, listener), app.settings.serve.workers
-    # The factory in each worker process reads the project folder, the mode and options from these.
-    os.environ.update(
-        to_environment_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0"
-    )
-    if is_bound_to_public_address(listener):
-        os.environ[PUBLIC_VARIABLE] = where
+    where = _format_address(app, listener)
 
     def announce_processes() -> None:
-        get_logger().info("starting %d processes on %s", workers, where)
+        get_logger().info("starting %d processes on %s", options.workers, where)
         flush()
 
     run_workers(
         factory,
         listener,
-        workers=workers,
-        settings=app.settings,
+        options=options,
         on_start=announce_processes,
+        is_factory=True,
         is_socket_kept=is_kept,
     )
 

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treefold_cli._checks.broken_files import describe_refused_start, hide_findings_from_log
 from treefold_cli._checks.deployment import start_deployment_check
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE
-from treefold_cli._server.workers import PROCESSES_VARIABLE, unblock_interrupt_signal
 from treefold_http import Application, BootError
 from treefold_logging import get_logger
 
-if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
+PROCESSES_VARIABLE = "TREEFOLD_WORKER_PROCESSES"
+"""Tells a worker how many there are."""
 
 
 def create_worker_app() -> Application:
-    """Create the application in a worker process that exits when its supervisor exits.
-
-    A killed supervisor cannot stop its workers, which would otherwise go on and hold the port.
-    The application does not start with files that fail to load.
-    """
+    """Create the application of a worker process, which does not start with broken files."""
     app = create_app_allowing_broken()
     app.allows_broken = False
     return app
@@ -35,18 +28,9 @@ def create_worker_app() -> Application:
 
 def create_app_allowing_broken() -> WorkerApplication:
     """Do the same for an application that starts although files fail to load."""
-    unblock_interrupt_signal()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()
     # Processes are numbered from 1, replacements too, so that only one process logs the warning.
     number = int(multiprocessing.current_process().name.rpartition("-")[2] or 1)
     return WorkerApplication(os.environ["TREEFOLD_APP_DIR"], number=number)
-
-
-def _stop_when_parent_exits(parent: BaseProcess) -> None:
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 class WorkerApplication(Application):

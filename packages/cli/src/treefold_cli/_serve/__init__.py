@@ -1,0 +1,1 @@
+"""The command `serve`: its options, the settings that the server gets, its worker processes."""
