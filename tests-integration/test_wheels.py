@@ -187,8 +187,9 @@ SMALL = {
 }
 """All distributions that a package brings."""
 LARGER = {
-    "cli": {"cli", "http", "logging", "router", "scaffold"},
+    "cli": {"cli", "http", "logging", "router", "scaffold", "server"},
     "scaffold": {"scaffold", "router"},
+    "server": {"server", "logging"},
 }
 """The packages of treefold that a package brings, besides third parties."""
 

@@ -18,10 +18,12 @@ ARROWS: dict[str, set[str]] = {
     "docs-ui": set(),
     "migrations": {"orm"},
     "scaffold": {"router"},
+    "server": {"logging"},
     "http": {"router", "logging"},
-    "cli": {"http", "scaffold", "router", "logging"},
+    "cli": {"http", "server", "scaffold", "router", "logging"},
     "treefold": {
         *("cli", "http", "migrations", "orm", "scaffold", "router", "logging", "docs-ui"),
+        "server",
     },
 }
 

@@ -31,6 +31,7 @@ SUITES: dict[str, list[str]] = {
     "orm": ["orm"],
     "migrations": ["migrations"],
     "http": ["iso", "extras"],
+    "server": ["iso"],
     "cli": ["iso"],
     "treefold": ["iso"],
 }

@@ -16,11 +16,11 @@ from arrangements.in_process import StartRefused
 from arrangements.messages import Received, Sent
 from treefold import Application
 from treefold_cli._serve.server_options import build_server_options
-from treefold_cli._server.server import Server, build_server_config
+from treefold_server._server import Server, build_server_config
 
 PARSERS = {
-    "h11": "treefold_cli._server.h11_protocol:HardenedH11Protocol",
-    "httptools": "treefold_cli._server.http_protocol:HardenedHttpToolsProtocol",
+    "h11": "treefold_server._h11_protocol:HardenedH11Protocol",
+    "httptools": "treefold_server._http_protocol:HardenedHttpToolsProtocol",
 }
 
 _UPGRADE = [

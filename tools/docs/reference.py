@@ -35,6 +35,7 @@ MODULES = {
         *("treefold_http", "treefold_http.extensions", "treefold_http.openapi"),
         *("treefold_http.reload", "treefold_router", "treefold_logging", "treefold_orm"),
         *("treefold_migrations", "treefold_docs_ui", "treefold_scaffold", "treefold_cli"),
+        "treefold_server",
     ),
 }
 """The public modules by section of the index, in the order in which names find their page."""

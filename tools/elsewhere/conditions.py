@@ -15,9 +15,10 @@ QUICK = (
     "+package=router iso:test",
     "+package=logging iso:test",
     "+package=scaffold iso:test",
+    "+package=server iso:pytest packages/server/tests/test_server.py",
     "+package=cli iso:pytest packages/cli/tests/checks packages/cli/tests/console"
-    " packages/cli/tests/dev packages/cli/tests/server/test_server.py"
-    " packages/cli/tests/commands/test_check.py packages/cli/tests/commands/test_create.py"
+    " packages/cli/tests/dev packages/cli/tests/commands/test_check.py"
+    " packages/cli/tests/commands/test_create.py"
     " packages/cli/tests/commands/test_dev.py packages/cli/tests/commands/test_doctor.py"
     " packages/cli/tests/commands/test_new.py packages/cli/tests/commands/test_version.py",
     "pages",

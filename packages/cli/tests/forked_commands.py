@@ -31,9 +31,8 @@ LOADED = (
     "_pytest.config",
     "pytest",
     "treefold_cli._console.application",
-    "treefold_cli._server.server",
-    "treefold_cli._server.socket_protocol",
     "treefold_http",
+    "treefold_server._socket_protocol",
     "uvicorn.protocols.http.auto",
 )
 

@@ -199,9 +199,7 @@ def test_a_socket_without_rights_is_named_with_the_way_out(
 
 WITHOUT_RIGHTS = """
 import os, sys
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.listener import open_listener
-from treefold_cli._server.options import ServerOptions
+from treefold_server import ServerError, ServerOptions, open_listener
 os.setgid(65534)
 os.setuid(65534)
 try:

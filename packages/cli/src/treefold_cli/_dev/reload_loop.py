@@ -1,6 +1,6 @@
 """The reload loop of `dev`: reloads the application at each change and logs the outcome.
 
-The reload itself is in `treefold_http`, the restart of the process in `restart`.
+The reload itself is in `treefold_http`, the restart of the process in `treefold_server`.
 """
 
 import asyncio

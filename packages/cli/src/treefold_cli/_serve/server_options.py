@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from dataclasses import fields
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.options import ServerOptions
 from treefold_http import Settings, refuse_overload
+from treefold_server import ServerError, ServerOptions
 
 
 def build_server_options(settings: Settings | None = None) -> ServerOptions:

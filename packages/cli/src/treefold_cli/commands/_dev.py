@@ -92,10 +92,9 @@ def dev(
     number = parse_number_option(port, "--port", low=0, high=65535)
     version = _parse_default_version(default_version, require_api_folder(app_dir))
     export_root_path(root_path)
-    from treefold_cli._dev.restart import open_inherited_listener, restart_process
     from treefold_cli._serve.server_options import translate_server_errors
-    from treefold_cli._server.listener import bind_port
     from treefold_http import Application
+    from treefold_server import bind_port, open_inherited_listener, restart_process
 
     # After a restart, the socket of the previous process is open still: clients that connected in
     # between wait in its queue, and no other program can take the port.
@@ -164,10 +163,9 @@ def _serve_project(
     """
     from treefold_cli._checks.pending import PendingReport
     from treefold_cli._serve.server_options import build_server_options, translate_server_errors
-    from treefold_cli._server.listener import format_address
-    from treefold_cli._server.server import serve_until_stopped
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
+    from treefold_server import format_address, serve_until_stopped
 
     announce = partial(_announce_address, app, format_address(listener), is_restarted=is_restarted)
     options = build_server_options()
@@ -209,7 +207,7 @@ def _serve_boot_error(
     from treefold_cli._dev.reload_loop import restart_on_next_change
     from treefold_cli._dev.unavailable import Unavailable
     from treefold_cli._serve.server_options import build_server_options
-    from treefold_cli._server.server import serve_until_stopped
+    from treefold_server import serve_until_stopped
 
     return serve_until_stopped(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),

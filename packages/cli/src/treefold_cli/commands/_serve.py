@@ -27,8 +27,8 @@ from treefold_cli._serve.serve_options import (
 if TYPE_CHECKING:
     from socket import socket
 
-    from treefold_cli._server.options import ServerOptions
     from treefold_http import Application, ServeSettings
+    from treefold_server import ServerOptions
 
 _FACTORY = "treefold_cli._serve.worker:create_worker_app"
 _FACTORY_ALLOWING_BROKEN = "treefold_cli._serve.worker:create_app_allowing_broken"
@@ -59,10 +59,14 @@ def serve(
     environment, folder = dict(os.environ), os.getcwd()
     values = parse_given_options(given)
     root = require_api_folder(app_dir).parent
-    from treefold_cli._dev.restart import open_inherited_listener, restart_process
     from treefold_cli._serve.server_options import build_server_options, translate_server_errors
-    from treefold_cli._server.listener import is_socket_kept_by_other, open_listener
     from treefold_http import Application, Settings, TreefoldError
+    from treefold_server import (
+        is_socket_kept_by_other,
+        open_inherited_listener,
+        open_listener,
+        restart_process,
+    )
 
     with translate_to_command_error(TreefoldError), translate_server_errors():
         settings = apply_options_to_settings(Settings.load(root), values)
@@ -95,8 +99,8 @@ def _serve_in_one_process(
     is_kept: bool,
 ) -> bool:
     """Serve in this process; return True if it must be restarted."""
-    from treefold_cli._server.server import serve_until_stopped
     from treefold_logging import get_logger
+    from treefold_server import serve_until_stopped
 
     app.has_own_server = True
     app.boot()
@@ -141,8 +145,8 @@ def _serve_in_processes(
     *,
     is_kept: bool,
 ) -> None:
-    from treefold_cli._server.workers import run_workers
     from treefold_logging import configure, flush, get_logger
+    from treefold_server import run_workers
 
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
     where = _format_address(app, listener)
@@ -162,7 +166,7 @@ def _serve_in_processes(
 
 
 def _format_address(app: "Application", listener: "socket") -> str:
-    from treefold_cli._server.listener import format_address
+    from treefold_server import format_address
 
     return format_address(listener, "https" if app.settings.serve.tls_certificate else "http")
 

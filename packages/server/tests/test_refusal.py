@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import os, socket, sys
-from treefold_cli._server import refusal
+from treefold_server import _refusal as refusal
 
 name, host, user = sys.argv[1:]
 socket.getaddrinfo(host, 80)  # imports what it needs while the folders can be read

@@ -4,8 +4,8 @@ from dataclasses import fields
 from typing import Any
 
 from treefold_cli._serve.server_options import build_server_options
-from treefold_cli._server.options import ServerOptions
 from treefold_http import ServeSettings, Settings, refuse_overload
+from treefold_server import ServerOptions
 
 
 def test_every_setting_of_the_table_serve_reaches_the_server() -> None:

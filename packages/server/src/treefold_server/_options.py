@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from treefold_cli._server.errors import ServerError
+from treefold_server._errors import ServerError
 
 ASGIApp: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 

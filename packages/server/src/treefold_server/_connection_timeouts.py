@@ -14,13 +14,13 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from treefold_cli._server.unread_responses import (
+from treefold_logging import request_id
+from treefold_server._unread_responses import (
     ReaderFlow,
     UnreadResponse,
     UnreadResponses,
     get_or_create_unread_responses,
 )
-from treefold_logging import request_id
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -5,10 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from treefold_cli._server.connection_timeouts import generate_request_id
-from treefold_cli._server.socket_protocol import HardenedWebSocketProtocol
-from treefold_cli._server.unread_responses import ReaderFlow
 from treefold_logging import log_request, request_target
+from treefold_server._connection_timeouts import generate_request_id
+from treefold_server._socket_protocol import HardenedWebSocketProtocol
+from treefold_server._unread_responses import ReaderFlow
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -1,22 +1,17 @@
-"""The listening socket on its way from one process to the next, and what answers in between."""
+"""The listening socket on its way from one process to the next."""
 
-import asyncio
-import json
 import os
 import socket
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
-from treefold_cli._dev.restart import open_inherited_listener
-from treefold_cli._dev.unavailable import Unavailable
+from treefold_server import open_inherited_listener
 
 AGAIN = """
 import os, sys
-from treefold_cli._dev.restart import restart_process, open_inherited_listener
-from treefold_cli._server.listener import bind_port
+from treefold_server import bind_port, open_inherited_listener, restart_process
 
 listener = open_inherited_listener()
 if listener is None:
@@ -72,29 +67,3 @@ def test_an_inherited_listener_is_used_once(monkeypatch: pytest.MonkeyPatch):
         with given:
             assert given.getsockname() == listener.getsockname()
         assert open_inherited_listener() is None
-
-
-def answers(scope: dict[str, Any]) -> list[Any]:
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": f"{scope['type']}.startup"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    asyncio.run(Unavailable("hooks.py failed")(scope, receive, send))
-    return sent
-
-
-def test_while_nothing_can_serve_every_request_is_told_why():
-    start, body = answers({"type": "http", "method": "GET"})
-    assert start["status"] == 503
-    assert (b"content-length", b"%d" % len(body["body"])) in start["headers"]
-    assert json.loads(body["body"])["detail"] == "hooks.py failed"
-    assert answers({"type": "http", "method": "HEAD"})[1]["body"] == b""
-    assert answers({"type": "websocket"}) == [{"type": "websocket.close", "code": 1013}]
-    assert [message["type"] for message in answers({"type": "lifespan"})] == [
-        "lifespan.startup.complete",
-        "lifespan.shutdown.complete",
-    ]

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from treefold_cli._server.descriptors import DescriptorWatch
-from treefold_cli._server.listener import bind_port
 from treefold_logging import get_logger
+from treefold_server import bind_port
+from treefold_server._descriptors import DescriptorWatch
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import socket
 import stat
 from collections.abc import Generator
 
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.options import ServerOptions
+from treefold_server._errors import ServerError
+from treefold_server._options import ServerOptions
 
 _FIRST_HANDED = 3
 """The number of the first socket of a service manager."""

@@ -14,14 +14,14 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from treefold_cli._server.connection_timeouts import (
+from treefold_server._connection_timeouts import (
     EXTENSION_BYTES,
     FRAMING_BYTES,
     HEAD_BYTES,
     UNREADABLE,
     ConnectionTimeouts,
 )
-from treefold_cli._server.overload import choose_app_or_503
+from treefold_server._overload import choose_app_or_503
 
 _HEAD_BYTES = 32
 """Bytes of a head besides its target and its fields, and of a chunk that began before."""

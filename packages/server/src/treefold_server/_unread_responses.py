@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from treefold_cli._server.options import ServerOptions
 from treefold_logging import get_logger
+from treefold_server._options import ServerOptions
 
 if sys.platform == "linux":
     import fcntl
     import termios
 
 if TYPE_CHECKING:
-    from treefold_cli._server.connection_timeouts import ConnectionTimeouts
+    from treefold_server._connection_timeouts import ConnectionTimeouts
 
 _TICKS = 12
 """Parts of `send_timeout` after each of which the progress of the clients is noted."""

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.listener import bind_port, format_address
-from treefold_cli._server.options import ServerOptions
-from treefold_cli._server.server import Server, build_server_config, serve_until_stopped
+from treefold_server import (
+    Server,
+    ServerError,
+    ServerOptions,
+    bind_port,
+    format_address,
+    serve_until_stopped,
+)
+from treefold_server._server import build_server_config
 
 
 def has_address(host: str) -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from treefold_cli._server.connection_timeouts import (
+from treefold_server._connection_timeouts import (
     EXTENSION_BYTES,
     FRAMING_BYTES,
     HEAD_BYTES,
     UNREADABLE,
     ConnectionTimeouts,
 )
-from treefold_cli._server.overload import choose_app_or_503
+from treefold_server._overload import choose_app_or_503
 
 
 class HardenedH11Protocol(H11Protocol):

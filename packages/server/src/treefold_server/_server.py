@@ -21,17 +21,17 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
-from treefold_cli._server.connection_timeouts import HEAD_BYTES
-from treefold_cli._server.descriptors import DescriptorWatch
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.options import ServerOptions
-from treefold_cli._server.refusal import is_refusing, refuse_connections
 from treefold_logging import flush, get_logger
+from treefold_server._connection_timeouts import HEAD_BYTES
+from treefold_server._descriptors import DescriptorWatch
+from treefold_server._errors import ServerError
+from treefold_server._options import ServerOptions
+from treefold_server._refusal import is_refusing, refuse_connections
 
 # By name: a worker of another process imports them for itself.
-_HTTPTOOLS: Any = "treefold_cli._server.http_protocol:HardenedHttpToolsProtocol"
-_H11: Any = "treefold_cli._server.h11_protocol:HardenedH11Protocol"
-_SOCKET_PROTOCOL: Any = "treefold_cli._server.socket_protocol:HardenedWebSocketProtocol"
+_HTTPTOOLS: Any = "treefold_server._http_protocol:HardenedHttpToolsProtocol"
+_H11: Any = "treefold_server._h11_protocol:HardenedH11Protocol"
+_SOCKET_PROTOCOL: Any = "treefold_server._socket_protocol:HardenedWebSocketProtocol"
 _RESTART_GRACE_SECONDS = 5
 _ARRIVAL_SECONDS = 0.05
 """Seconds in which connections that have begun are accepted, once no new ones begin."""

@@ -23,10 +23,11 @@ from types import FrameType
 from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors.multiprocess import Process
 
-from treefold_cli._server.errors import ServerError
-from treefold_cli._server.options import ServerOptions
-from treefold_cli._server.refusal import refuse_connections
-from treefold_cli._server.server import (
+from treefold_logging import flush, get_logger
+from treefold_server._errors import ServerError
+from treefold_server._options import ServerOptions
+from treefold_server._refusal import refuse_connections
+from treefold_server._server import (
     NOT_STARTED,
     Server,
     ServerConfig,
@@ -36,7 +37,6 @@ from treefold_cli._server.server import (
     terminate_process,
     unblock_interrupt_signal,
 )
-from treefold_logging import flush, get_logger
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from treefold_cli._server.connection_timeouts import build_refusal_response, generate_request_id
 from treefold_logging import get_logger
+from treefold_server._connection_timeouts import build_refusal_response, generate_request_id
 
 
 class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
