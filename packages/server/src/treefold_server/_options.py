@@ -87,6 +87,9 @@ class ServerOptions:
         for name in ("keep_alive", "send_timeout"):
             if not 0 < (value := getattr(self, name)) < math.inf:
                 raise _make_option_error(f"Option {name} must be a number above 0, got {value}")
+        if self.lifespan not in ("auto", "on", "off"):
+            wanted = "'auto', 'on' or 'off'"
+            raise _make_option_error(f"Option lifespan must be {wanted}, got {self.lifespan!r}")
         if self.uds is not None and self.fd is not None:
             raise _make_option_error("Options uds and fd exclude each other; give one")
         if self.tls_certificate is None:

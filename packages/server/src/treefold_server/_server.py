@@ -53,17 +53,19 @@ def serve_until_stopped(
     on_start: Callable[[], None],
     options: ServerOptions | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
+    is_factory: bool = False,
     restarts_on_hangup: bool = False,
     is_socket_kept: bool = False,
 ) -> bool:
     """Serve one application in this process until a stop signal.
 
     Args:
-        app: an ASGI application.
+        app: an ASGI application, or `module:name` of one.
         listener: the bound socket; it is closed at the end.
         on_start: called once, when requests are accepted.
         options: the limits; the address and `workers` are not looked at.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
+        is_factory: True if `app` must be called to get the application.
         restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
         is_socket_kept: another process keeps the socket: connections wait there for the next
             server.
@@ -74,7 +76,7 @@ def serve_until_stopped(
     Raises:
         ServerError: the application did not start.
     """
-    config = build_server_config(app, options or ServerOptions())
+    config = build_server_config(app, options or ServerOptions(), is_factory=is_factory)
     server = Server(config, on_start, background, last_listener=listener)
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
     server.leaves_queue = is_socket_kept
