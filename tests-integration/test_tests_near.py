@@ -69,6 +69,7 @@ def test_a_test_is_run_as_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ("packages/http/tests/_serving/test_lifespan.py", "iso.http"),
         ("packages/http/tests/openapi/test_schemas.py", "extras"),
         ("packages/cli/tests/commands/test_test.py", "iso.cli"),
+        ("packages/server/tests/test_serve.py", "server.newest"),
         ("packages/cli/tests/with_extras/test_reload.py", "default"),
         ("tests-integration/test_sample.py", "default"),
     ],

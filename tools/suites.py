@@ -31,7 +31,7 @@ SUITES: dict[str, list[str]] = {
     "orm": ["orm"],
     "migrations": ["migrations"],
     "http": ["iso", "extras"],
-    "server": ["iso"],
+    "server": ["iso", "server"],
     "cli": ["iso"],
     "treefold": ["iso"],
 }

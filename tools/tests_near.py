@@ -168,6 +168,8 @@ def choose_environment(test: str) -> str:
         return "default"
     if package in ("orm", "migrations"):
         return package
+    if package == "server":
+        return "server.newest"
     if package == "http" and rest[1:2] and rest[1] in EXTRAS:
         return "extras"
     return f"iso.{package}"
