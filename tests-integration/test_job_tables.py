@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import orm_postgres
 import pytest
 
-from treefold_migrations import drift, load_folder, makemigrations, migrate, rollback
-from treefold_migrations._detect.job_tables import detect_job_table_operations
+from treefold_jobs._tables import JobTables
+from treefold_migrations import (
+    Operation,
+    TableSource,
+    drift,
+    load_folder,
+    makemigrations,
+    migrate,
+    rollback,
+)
+from treefold_migrations._base.table_sources import load_table_sources
+from treefold_migrations._detect.provided_tables import detect_provided_tables
 from treefold_migrations._extension.migrations import Migrations
+from treefold_migrations._files.history import History
 from treefold_migrations._files.writing import write_migration
 from treefold_orm import close_all, configure, raw
 from treefold_orm._runtime.connections import _databases
-
-orm_postgres: Any = importlib.import_module("orm_postgres")
 
 
 @pytest.fixture
@@ -30,8 +38,8 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(postgres_dsn: str) -> Iterator[str]:
-    with orm_postgres.database(postgres_dsn) as address:
+def database(postgres_server: str) -> Iterator[str]:
+    with orm_postgres.database(postgres_server) as address:
         configure(database=address)
         yield address
         close_all()
@@ -43,6 +51,10 @@ class Application:
     root: Path
 
 
+def missing(project: Path, history: History | None) -> list[Operation]:
+    return [operation for _, operation in detect_provided_tables(project, history)]
+
+
 def written(project: Path) -> Path:
     """Write the migration that the project lacks."""
     folder = project / "migrations"
@@ -50,7 +62,7 @@ def written(project: Path) -> Path:
     head = history.head()
     after = [] if head is None else [head.name]
     name = f"{len(history.files) + 1:04d}_job_tables"
-    return write_migration(folder, name, after, detect_job_table_operations(project, history))
+    return write_migration(folder, name, after, missing(project, history))
 
 
 def tables() -> list[str]:
@@ -58,8 +70,13 @@ def tables() -> list[str]:
     return [row["tablename"] for row in rows]
 
 
+def test_jobs_keep_the_contract_of_migrations() -> None:
+    kept: TableSource = JobTables()  # by the type checker, since neither package imports the other
+    assert [type(source) for source in load_table_sources()].count(type(kept)) == 1
+
+
 def test_a_project_without_jobs_gets_no_tables(tmp_path: Path) -> None:
-    assert detect_job_table_operations(tmp_path, None) == []
+    assert missing(tmp_path, None) == []
 
 
 def test_the_tables_are_made_and_dropped_by_a_migration(project: Path, database: str) -> None:
@@ -67,7 +84,7 @@ def test_the_tables_are_made_and_dropped_by_a_migration(project: Path, database:
     folder = project / "migrations"
     migrate(folder=folder)
     assert tables() == ["pgqueuer", "pgqueuer_log", "pgqueuer_schedules", "pgqueuer_statistics"]
-    assert detect_job_table_operations(project, load_folder(folder)) == []
+    assert missing(project, load_folder(folder)) == []
     assert drift(folder) == []
     rollback(folder=folder)
     assert tables() == []
@@ -97,19 +114,19 @@ def test_tables_of_another_version_get_a_migration_that_brings_them_up_to_date(
         .replace("    attempts integer NOT NULL DEFAULT 0,\n", "")
     )
     migrate(folder=project / "migrations")
-    (operation,) = detect_job_table_operations(project, load_folder(project / "migrations"))
+    (operation,) = missing(project, load_folder(project / "migrations"))
     assert "ADD COLUMN IF NOT EXISTS attempts" in str(vars(operation)["sql"])
     written(project)
     migrate(folder=project / "migrations")
     assert raw("SELECT attempts FROM pgqueuer") == []
-    assert detect_job_table_operations(project, load_folder(project / "migrations")) == []
+    assert missing(project, load_folder(project / "migrations")) == []
 
 
 def test_missing_tables_are_pending_work(project: Path, database: str) -> None:
     extension = Migrations()
     extension.setup(Application(project))
-    (missing,) = [one for one in extension.pending() if "jobs" in one.text]
-    assert (missing.text, missing.advice) == (
+    (found,) = [one for one in extension.pending() if "jobs" in one.text]
+    assert (found.text, found.advice) == (
         "no migration yet: tables of jobs",
         "treefold makemigrations",
     )

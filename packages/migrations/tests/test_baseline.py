@@ -92,11 +92,12 @@ def _nothing_is_lost(place: Place, taken: Taken) -> None:
     """Each name is one of the state, or was found otherwise, or stands in a note of the models."""
     from treefold_migrations import read_schema
     from treefold_migrations._baseline.names import sanitize_for_comment
-    from treefold_migrations._inspect.compare import OWN_TABLES
+    from treefold_migrations._inspect.compare import list_own_tables
     from treefold_migrations._state.rendering import render_managed_tables
 
     rendered = render_managed_tables(taken.state, place.dialect)
-    live = {n: t for n, t in read_schema(place.alias).items() if n not in OWN_TABLES}
+    own = list_own_tables()
+    live = {n: t for n, t in read_schema(place.alias).items() if n not in own}
     assert len(live) >= 14
     for name, table in live.items():
         if not taken.state.table(name).options.managed:

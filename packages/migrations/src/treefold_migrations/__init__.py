@@ -17,6 +17,10 @@ if TYPE_CHECKING:
         RunError as RunError,
         StateError as StateError,
     )
+    from treefold_migrations._base.table_sources import (
+        TableScripts as TableScripts,
+        TableSource as TableSource,
+    )
     from treefold_migrations._commands.baseline import (
         Baseline as Baseline,
         abaseline as abaseline,
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_base.errors": "Ambiguous DataLossRefused FileError HistoryError LockTimeout MigrationError "
     "PlanError RunError StateError",
+    "_base.table_sources": "TableScripts TableSource",
     "_files.migration": "Migration",
     "_operations.base": "Operation",
     "_operations.columns": "AddField AlterField DropField RenameField",

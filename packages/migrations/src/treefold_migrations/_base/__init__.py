@@ -1,1 +1,1 @@
-"""Errors and names."""
+"""Errors, and contracts with other packages."""

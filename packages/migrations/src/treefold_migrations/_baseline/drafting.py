@@ -25,7 +25,7 @@ from treefold_migrations._baseline.sql_parts import (
     parse_constant,
     parse_schema_sql,
 )
-from treefold_migrations._inspect.compare import OWN_TABLES
+from treefold_migrations._inspect.compare import list_own_tables
 from treefold_migrations._inspect.found import InspectedTable, InspectError
 from treefold_orm import fields
 from treefold_orm.schema import ColumnDef, ForeignKeyDef, TableDef, constraint_name
@@ -39,7 +39,8 @@ def draft_tables(database: Database) -> list[TableDraft]:
 
     Raises `InspectError` for a table whose name no model can have.
     """
-    found = {n: f for n, f in database.catalog.tables.items() if n not in OWN_TABLES}
+    own = list_own_tables()
+    found = {n: f for n, f in database.catalog.tables.items() if n not in own}
     refused = [
         name for name in (*found, *(v.name for v in database.views)) if not is_quotable(name)
     ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._baseline.drafts import Draft, TableDraft
 from treefold_migrations._baseline.reading import Database
-from treefold_migrations._inspect.compare import OWN_TABLES, Difference
+from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.found import Catalog, InspectError
 from treefold_migrations._inspect.live import make_comparison, read_catalog_and_expected
 from treefold_migrations._inspect.postgres import create_tables_in_temporary_schema
@@ -52,7 +52,7 @@ def _compare_drafts(
     wanted = render_managed_tables(build_schema_state(drafts), dialect)
     catalog, printed = yield from read_catalog_and_expected(database.engine, wanted)
     unmanaged = {draft.name for draft in drafts if not draft.managed}
-    ignored = frozenset({*unmanaged, *OWN_TABLES})
+    ignored = frozenset(unmanaged)
     return list(
         make_comparison(database.engine).compare_tables(printed, catalog, ignored=ignored)
     ), catalog

@@ -13,8 +13,8 @@ from pathlib import Path
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._detect.answers import Answers, Ask
 from treefold_migrations._detect.differences import detect_operations
-from treefold_migrations._detect.job_tables import WORDS, detect_job_table_operations
 from treefold_migrations._detect.models import build_models_state
+from treefold_migrations._detect.provided_tables import detect_provided_tables
 from treefold_migrations._files.history import LoadedMigration
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._files.merging import require_mergeable_heads
@@ -84,13 +84,11 @@ def makemigrations(
         operations = detect_operations(
             history.compute_state_after(), build_models_state(metas), answers
         )
-        jobs = (
-            detect_job_table_operations(Path(folder).absolute().parent, history)
-            if metas is None
-            else []
-        )
-        name = name or (WORDS if jobs and head is not None and not operations else "")
-        operations += jobs
+        root = Path(folder).absolute().parent
+        provided = detect_provided_tables(root, history) if metas is None else []
+        if provided and head is not None and not operations:
+            name = name or provided[0][0].words
+        operations += [operation for _, operation in provided]
     if check or not (operations or empty):
         changed = "Models have changes that no migration holds:"
         say(changed if operations else "Models and migrations agree")

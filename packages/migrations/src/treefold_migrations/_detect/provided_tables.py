@@ -1,7 +1,11 @@
-"""The tables of jobs, which are those of PgQueuer: a migration of a project that uses jobs.
+"""Migrations for the tables of other packages, such as those of jobs.
 
 They are SQL for PostgreSQL, frozen in the file. Its first line has a digest, by which a later
-version of PgQueuer with other tables is noticed; that one is brought by a file of its own.
+version of the package with other tables is noticed; that one is brought by a file of its own.
+Example, what the source of jobs becomes in the first file and after an upgrade of PgQueuer:
+
+    RunSQL({"postgres": "-- Tables of jobs, PgQueuer, 0c5c3d1a9f42\\nCREATE TABLE ..."}, ...)
+    RunSQL({"postgres": ["-- Tables of jobs, PgQueuer, 7be1a0c5d2e8\\nALTER TABLE ...", ...]}, ...)
 """
 
 from __future__ import annotations
@@ -9,63 +13,54 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from treefold_migrations._base.table_sources import TableScripts, TableSource, load_table_sources
 from treefold_migrations._files.history import History
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunSQL
-from treefold_orm import ConfigurationError
-from treefold_orm.schema import JobTables, database_for, uses_jobs
-
-WORDS = "job tables"
-JOB_TABLES = frozenset(
-    {"pgqueuer", "pgqueuer_log", "pgqueuer_schedules", "pgqueuer_statistics"},
-)
-_MARK = re.compile(r"-- Tables of jobs, PgQueuer, ([0-9a-f]{12})\n")
 
 
-def detect_job_table_operations(root: Path, history: History | None) -> list[Operation]:
-    """Return the operations that bring the tables of jobs to the files of a project.
+def detect_provided_tables(
+    root: Path, history: History | None
+) -> list[tuple[TableSource, Operation]]:
+    """Return the operations that bring the tables of other packages to the files of a project.
 
     Args:
-        root: The project, whose modules show whether it uses jobs.
+        root: The project, whose modules show which packages it uses.
         history: Its files, if it has any.
 
-    Raises `ConfigurationError` without PgQueuer, unless the database is SQLite, where jobs need no
-    table.
+    Raises the `ConfigurationError` of a source, such as that of jobs without PgQueuer.
     """
-    if not uses_jobs(root):
-        return []
-    try:
-        tables = JobTables.installed()
-    except ConfigurationError:
-        if _is_default_database_sqlite():
-            return []
-        raise
-    known = _find_job_tables_digest(history)
-    if known == tables.digest:
-        return []
-    mark = f"-- Tables of jobs, PgQueuer, {tables.digest}\n"
+    found: list[tuple[TableSource, Operation]] = []
+    for source in load_table_sources():
+        scripts = source.find_scripts(root)
+        known = "" if scripts is None else _find_last_digest(source, history)
+        if scripts is not None and known != scripts.digest:
+            found.append((source, _build_operation(source, scripts, known)))
+    return found
+
+
+def _build_operation(source: TableSource, scripts: TableScripts, known: str) -> Operation:
+    tables = sorted(source.tables)
+    mark = f"{_render_mark_opening(source)}{scripts.digest}\n"
     if known:
-        first, *others = tables.update
+        first, *others = scripts.update
         sql = {"postgres": [mark + first, *others]}
         # the value of a type cannot be used in the transaction that adds it
-        return [RunSQL(sql, "", tables=sorted(JOB_TABLES), transactional=False)]
-    reverse = {"postgres": tables.remove}
-    return [RunSQL({"postgres": mark + tables.make}, reverse, tables=sorted(JOB_TABLES))]
+        return RunSQL(sql, "", tables=tables, transactional=False)
+    return RunSQL({"postgres": mark + scripts.make}, {"postgres": scripts.remove}, tables=tables)
 
 
-def _find_job_tables_digest(history: History | None) -> str:
+def _render_mark_opening(source: TableSource) -> str:
+    return f"-- {source.title[:1].upper()}{source.title[1:]}, {source.maker}, "
+
+
+def _find_last_digest(source: TableSource, history: History | None) -> str:
     """Return the digest of the last tables that the files make; empty where they make none."""
+    pattern = re.compile(rf"{re.escape(_render_mark_opening(source))}(\w+)\n")
     found = ""
     for item in history.order() if history is not None else ():
         for operation in item.operations:
             if isinstance(operation, RunSQL):
-                marks = filter(None, map(_MARK.match, operation.statements("postgres")[:1]))
+                marks = filter(None, map(pattern.match, operation.statements("postgres")[:1]))
                 found = next((mark[1] for mark in marks), found)
     return found
-
-
-def _is_default_database_sqlite() -> bool:
-    try:
-        return database_for("default").name == "sqlite"
-    except ConfigurationError:
-        return False

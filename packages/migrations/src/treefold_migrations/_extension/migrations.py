@@ -78,10 +78,10 @@ class Migrations:
         if models := list(_find_models_without_migration(written, self._load_models_state())):
             text = f"no migration yet: {', '.join(models)}"
             found.append(Pending(text, "treefold makemigrations"))
-        from treefold_migrations._detect.job_tables import detect_job_table_operations
+        from treefold_migrations._detect.provided_tables import detect_provided_tables
 
-        if detect_job_table_operations(self._root, history):
-            found.append(Pending("no migration yet: tables of jobs", "treefold makemigrations"))
+        for source, _ in detect_provided_tables(self._root, history):
+            found.append(Pending(f"no migration yet: {source.title}", "treefold makemigrations"))
         return found
 
     def apply(self) -> list[str] | None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treefold_migrations._detect.job_tables import JOB_TABLES
+from treefold_migrations._base.table_sources import load_table_sources
 from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, InspectedTable
 from treefold_orm import schema
 from treefold_orm.schema import quote
@@ -29,12 +29,13 @@ from treefold_orm.schema import quote
 Text = Callable[[str], str]
 MISSING = "missing"
 """The value of `found` where the database lacks a part."""
-OWN_TABLES = JOB_TABLES | {
-    "treefold_migrations",
-    "treefold_migrations_journal",
-    "treefold_sessions",
-}
-"""Tables that the framework makes by itself: no migration has them, and none is missing."""
+_OWN_TABLES = ("treefold_migrations", "treefold_migrations_journal", "treefold_sessions")
+
+
+def list_own_tables() -> frozenset[str]:
+    """Return the tables of the framework and of other packages: no model stands for them."""
+    sources = load_table_sources()
+    return frozenset(_OWN_TABLES).union(*(source.tables for source in sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,9 @@ class Comparison:
                 problem = f"Table {name!r} is missing from the database"
                 advice = "restore it, or drop it from the history with a migration"
                 yield Difference(name, "table", name, problem, advice)
+        expected = ignored | list_own_tables()
         for name in live.tables:
-            if name not in wanted and name not in ignored and name not in OWN_TABLES:
+            if name not in wanted and name not in expected:
                 problem = f"Table {name!r} is in the database, and no migration made it"
                 advice = "drop it, or add a model with Meta.managed = False"
                 yield Difference(name, "table", name, problem, advice, "table")
