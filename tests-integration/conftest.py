@@ -17,6 +17,7 @@ import pytest
 # find a real PostgreSQL and a real Redis, and that fork commands, beside the tests of the packages.
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "orm" / "tests"))
+sys.path.append(str(Path(__file__).parent.parent / "packages" / "jobs" / "tests"))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "http" / "tests"))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "cli" / "tests"))
 

@@ -112,7 +112,8 @@ def test_the_whole_run_has_the_suite_of_every_package(repository: Path) -> None:
     (matrix,) = table["iso"]["matrix"]
     alone = {f"iso.{package}:test" for package in matrix["package"]}
     others = {"orm:test", "orm:test-own", "migrations:test", "extras:test", "types", "quick"}
+    others.add("jobs:test")
     together = {"served", "projects", "pages", "unserved-rest"}
     assert sorted(scripts) == sorted(alone | others | together)
     packages = {path.parent.name for path in repository.glob("packages/*/pyproject.toml")}
-    assert packages == {*matrix["package"], "orm", "migrations"}
+    assert packages == {*matrix["package"], "orm", "migrations", "jobs"}

@@ -42,7 +42,7 @@ def test_the_tests_near_a_module_are_those_that_know_it(module: str, test: str) 
     assert all((ROOT / file).is_file() for file in found)
 
 
-@pytest.mark.parametrize("package", ["orm", "http", "migrations"])
+@pytest.mark.parametrize("package", ["orm", "http", "migrations", "jobs"])
 def test_almost_every_module_has_tests_near_it(package: str) -> None:
     every = sorted((ROOT / "packages" / package / "src").rglob("*.py"))
     drawn = random.Random(29).sample([f for f in every if not f.name.startswith("__")], 12)
@@ -66,6 +66,7 @@ def test_a_test_is_run_as_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("packages/orm/tests/test_saving.py::test_a", "orm"),
         ("packages/migrations/tests/test_lint.py", "migrations"),
+        ("packages/jobs/tests/test_worker.py", "jobs"),
         ("packages/http/tests/_serving/test_lifespan.py", "iso.http"),
         ("packages/http/tests/openapi/test_schemas.py", "extras"),
         ("packages/cli/tests/commands/test_test.py", "iso.cli"),

@@ -13,6 +13,7 @@ import pytest
         "tests-integration/typed/user_code.py",
         "tests-integration/typed/user_models.py",
         "packages/orm/tests/orm_typing.py",
+        "packages/jobs/tests/jobs_typing.py",
     ],
 )
 def test_strict_mypy_reports_nothing_on_user_code(

@@ -182,6 +182,7 @@ def test_links_of_a_readme_work_outside_of_the_repository(repository: Path, pack
 SMALL = {
     "docs-ui": {"treefold-docs-ui"},
     "http": {"treefold-http", "treefold-logging", "treefold-router"},
+    "jobs": {"aiosqlite", "treefold-jobs", "treefold-orm"},
     "logging": {"treefold-logging"},
     "orm": {"aiosqlite", "treefold-orm"},
 }
@@ -510,6 +511,7 @@ print(missing)
     [
         (["-m", "treefold", "routes"], "pip install treefold-cli"),
         (["-c", "import treefold.migrations"], "pip install treefold-migrations"),
+        (["-c", "import treefold.jobs"], "pip install treefold-jobs"),
     ],
 )
 def test_what_production_lacks_says_how_to_install_it(

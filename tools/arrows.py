@@ -17,6 +17,7 @@ ARROWS: dict[str, set[str]] = {
     "orm": set(),
     "docs-ui": set(),
     "migrations": {"orm"},
+    "jobs": {"orm"},
     "scaffold": {"router"},
     "server": {"logging"},
     "http": {"router", "logging"},
@@ -24,6 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "treefold": {
         *("cli", "http", "migrations", "orm", "scaffold", "router", "logging", "docs-ui"),
         "server",
+        "jobs",
     },
 }
 

@@ -30,6 +30,7 @@ SUITES: dict[str, list[str]] = {
     "scaffold": ["iso"],
     "orm": ["orm"],
     "migrations": ["migrations"],
+    "jobs": ["jobs"],
     "http": ["iso", "extras"],
     "server": ["iso", "server"],
     "cli": ["iso"],

@@ -57,7 +57,8 @@ def main() -> None:
     if not chosen:
         sys.exit(
             f"No test is near {', '.join(words) or 'the change'}; `hatch run iso.PACKAGE:test`, or "
-            "orm:test and migrations:test, run all of a package, and `hatch run served` its servers"
+            "orm:test, migrations:test and jobs:test, run all of a package, and `hatch run served` "
+            "its servers"
         )
     failed = False
     for environment, tests in chosen.items():
@@ -166,7 +167,7 @@ def choose_environment(test: str) -> str:
     kind, package, *rest = test.partition("::")[0].split("/")
     if kind != "packages" or (package == "cli" and rest[1:2] == ["with_extras"]):
         return "default"
-    if package in ("orm", "migrations"):
+    if package in ("orm", "migrations", "jobs"):
         return package
     if package == "server":
         return "server.newest"

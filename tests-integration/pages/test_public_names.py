@@ -10,7 +10,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 MODULES = (
     *("treefold", "treefold.asgi", "treefold.auth", "treefold.cache", "treefold.logging"),
     *("treefold.middleware", "treefold.migrations", "treefold.orm", "treefold.jobs"),
-    "treefold.testing",
+    *("treefold.testing", "treefold_orm.connections"),
     *("treefold_http", "treefold_http.openapi", "treefold_http.reload"),
 )
 _CODE = re.compile(r"^```.*?^```|`(?:[^`\n]|\n(?!\n))+`", re.DOTALL | re.MULTILINE)

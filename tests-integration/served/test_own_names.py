@@ -18,7 +18,7 @@ from pathlib import Path
 
 import http_redis
 import pytest
-from orm_queue import Queue, new_queue
+from job_queue import Queue, new_queue
 from serving import PATIENCE, Process, StartFailed, write_tree
 from websockets.sync.client import ClientConnection, connect
 

@@ -27,6 +27,7 @@ MODULES = {
             "treefold.jobs",
             "treefold_orm.fields",
             "treefold_orm.testing",
+            "treefold_orm.connections",
             "treefold_orm.schema",
         ),
     ),
@@ -36,6 +37,7 @@ MODULES = {
         *("treefold_http.reload", "treefold_router", "treefold_logging", "treefold_orm"),
         *("treefold_migrations", "treefold_docs_ui", "treefold_scaffold", "treefold_cli"),
         "treefold_server",
+        "treefold_jobs",
     ),
 }
 """The public modules by section of the index, in the order in which names find their page."""

@@ -30,8 +30,8 @@ DATED = (
     "+package=http iso:pytest packages/http/tests/auth packages/http/tests/cache"
     " packages/http/tests/middleware packages/http/tests/_responses packages/http/tests/_wire",
     "orm:pytest packages/orm/tests/test_functions_dates.py packages/orm/tests/test_lookups_dates.py"
-    " packages/orm/tests/test_date_arithmetic.py packages/orm/tests/test_query_calendar.py"
-    " packages/orm/tests/test_jobs_worker.py",
+    " packages/orm/tests/test_date_arithmetic.py packages/orm/tests/test_query_calendar.py",
+    "jobs:pytest packages/jobs/tests/test_worker.py",
 )
 """The same, and the tests of whatever reads a clock."""
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
-import orm_postgres
 
-from treefold_orm._jobs.engine import JobTables
+from treefold_jobs._tables import render_scripts
+
+orm_postgres: Any = importlib.import_module("orm_postgres")
 
 
 class Queue:
@@ -58,7 +60,7 @@ def new_queue(server: str) -> Generator[Queue]:
     """Make a database with the tables of jobs, and `job_runs`; drop it at the end."""
     with orm_postgres.database(server) as address:
         made = Queue(address)
-        made.run(JobTables.installed().make)
+        made.run(render_scripts().make)
         made.run("CREATE TABLE job_runs (number int, pid int)")
         yield made
         made.close()

@@ -1,4 +1,4 @@
-"""Functions that the tests of jobs enqueue, and a worker process: `python orm_jobs.py ADDRESS`."""
+"""Functions that the tests of jobs enqueue; run with the address of a queue, it is a worker."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import hostile_outcomes
 
+from treefold_jobs import aenqueue
 from treefold_orm import araw, configure
-from treefold_orm.jobs import aenqueue
 
 seen: list[Any] = []
 """What the jobs of this process have noted."""
@@ -128,7 +128,7 @@ class Sender:
 
 
 if __name__ == "__main__":
-    from treefold_orm._jobs.worker import Options, Worker
+    from treefold_jobs._worker import Options, Worker
 
     configure(database=sys.argv[1])
     attempts = int(sys.argv[3]) if len(sys.argv) > 3 else 5

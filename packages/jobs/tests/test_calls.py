@@ -9,11 +9,11 @@ from datetime import date
 from enum import IntEnum
 from typing import Any
 
-import orm_jobs
+import own_jobs
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_orm._jobs.call import Call, build_checked_call
+from treefold_jobs._call import Call, build_checked_call
 
 
 class Size(IntEnum):
@@ -44,15 +44,15 @@ del removed
     [
         (lambda: None, "got a lambda; give it a name there"),
         (nested(), "got 'nested.<locals>.inner', which is nested; move it to the top level"),
-        (orm_jobs.Sender().send, "got the method 'Sender.send'"),
-        (orm_jobs.Sender.send, "got the method 'Sender.send'"),
-        (orm_jobs.Sender.send_all, "got the method 'Sender.send_all'"),
-        (orm_jobs.Sender, "got the class 'Sender'"),
-        (functools.partial(orm_jobs.note, 1), "got partial"),
+        (own_jobs.Sender().send, "got the method 'Sender.send'"),
+        (own_jobs.Sender.send, "got the method 'Sender.send'"),
+        (own_jobs.Sender.send_all, "got the method 'Sender.send_all'"),
+        (own_jobs.Sender, "got the class 'Sender'"),
+        (functools.partial(own_jobs.note, 1), "got partial"),
         (print, "got builtin_function_or_method 'print'"),
-        ("orm_jobs.note", "got str"),
+        ("own_jobs.note", "got str"),
         (in_main, "cannot import 'in_main' from '__main__'; put it into a module"),
-        (orm_jobs.generate, "got the generator 'generate'"),
+        (own_jobs.generate, "got the generator 'generate'"),
         (gone, "finds no function 'removed' in"),
     ],
 )
@@ -82,14 +82,14 @@ CYCLE.append(CYCLE)
 )
 def test_an_argument_that_is_not_json_is_refused_by_its_place(value: Any, text: str) -> None:
     with pytest.raises(TypeError) as caught:
-        build_checked_call(orm_jobs.note, (value,), {})
+        build_checked_call(own_jobs.note, (value,), {})
     assert text in str(caught.value)
     assert "pass the key of a row" in str(caught.value)
 
 
 def test_the_error_of_an_argument_does_not_show_values() -> None:
     with pytest.raises(TypeError) as caught:
-        build_checked_call(orm_jobs.fail, ("x",), {"password": {"hunter2"}})
+        build_checked_call(own_jobs.fail, ("x",), {"password": {"hunter2"}})
     assert "hunter2" not in str(caught.value)
 
 
@@ -104,7 +104,7 @@ def test_arguments_that_the_function_does_not_take_are_refused(
     args: tuple[Any, ...], kwargs: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(TypeError, match=text):
-        build_checked_call(orm_jobs.note, args, kwargs)
+        build_checked_call(own_jobs.note, args, kwargs)
 
 
 JSON = st.recursive(
@@ -121,17 +121,17 @@ JSON = st.recursive(
 @given(JSON, st.dictionaries(st.text(st.characters(), min_size=1), JSON, max_size=3))
 def test_json_arguments_arrive_as_they_were_sent(value: Any, more: dict[str, Any]) -> None:
     more.pop("value", None)
-    call = build_checked_call(orm_jobs.note, (value,), more)
+    call = build_checked_call(own_jobs.note, (value,), more)
     payload = call.to_json().encode()
     assert Call.from_json(payload) == call
-    assert call.resolve() is orm_jobs.note
+    assert call.resolve() is own_jobs.note
 
 
 def test_a_function_of_a_former_version_of_its_module_keeps_its_name() -> None:
     async def note(value: Any) -> None: ...
 
-    note.__module__, note.__qualname__ = "orm_jobs", "note"
-    assert build_checked_call(note, (1,), {}).function == "orm_jobs:note"
+    note.__module__, note.__qualname__ = "own_jobs", "note"
+    assert build_checked_call(note, (1,), {}).function == "own_jobs:note"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_payload_of_another_program_is_refused(payload: bytes) -> None:
         Call.from_json(payload)
 
 
-@pytest.mark.parametrize("name", ["orm_jobs:gone", "orm_jobs:Sender", "no_such_module:note"])
+@pytest.mark.parametrize("name", ["own_jobs:gone", "own_jobs:Sender", "no_such_module:note"])
 def test_a_function_that_is_gone_is_an_import_error(name: str) -> None:
     with pytest.raises(ImportError):
         Call(name, [], {}).resolve()

@@ -18,17 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import hostile_outcomes
-import orm_jobs
+import own_jobs
 import pytest
-from orm_queue import Queue, new_queue
+from job_queue import Queue, new_queue
 
+from treefold_jobs import Schedule, _engine as engine, aenqueue, enqueue
+from treefold_jobs._process import choose_queue_name, here
+from treefold_jobs._schedules import load_schedules
+from treefold_jobs._worker import Options, Worker
 from treefold_orm import ConfigurationError, close_all, configure, transaction
-from treefold_orm._jobs import engine
-from treefold_orm._jobs.process import choose_queue_name, here
-from treefold_orm._jobs.schedules import load_schedules
-from treefold_orm._jobs.worker import Options, Worker
-from treefold_orm._runtime.connections import _databases
-from treefold_orm.jobs import Schedule, aenqueue, enqueue
 
 KILLS = int(os.environ.get("TREEFOLD_JOB_KILLS", "2"))
 HOSTILE = int(os.environ.get("TREEFOLD_JOB_OUTCOMES", "40"))
@@ -47,11 +45,10 @@ def queue(job_database: Queue) -> Iterator[Queue]:
     """An empty queue, in the default database."""
     job_database.empty()
     configure(database=job_database.dsn)
-    orm_jobs.seen.clear()
+    own_jobs.seen.clear()
     yield job_database
     here.log, here.dev, here.loop, here.queue = None, False, None, "treefold"
     close_all()
-    _databases.clear()
 
 
 def worker(**options: Any) -> Worker:
@@ -74,11 +71,11 @@ def short_log() -> Iterator[None]:
 
 
 async def test_a_worker_runs_what_was_kept_and_forgets_it(queue: Queue) -> None:
-    await aenqueue(orm_jobs.note, 1, more=[None])
-    await aenqueue(orm_jobs.note_plainly, 2)
-    await aenqueue(orm_jobs.enqueue_another, 3)
+    await aenqueue(own_jobs.note, 1, more=[None])
+    await aenqueue(own_jobs.note_plainly, 2)
+    await aenqueue(own_jobs.enqueue_another, 3)
     await worker().run()
-    assert sorted(orm_jobs.seen, key=str) == [(1, {"more": [None]}), (2, False), 3]
+    assert sorted(own_jobs.seen, key=str) == [(1, {"more": [None]}), (2, False), 3]
     assert queue.states() is None
 
 
@@ -86,9 +83,9 @@ async def test_a_failing_job_is_tried_again_and_then_kept_as_failed(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "treefold.jobs"):
-        await aenqueue(orm_jobs.fail, "no address")
+        await aenqueue(own_jobs.fail, "no address")
         await worker(attempts=3, backoff=0.05).run()
-    assert orm_jobs.seen == ["no address"] * 3
+    assert own_jobs.seen == ["no address"] * 3
     assert queue.states() == "failed 2"
     lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("JOB")]
     assert "failed at attempt 1 of 3 (ValueError: no address), again in 0.05 s" in lines[0]
@@ -99,7 +96,7 @@ async def test_a_failing_job_is_tried_again_and_then_kept_as_failed(
 
 
 async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
-    await aenqueue(orm_jobs.fail_until, 2)
+    await aenqueue(own_jobs.fail_until, 2)
     await worker(attempts=1).run()
     assert queue.states() == "failed 0"
     await engine.requeue_failed_jobs([queue.value("SELECT id FROM pgqueuer")])
@@ -109,22 +106,22 @@ async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
 
 
 @pytest.mark.parametrize(
-    "fn", [orm_jobs.leave, orm_jobs.cancel_itself, orm_jobs.take_first_of_none]
+    "fn", [own_jobs.leave, own_jobs.cancel_itself, own_jobs.take_first_of_none]
 )
 async def test_a_job_cannot_end_or_block_its_worker(queue: Queue, fn: Callable[[], Any]) -> None:
     await aenqueue(fn)
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     await asyncio.wait_for(worker(attempts=1).run(), 20)
-    assert orm_jobs.seen == [1]
+    assert own_jobs.seen == [1]
     assert queue.states() == "failed 0"
 
 
 async def test_a_job_of_an_unknown_function_or_payload_is_kept_as_failed(queue: Queue) -> None:
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     queue.run(
         """UPDATE pgqueuer SET payload = '{"function": "gone:f", "args": [], "kwargs": {}}'"""
     )
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     queue.run("UPDATE pgqueuer SET payload = 'x' WHERE id = (SELECT max(id) FROM pgqueuer)")
     await worker(attempts=1).run()
     assert queue.states() == "failed 0, failed 0"
@@ -134,11 +131,11 @@ async def test_a_job_of_an_unknown_function_or_payload_is_kept_as_failed(queue: 
 async def test_an_error_that_no_database_keeps_stays_with_its_job(queue: Queue) -> None:
     """A lone surrogate once kept the outcomes of all neighbours out of the queue."""
     for text in ("file \udcff.txt", "nul \0 byte"):
-        await aenqueue(orm_jobs.fail, text)
+        await aenqueue(own_jobs.fail, text)
     for number in range(8):
-        await aenqueue(orm_jobs.note, number)
+        await aenqueue(own_jobs.note, number)
     await asyncio.wait_for(worker(attempts=2, backoff=0.01).run(), 20)
-    assert sorted(orm_jobs.seen, key=str) == sorted(
+    assert sorted(own_jobs.seen, key=str) == sorted(
         [*range(8), *["file \udcff.txt", "nul \0 byte"] * 2], key=str
     )
     assert queue.states() == "failed 1, failed 1"
@@ -153,12 +150,12 @@ async def test_hostile_ends_are_recorded_once_and_alone(
     draw = random.Random(28)
     ends = [draw.randrange(10**9) for _ in range(HOSTILE)]
     for number in ends:
-        await aenqueue(draw.choice([orm_jobs.end_hostile, orm_jobs.end_hostile_async]), number)
-        await aenqueue(orm_jobs.note, -number)
+        await aenqueue(draw.choice([own_jobs.end_hostile, own_jobs.end_hostile_async]), number)
+        await aenqueue(own_jobs.note, -number)
     with caplog.at_level(logging.INFO, "treefold.jobs"):
         await asyncio.wait_for(worker(attempts=3, backoff=0.001).run(), 20 + HOSTILE)
     failing = [number for number in ends if hostile_outcomes.is_failure(number)]
-    runs = Counter(orm_jobs.seen)
+    runs = Counter(own_jobs.seen)
     assert runs == Counter([-n for n in ends] + ends + failing * 2)
     assert queue.value("SELECT count(*) FROM pgqueuer WHERE status = 'failed'") == len(failing)
     assert queue.value("SELECT count(*) FROM pgqueuer") == len(failing)
@@ -174,12 +171,12 @@ async def test_hostile_ends_are_recorded_once_and_alone(
 @pytest.mark.usefixtures("short_log")
 @pytest.mark.parametrize("name", hostile_outcomes.LONG_FAILURES)
 async def test_a_long_failure_is_recorded_once_within_a_bound(queue: Queue, name: str) -> None:
-    ends = [orm_jobs.end_long, orm_jobs.end_long_async]
+    ends = [own_jobs.end_long, own_jobs.end_long_async]
     for number, end in enumerate(ends):
         await aenqueue(end, name)
-        await aenqueue(orm_jobs.note, number)
+        await aenqueue(own_jobs.note, number)
     await asyncio.wait_for(worker(attempts=2, backoff=0.001).run(), 60)
-    assert Counter(orm_jobs.seen) == {name: 4, 0: 1, 1: 1}
+    assert Counter(own_jobs.seen) == {name: 4, 0: 1, 1: 1}
     assert queue.states() == "failed 1, failed 1"
     logged = "FROM pgqueuer_log WHERE traceback IS NOT NULL"
     assert queue.value(f"SELECT count(*) {logged}") == 4
@@ -193,25 +190,25 @@ async def test_a_long_failure_is_recorded_once_within_a_bound(queue: Queue, name
 
 @pytest.mark.parametrize("name", hostile_outcomes.LONG_RESULTS)
 async def test_a_long_result_is_dropped(queue: Queue, name: str) -> None:
-    for end in (orm_jobs.end_long, orm_jobs.end_long_async):
+    for end in (own_jobs.end_long, own_jobs.end_long_async):
         await aenqueue(end, name)
     await asyncio.wait_for(worker(attempts=2).run(), 60)
-    assert (orm_jobs.seen, queue.states()) == ([name] * 2, None)
+    assert (own_jobs.seen, queue.states()) == ([name] * 2, None)
     ended = "SELECT count(*) FROM pgqueuer_log WHERE status = 'successful' AND traceback IS NULL"
     assert queue.value(ended) == 2
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 async def test_no_more_jobs_run_at_once_than_asked_for(queue: Queue, concurrency: int) -> None:
-    orm_jobs.barrier = asyncio.Barrier(concurrency)
+    own_jobs.barrier = asyncio.Barrier(concurrency)
     for _ in range(6):
-        await aenqueue(orm_jobs.meet)
+        await aenqueue(own_jobs.meet)
     await asyncio.wait_for(worker(concurrency=concurrency).run(), 60)
     running = most = 0
-    for what in orm_jobs.seen:
+    for what in own_jobs.seen:
         running += 1 if what == "begun" else -1
         most = max(most, running)
-    assert (len(orm_jobs.seen), most) == (12, concurrency)
+    assert (len(own_jobs.seen), most) == (12, concurrency)
 
 
 async def until(condition: Callable[[], Any]) -> None:
@@ -231,58 +228,58 @@ async def test_a_job_that_is_enqueued_wakes_a_waiting_worker(queue: Queue) -> No
     task = asyncio.ensure_future(working.run())
     await until(lambda: working._queue is not None and working._queue.qm.entrypoint_registry)
     await asyncio.sleep(0.1)
-    await aenqueue(orm_jobs.note, 1)
-    await until(lambda: orm_jobs.seen)  # a worker that is not woken looks again after 30 seconds
+    await aenqueue(own_jobs.note, 1)
+    await until(lambda: own_jobs.seen)  # a worker that is not woken looks again after 30 seconds
     await stopped(working, task)
 
 
 async def test_a_stopped_worker_finishes_its_jobs_and_begins_no_other(queue: Queue) -> None:
-    await aenqueue(orm_jobs.wait, 0.2)
+    await aenqueue(own_jobs.wait, 0.2)
     working = worker(concurrency=1, drain=False)
     task = asyncio.ensure_future(working.run())
-    await until(lambda: orm_jobs.seen)
-    await aenqueue(orm_jobs.note, "another")
+    await until(lambda: own_jobs.seen)
+    await aenqueue(own_jobs.note, "another")
     await stopped(working, task)
-    assert orm_jobs.seen == ["begun", "ended"]
+    assert own_jobs.seen == ["begun", "ended"]
     assert (queue.states() or "").startswith("queued")
     assert working.put_back == 0
 
 
-@pytest.mark.parametrize("fn", [orm_jobs.wait, orm_jobs.block])
+@pytest.mark.parametrize("fn", [own_jobs.wait, own_jobs.block])
 async def test_after_the_grace_period_a_running_job_is_put_back(
     queue: Queue, fn: Callable[[float], Any]
 ) -> None:
     await aenqueue(fn, 1.0)
     working = worker(drain=False, grace=0.05)
     task = asyncio.ensure_future(working.run())
-    await until(lambda: orm_jobs.seen)
+    await until(lambda: own_jobs.seen)
     await stopped(working, task)
-    assert orm_jobs.seen == ["begun"]
+    assert own_jobs.seen == ["begun"]
     assert queue.states() == "queued 1"
     assert working.put_back == 1
 
 
 async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Queue) -> None:
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     mark = '{"treefold": {"attempt": 0, "alone": true, "losses": 2}}'
     queue.run(f"UPDATE pgqueuer SET headers = '{mark}'")
     await worker(attempts=3).run()
-    assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
+    assert (own_jobs.seen, queue.states()) == ([], "failed 0")
     (job,) = await engine.list_failed_jobs(10)
     assert await engine.read_last_error(job.id) == "its worker was lost 3 times while it ran"
     await engine.requeue_failed_jobs([job.id])
     await worker(attempts=3).run()
-    assert (orm_jobs.seen, queue.states()) == ([1], None)
+    assert (own_jobs.seen, queue.states()) == ([1], None)
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_a_job_that_kills_its_worker_takes_no_neighbour_with_it(
     queue: Queue, attempts: int
 ) -> None:
-    enqueue(orm_jobs.end_process)
+    enqueue(own_jobs.end_process)
     for number in range(12):
-        enqueue(orm_jobs.run_row_slowly, number)
-    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0", str(attempts)]
+        enqueue(own_jobs.run_row_slowly, number)
+    command = [sys.executable, str(Path(own_jobs.__file__)), queue.dsn, "1.0", str(attempts)]
     deaths, deadline = 0, time.monotonic() + 60
     process = subprocess.Popen(command)
     while queue.value("SELECT count(*) FROM pgqueuer WHERE status <> 'failed'"):
@@ -302,7 +299,7 @@ def test_a_job_that_kills_its_worker_takes_no_neighbour_with_it(
 
 
 async def test_a_claim_without_a_start_is_no_loss(queue: Queue) -> None:
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     queue.run(
         "UPDATE pgqueuer SET created = now() - interval '1 hour', status = 'picked',"
         " heartbeat = now() - interval '1 hour', execute_after = now() - interval '1 hour';"
@@ -313,28 +310,28 @@ async def test_a_claim_without_a_start_is_no_loss(queue: Queue) -> None:
     task = asyncio.ensure_future(working.run())
     await until(lambda: queue.states() is None)
     await stopped(working, task)
-    assert orm_jobs.seen == [1]
+    assert own_jobs.seen == [1]
 
 
 async def test_a_suspect_runs_alone_and_nothing_is_claimed_beside_it(queue: Queue) -> None:
-    await aenqueue(orm_jobs.wait, 0.4)
+    await aenqueue(own_jobs.wait, 0.4)
     mark = '{"treefold": {"attempt": 0, "alone": false, "losses": 0}}'
     queue.run(f"UPDATE pgqueuer SET headers = '{mark}'")
     for number in range(4):
-        await aenqueue(orm_jobs.note, number)
+        await aenqueue(own_jobs.note, number)
     working = worker(drain=False)
     task = asyncio.ensure_future(working.run())
-    await until(lambda: orm_jobs.seen)
+    await until(lambda: own_jobs.seen)
     picked = "SELECT count(*) FROM pgqueuer WHERE status = 'picked'"
-    assert (orm_jobs.seen, queue.value(picked)) == (["begun"], 1)
+    assert (own_jobs.seen, queue.value(picked)) == (["begun"], 1)
     await until(lambda: queue.states() is None)
     await stopped(working, task)
-    assert orm_jobs.seen[:2] == ["begun", "ended"]
-    assert sorted(orm_jobs.seen[2:]) == [0, 1, 2, 3]
+    assert own_jobs.seen[:2] == ["begun", "ended"]
+    assert sorted(own_jobs.seen[2:]) == [0, 1, 2, 3]
 
 
 def test_suspects_of_two_workers_run_at_the_same_time(queue: Queue) -> None:
-    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0"]
+    command = [sys.executable, str(Path(own_jobs.__file__)), queue.dsn, "1.0"]
     held = "SELECT count(DISTINCT number) FROM job_runs WHERE number IN (1, 2)"
     pids = "SELECT json_agg(DISTINCT pid) FROM job_runs WHERE number"
     picked = "SELECT count(*) FROM pgqueuer WHERE status = 'picked'"
@@ -353,7 +350,7 @@ def test_suspects_of_two_workers_run_at_the_same_time(queue: Queue) -> None:
     try:
         lost = [start(), start()]
         for number in (1, 2):
-            enqueue(orm_jobs.wait_for_gate, number)
+            enqueue(own_jobs.wait_for_gate, number)
         wait_until(lambda: queue.value(held) == 2)
         for process in lost:
             process.kill()
@@ -369,7 +366,7 @@ def test_suspects_of_two_workers_run_at_the_same_time(queue: Queue) -> None:
 
         # meanwhile they claim no neighbour, within several of their looks at the queue
         for number in range(10, 16):
-            enqueue(orm_jobs.run_row, number)
+            enqueue(own_jobs.run_row, number)
         time.sleep(1.5)
         assert (queue.value(picked), queue.value(f"{pids} >= 10")) == (2, None)
         other = start()
@@ -391,12 +388,12 @@ def test_suspects_of_two_workers_run_at_the_same_time(queue: Queue) -> None:
 async def test_a_stop_is_neither_a_loss_nor_an_attempt(queue: Queue) -> None:
     for _ in range(3):
         if queue.states() is None:
-            await aenqueue(orm_jobs.wait, 30.0)
+            await aenqueue(own_jobs.wait, 30.0)
         working = worker(drain=False, grace=0.0, attempts=1)
         task = asyncio.ensure_future(working.run())
-        await until(lambda: orm_jobs.seen)
+        await until(lambda: own_jobs.seen)
         await stopped(working, task)
-        orm_jobs.seen.clear()
+        own_jobs.seen.clear()
     assert (queue.states() or "").startswith("queued")
     mark = queue.value("SELECT headers -> 'treefold' ->> 'losses' FROM pgqueuer")
     assert mark == "0"
@@ -405,7 +402,7 @@ async def test_a_stop_is_neither_a_loss_nor_an_attempt(queue: Queue) -> None:
 async def test_the_queue_waits_for_a_database_that_is_away(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await aenqueue(orm_jobs.note, 1)
+    await aenqueue(own_jobs.note, 1)
     working = worker()
     first: Any = working._connect_and_run_queue
 
@@ -416,7 +413,7 @@ async def test_the_queue_waits_for_a_database_that_is_away(
     working._connect_and_run_queue = refused
     with caplog.at_level(logging.INFO, "treefold.jobs"):
         await working.run()
-    assert orm_jobs.seen == [1]
+    assert own_jobs.seen == [1]
     assert "no connection to the queue, again in 1 s: ConnectionRefusedError" in caplog.text
 
 
@@ -424,9 +421,9 @@ def test_killed_workers_lose_no_accepted_job(queue: Queue) -> None:
     accepted = 15 * KILLS
     for number in range(accepted):
         with transaction(rollback=number % 10 == 9):
-            enqueue(orm_jobs.run_row, number)
+            enqueue(own_jobs.run_row, number)
     kept = {number for number in range(accepted) if number % 10 != 9}
-    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0"]
+    command = [sys.executable, str(Path(own_jobs.__file__)), queue.dsn, "1.0"]
 
     def done() -> int:
         return queue.value("SELECT count(DISTINCT number) FROM job_runs")
@@ -457,16 +454,16 @@ def test_killed_workers_lose_no_accepted_job(queue: Queue) -> None:
 
 
 async def test_a_schedule_enqueues_its_job_when_it_is_due(queue: Queue) -> None:
-    schedules = [Schedule("* * * * * *", orm_jobs.note, 1), Schedule("0 0 1 1 *", orm_jobs.note, 2)]
+    schedules = [Schedule("* * * * * *", own_jobs.note, 1), Schedule("0 0 1 1 *", own_jobs.note, 2)]
     working = Worker(Options(lost_after=5.0), schedules)
     task = asyncio.ensure_future(working.run())
-    await until(lambda: orm_jobs.seen)
+    await until(lambda: own_jobs.seen)
     await stopped(working, task)
-    assert set(orm_jobs.seen) == {1}
+    assert set(own_jobs.seen) == {1}
 
 
 async def test_a_schedule_is_passed_over_while_its_last_job_waits(queue: Queue) -> None:
-    schedule = Schedule("* * * * *", orm_jobs.note, 1)
+    schedule = Schedule("* * * * *", own_jobs.note, 1)
     for _ in range(2):
         await engine.ainsert_job(schedule.call, once="digest")
     assert await engine.count_jobs_by_state() == {"queued": 1}
@@ -475,7 +472,7 @@ async def test_a_schedule_is_passed_over_while_its_last_job_waits(queue: Queue) 
 @pytest.mark.parametrize("cron", ["* * *", "every day", "99 * * * *", 5])
 def test_a_schedule_that_cannot_be_read_is_refused(cron: Any) -> None:
     with pytest.raises(ConfigurationError, match="must have five fields of cron"):
-        Schedule(cron, orm_jobs.note, 1)
+        Schedule(cron, own_jobs.note, 1)
 
 
 def test_the_call_of_a_schedule_is_checked_where_it_is_declared() -> None:
@@ -489,8 +486,8 @@ def test_the_call_of_a_schedule_is_checked_where_it_is_declared() -> None:
         ("", "must set schedules = "),
         ("schedules = ['x']", "must hold Schedule objects, got 'x'"),
         (
-            "import orm_jobs\nfrom treefold_orm.jobs import Schedule\n"
-            "schedules = [Schedule('* * * * *', orm_jobs.note, 1)] * 2",
+            "import own_jobs\nfrom treefold_jobs import Schedule\n"
+            "schedules = [Schedule('* * * * *', own_jobs.note, 1)] * 2",
             "is declared twice",
         ),
     ],
@@ -536,12 +533,12 @@ async def test_a_worker_takes_the_jobs_of_its_application_and_names_the_others(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     for here.queue in ("treefold:shop:production", "treefold:shop:development"):
-        await aenqueue(orm_jobs.note, here.queue)
-        await aenqueue(orm_jobs.fail, "lost")
+        await aenqueue(own_jobs.note, here.queue)
+        await aenqueue(own_jobs.fail, "lost")
     here.queue = "treefold:shop:production"
     await worker(attempts=1).run()
 
-    assert sorted(orm_jobs.seen) == ["lost", "treefold:shop:production"]  # side by side
+    assert sorted(own_jobs.seen) == ["lost", "treefold:shop:production"]  # side by side
     assert await engine.count_jobs_by_state() == {"failed": 1}
     assert [job.entrypoint for job in await engine.list_failed_jobs(1)] == [here.queue]
     told = [text for text in caplog.messages if "jobs wait" in text]
@@ -554,14 +551,14 @@ async def test_a_worker_takes_the_jobs_of_its_application_and_names_the_others(
 
 async def test_failed_jobs_of_others_do_not_hide_those_of_an_application(queue: Queue) -> None:
     for here.queue in ("treefold:a", *["treefold:b"] * 5):
-        await aenqueue(orm_jobs.fail, "lost")
+        await aenqueue(own_jobs.fail, "lost")
         await worker(attempts=1).run()
     here.queue = "treefold:a"
     assert len(await engine.list_failed_jobs(1)) == 1
 
 
 async def test_a_schedule_of_two_applications_is_kept_for_each(queue: Queue) -> None:
-    call = Schedule("* * * * *", orm_jobs.note, 1).call
+    call = Schedule("* * * * *", own_jobs.note, 1).call
     for here.queue in ("treefold:a", "treefold:b", "treefold:b"):
         await engine.ainsert_job(call, once="the same")
     assert queue.value("SELECT count(*) FROM pgqueuer") == 2

@@ -45,7 +45,6 @@ from treefold_orm import (
     fields,
     transaction,
 )
-from treefold_orm.jobs import Schedule, aenqueue, enqueue
 
 
 class Writer(Model):
@@ -288,15 +287,3 @@ async def decorated(number: int) -> str:
 async def decorated_is_typed() -> None:
     """The decorated function is what it was."""
     assert_type(await decorated(1), str)
-
-
-async def confirm(order: int, *, by: str) -> bool:
-    return bool(order and by)
-
-
-async def arguments_of_jobs() -> None:
-    """The arguments of a job are those of its function."""
-    await aenqueue(confirm, 1, by="mail")
-    await aenqueue(confirm, "1", by="mail")  # type: ignore[arg-type]
-    enqueue(confirm, 1)  # type: ignore[call-arg]
-    Schedule("0 6 * * *", confirm, 1, to="mail")  # type: ignore[call-arg]

@@ -91,6 +91,14 @@ def test_fields_and_functions_of_the_orm_can_be_imported_from_modules_of_their_o
     assert (CharField, Lower) == (treefold.orm.fields.CharField, treefold.orm.Lower)
 
 
+def test_jobs_can_be_imported_without_the_extra() -> None:
+    import treefold.jobs
+    import treefold_jobs
+
+    assert treefold.jobs.__all__ == ["Schedule", "aenqueue", "enqueue"]
+    assert treefold.jobs.enqueue is treefold_jobs.enqueue
+
+
 def test_the_asgi_entry_point_serves_the_folder_of_the_environment(tmp_path: Path) -> None:
     (tmp_path / "Api").mkdir()
     code = "from treefold.asgi import app, create_app; print(app.root, create_app().root)"

@@ -62,7 +62,7 @@ class Broken:
 
 class Nothing: ...
 """
-SHADOWED = {"databases": "Nothing", "migrations": "Nothing"}
+SHADOWED = {"databases": "Nothing", "jobs": "Nothing", "migrations": "Nothing"}
 """Ours of these names come first on the path, whatever the environment of the tests holds."""
 TREE = {"Api/v1/Get.py": "async def handler(request): raise LookupError('gone')"}
 ON = Settings(installed_extensions=True)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from pgqueuer.queries import Queries
 
-from treefold_orm._jobs.running import log
-from treefold_orm._jobs.starts import KEY, JobStarts
+from treefold_jobs._running import log
+from treefold_jobs._starts import KEY, JobStarts
 
 if TYPE_CHECKING:
     from pgqueuer.models import Job, TracebackRecord

@@ -15,12 +15,11 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar, cast
 
-from treefold_orm._base.errors import ORMError
-from treefold_orm._jobs import engine
-from treefold_orm._jobs.process import here
-from treefold_orm._jobs.running import format_masked_arguments
-from treefold_orm._jobs.schedules import load_schedules
-from treefold_orm._runtime.connections import aclose_all
+from treefold_jobs import _engine as engine
+from treefold_jobs._process import here
+from treefold_jobs._running import format_masked_arguments
+from treefold_jobs._schedules import load_schedules
+from treefold_orm import ORMError, aclose_all
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,7 +71,7 @@ def worker(
         dev: Work beside 'treefold dev': use the names of development in Redis.
         app_dir: The project.
     """
-    from treefold_orm._jobs.worker import Options, Worker, forward_pgqueuer_log
+    from treefold_jobs._worker import Options, Worker, forward_pgqueuer_log
 
     options = Options(
         concurrency=concurrency,

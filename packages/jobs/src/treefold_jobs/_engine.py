@@ -1,4 +1,4 @@
-"""PgQueuer: what is asked of it over connections of the ORM, and its tables.
+"""PgQueuer: what is asked of it over connections of the ORM.
 
 Its queries run wherever the current code is: inside a transaction they are part of it. Only this
 module and the worker import it, and only when a job is enqueued, shown or run.
@@ -7,24 +7,21 @@ module and the worker import it, and only when a job is enqueued, shown or run.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.util
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from treefold_orm._base.errors import ConfigurationError, DatabaseError
-from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._jobs.call import Call
-from treefold_orm._jobs.process import QUEUE, here
-from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.run import arun, run
+from treefold_jobs._call import Call
+from treefold_jobs._process import QUEUE, here
+from treefold_orm import ConfigurationError, DatabaseError
+from treefold_orm.connections import afetch_rows, backend_of, fetch_rows
 
 if TYPE_CHECKING:
     from pgqueuer.models import Job, Log
 
 ALIAS = "default"
-INSTALL = "Jobs need PgQueuer: pip install 'treefold-orm[jobs]'"
+INSTALL = "Jobs need PgQueuer: pip install 'treefold-jobs[postgres]'"
 NO_TABLES = "Jobs need the tables of PgQueuer: run 'treefold makemigrations' and 'treefold migrate'"
 
 HISTORY = 1000
@@ -42,8 +39,7 @@ def require_pgqueuer() -> None:
 
 def require_postgres_database() -> None:
     """Raise `ConfigurationError` unless the default database is PostgreSQL."""
-    database = database_for(ALIAS)
-    if database.name != "postgres":
+    if backend_of(ALIAS) != "postgres":
         raise ConfigurationError(
             f"Jobs need PostgreSQL, and the database {ALIAS!r} is SQLite; configure PostgreSQL, or"
             " use 'treefold dev' (dev=True), where jobs run in the process that enqueues them"
@@ -58,7 +54,8 @@ class _Connection:
     """
 
     async def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
-        return await arun(ALIAS, _fetch_rows(query, args), write=True)
+        with _report_missing_tables():
+            return await afetch_rows(ALIAS, query, args)
 
     async def execute(self, query: str, *args: object) -> str:
         await self.fetch(query, *args)
@@ -88,18 +85,19 @@ class _BlockingConnection:
     """The same for code without an event loop."""
 
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
-        return run(ALIAS, _fetch_rows(query, args), "`await aenqueue()`", write=True)
+        with _report_missing_tables():
+            return fetch_rows(ALIAS, query, args, async_name="`await aenqueue()`")
 
 
-def _fetch_rows(query: str, args: Sequence[Any]) -> Operation[list[dict[str, object]]]:
+@contextmanager
+def _report_missing_tables() -> Generator[None]:
+    """Raise `ConfigurationError` with the commands to run if the database lacks the tables."""
     try:
-        rows = yield Statement("rows", query, args)
+        yield
     except DatabaseError as error:
         if error.code not in _UNDEFINED:
             raise
-    else:
-        return [dict(row) for row in rows]
-    raise ConfigurationError(NO_TABLES)
+        raise ConfigurationError(NO_TABLES) from None
 
 
 def insert_job(call: Call) -> None:
@@ -174,7 +172,7 @@ async def requeue_failed_jobs(ids: Sequence[int]) -> None:
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
-    from treefold_orm._jobs.claiming import build_reset_starts_sql
+    from treefold_jobs._claiming import build_reset_starts_sql
 
     # the starts first: a job that is queued again is not 'failed', as the statement asks
     queries = Queries(_Connection())
@@ -205,40 +203,3 @@ async def count_waiting_in_other_queues() -> dict[str, int]:
         if name != here.queue and name.partition(":")[0] == QUEUE and entry.status == "queued":
             found[name] = found.get(name, 0) + entry.count
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class JobTables:
-    """The tables of the installed PgQueuer, as SQL for PostgreSQL.
-
-    Attributes:
-        digest: changes when the tables of another version differ.
-        make: creates them; several statements.
-        update: brings those of any earlier version up to date, one statement after the other.
-        remove: drops them, with all jobs; several statements.
-    """
-
-    digest: str
-    make: str
-    update: list[str]
-    remove: str
-
-    @classmethod
-    def installed(cls) -> JobTables:
-        """Return those of the installed version.
-
-        Raises:
-            ConfigurationError: it is not installed.
-        """
-        require_pgqueuer()
-        from pgqueuer.adapters.persistence import schema_ddl
-        from pgqueuer.domain.settings import db_settings
-
-        settings = db_settings()
-        whole = schema_ddl.render_install(settings).partition("\n\n")[2]  # without its version
-        return cls(
-            hashlib.sha256(whole.encode()).hexdigest()[:12],
-            whole,
-            list(schema_ddl.render_converge(settings)),
-            schema_ddl.render_uninstall(settings),
-        )

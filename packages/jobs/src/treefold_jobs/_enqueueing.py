@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from treefold_orm._jobs import engine
-from treefold_orm._jobs.call import Call, build_checked_call
-from treefold_orm._jobs.in_process import arun_now_or_after_commit, run_now_or_after_commit
-from treefold_orm._jobs.process import here
-from treefold_orm._runtime.connections import database_for, is_diverted
+from treefold_jobs import _engine as engine
+from treefold_jobs._call import Call, build_checked_call
+from treefold_jobs._in_process import arun_now_or_after_commit, run_now_or_after_commit
+from treefold_jobs._process import here
+from treefold_orm.connections import backend_of, is_diverted
 
 P = ParamSpec("P")
 
@@ -60,7 +60,7 @@ def runs_jobs_in_process() -> bool:
     """
     if is_diverted():
         return True
-    if here.dev and database_for(engine.ALIAS).name == "sqlite":
+    if here.dev and backend_of(engine.ALIAS) == "sqlite":
         return True
     engine.require_postgres_database()
     engine.require_pgqueuer()
@@ -73,7 +73,7 @@ def check_jobs_can_run(root: Path) -> None:
     Raises:
         ConfigurationError: the way out is in its text.
     """
-    from treefold_orm._jobs.sources import uses_jobs
+    from treefold_jobs._sources import uses_jobs
 
     if uses_jobs(root) and not runs_jobs_in_process():
         importlib.import_module("pgqueuer.queries")  # 0.3 s that a request would wait for

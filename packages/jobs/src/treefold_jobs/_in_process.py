@@ -7,15 +7,15 @@ error of the job is logged and does not reach the code that enqueued it; it is n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from time import perf_counter
 
-from treefold_orm._base import interpreter
-from treefold_orm._jobs import running
-from treefold_orm._jobs.call import Call
-from treefold_orm._jobs.process import here
-from treefold_orm._runtime.run import require_blocking_allowed
-from treefold_orm._runtime.transactions import transaction
+from treefold_jobs import _running as running
+from treefold_jobs._call import Call
+from treefold_jobs._process import here
+from treefold_orm import transaction
+from treefold_orm.connections import require_blocking_allowed
 
 
 def run_now_or_after_commit(call: Call) -> None:
@@ -41,10 +41,17 @@ async def arun_now_or_after_commit(call: Call) -> None:
 
 def _run_or_get_coroutine(call: Call) -> Coroutine[None, None, None] | None:
     """Run a job in a thread; on a loop, return what its transaction awaits."""
-    if interpreter.running_loop() is not None:
+    if _has_running_loop():
         return _arun_job(call)
     _run_job_blocking(call)
     return None
+
+
+def _has_running_loop() -> bool:
+    with contextlib.suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return True
+    return False
 
 
 def _run_job_blocking(call: Call) -> None:

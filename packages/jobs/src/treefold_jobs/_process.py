@@ -1,6 +1,6 @@
 """What jobs know of the process they are in: the log of the application, development, its loop.
 
-The ORM imports neither the application nor its log; the extension is handed them at setup.
+Jobs import neither the application nor its log; their extension is handed both.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from treefold_orm._base.errors import ORMError
-from treefold_orm._jobs import outcomes
-from treefold_orm._jobs.call import Call
-from treefold_orm._jobs.process import here
+from treefold_jobs import _outcomes as outcomes
+from treefold_jobs._call import Call
+from treefold_jobs._process import here
+from treefold_orm import ORMError
 
 log = logging.getLogger("treefold.jobs")
 

@@ -7,9 +7,9 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any, ParamSpec, cast
 
-from treefold_orm._base.errors import ConfigurationError
-from treefold_orm._jobs.call import Call, build_checked_call
-from treefold_orm._jobs.engine import require_pgqueuer
+from treefold_jobs._call import Call, build_checked_call
+from treefold_jobs._engine import require_pgqueuer
+from treefold_orm import ConfigurationError
 
 P = ParamSpec("P")
 

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-MODULES = frozenset({"treefold.jobs", "treefold_orm.jobs"})
+MODULES = frozenset({"treefold.jobs", "treefold_jobs", "treefold_orm.jobs"})
 _PARENTS = frozenset(name.partition(".")[0] for name in MODULES)
 _PASSED_OVER = frozenset({"Tests", "tests", "migrations", "node_modules", "__pycache__"})
 
 
 def uses_jobs(root: Path) -> bool:
-    """Return True if a module below the root of a project imports `treefold.jobs`."""
+    """Return True if a module below the root of a project imports jobs, by any of their names."""
     return any(map(_imports_jobs, _find_python_files(str(root))))
 
 

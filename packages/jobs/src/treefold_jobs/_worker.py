@@ -27,16 +27,15 @@ from pgqueuer.executors import AbstractEntrypointExecutor, EntrypointExecutorPar
 from pgqueuer.models import Context, Job, TableChangedEvent
 from pgqueuer.types import QueueExecutionMode
 
-from treefold_orm._base.errors import ConfigurationError
-from treefold_orm._drivers.postgres import PostgresDatabase
-from treefold_orm._jobs import engine, running
-from treefold_orm._jobs.claiming import ClaimQueries
-from treefold_orm._jobs.outcomes import add_traceback_note, describe_error
-from treefold_orm._jobs.process import here
-from treefold_orm._jobs.running import JobFailed, log_outcome
-from treefold_orm._jobs.schedules import Schedule
-from treefold_orm._jobs.starts import JobStarts
-from treefold_orm._runtime.connections import aclose_all, database_for
+from treefold_jobs import _engine as engine, _running as running
+from treefold_jobs._claiming import ClaimQueries
+from treefold_jobs._outcomes import add_traceback_note, describe_error
+from treefold_jobs._process import here
+from treefold_jobs._running import JobFailed, log_outcome
+from treefold_jobs._schedules import Schedule
+from treefold_jobs._starts import JobStarts
+from treefold_orm import ConfigurationError, aclose_all
+from treefold_orm.connections import connect_arguments_of
 
 log = running.log
 
@@ -172,9 +171,8 @@ class Worker:
                     return
 
     async def _connect_and_run_queue(self) -> None:
-        database = cast("PostgresDatabase", database_for(engine.ALIAS))
         pool: Any = await cast("Any", asyncpg).create_pool(
-            **database.connect_arguments, min_size=2, max_size=4, command_timeout=60
+            **connect_arguments_of(engine.ALIAS), min_size=2, max_size=4, command_timeout=60
         )
         try:
             driver = AsyncpgPoolDriver(pool)

@@ -1,10 +1,23 @@
-"""Background work that survives: calls kept in PostgreSQL with the data, run by `treefold worker`.
+"""The names of jobs, which have a package of their own: `treefold_jobs`.
 
-`enqueue` and `aenqueue` keep a call, `Schedule` declares one that is repeated. The queue is
-PgQueuer, of the extra `jobs`.
+Code that was written for `treefold_orm.jobs` keeps running where treefold-jobs is installed. The
+ORM requires it in no way; type checkers see the names in `treefold_jobs` alone.
 """
 
-from treefold_orm._jobs.enqueueing import aenqueue as aenqueue, enqueue as enqueue
-from treefold_orm._jobs.schedules import Schedule as Schedule
+from importlib import import_module
+from typing import Any
+
+try:
+    _jobs = import_module("treefold_jobs")
+except ModuleNotFoundError as error:
+    if error.name != "treefold_jobs":
+        raise
+    raise ModuleNotFoundError(
+        "treefold_orm.jobs needs treefold-jobs: pip install treefold-jobs", name=error.name
+    ) from None
+
+Schedule: Any = _jobs.Schedule
+aenqueue: Any = _jobs.aenqueue
+enqueue: Any = _jobs.enqueue
 
 __all__ = ["Schedule", "aenqueue", "enqueue"]

@@ -98,8 +98,6 @@ from treefold_orm._terms.constraints import (
 from treefold_orm._terms.search_index import SearchIndex as SearchIndex
 
 if TYPE_CHECKING:
-    from treefold_orm._jobs.engine import JobTables as JobTables
-    from treefold_orm._jobs.sources import uses_jobs as uses_jobs
     from treefold_orm._runtime.held import HeldConnection as HeldConnection
     from treefold_orm._runtime.memory import run_in_memory as run_in_memory
     from treefold_orm._schema.detached_models import models_of as models_of
@@ -107,10 +105,8 @@ if TYPE_CHECKING:
 # what runs statements needs asyncio, which files and their comparison do not
 _LATER = {
     "HeldConnection": "_runtime.held",
-    "JobTables": "_jobs.engine",
     "models_of": "_schema.detached_models",
     "run_in_memory": "_runtime.memory",
-    "uses_jobs": "_jobs.sources",
 }
 _AT_ONCE = {name for name in globals() if not name.startswith("_")} - {"TYPE_CHECKING"}
 

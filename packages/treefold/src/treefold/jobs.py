@@ -1,8 +1,12 @@
-"""Durable background work: the public names of `treefold_orm.jobs`."""
+"""Durable background work: the public names of `treefold_jobs`."""
 
-from typing import TYPE_CHECKING
+try:
+    from treefold_jobs import Schedule as Schedule, aenqueue as aenqueue, enqueue as enqueue
+except ModuleNotFoundError as error:
+    if error.name != "treefold_jobs":
+        raise
+    raise ModuleNotFoundError(
+        "treefold.jobs needs treefold-jobs: pip install treefold-jobs", name=error.name
+    ) from None
 
-from treefold_orm.jobs import *  # noqa: F403 - its `__all__` is the list
-
-if not TYPE_CHECKING:
-    from treefold_orm.jobs import __all__ as __all__
+__all__ = ["Schedule", "aenqueue", "enqueue"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from treefold_orm._base import errors
 from treefold_orm._base.records import copy_with_changes
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
-from treefold_orm._jobs.process import LogContext, choose_queue_name, here
 from treefold_orm._runtime.addresses import check_address, mask_address
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
@@ -102,34 +100,18 @@ class Databases:
         """
         self._root = app.root
         self._addresses = dict(app.settings.databases)
-        here.dev = bool(getattr(app, "dev", False))
-        here.queue = choose_queue_name(getattr(app, "names", None))
         if is_diverted():
             from treefold_orm._framework.own_databases import register_test_addresses
 
             register_test_addresses(getattr(app.settings, "test_databases", {}))
         self._configure_databases()
 
-    def use_log(self, log: LogContext) -> None:
-        """Keep the request log, for the ids and the lines of jobs."""
-        here.log = log
-
     async def startup(self) -> None:
         """Claim the databases for this application; connections are opened by their first use.
 
         In a test run, make the tables for an application that no fixture has prepared.
-
-        Raises:
-            ConfigurationError: the project uses jobs, and its database cannot keep them.
         """
         self._configure_databases()
-        here.loop = asyncio.get_running_loop()
-        # after the routes are imported, so that a project with jobs has imported these
-        if "treefold_orm.jobs" in sys.modules:
-            from treefold_orm._jobs.enqueueing import check_jobs_can_run
-
-            # it parses the modules of the project, and would hold up the loop for so long
-            await asyncio.to_thread(check_jobs_can_run, self._root)
         if is_diverted():
             from treefold_orm._framework.own_databases import create_test_tables
 
