@@ -293,6 +293,13 @@ def test_a_urlencoded_payload_is_shown_and_masked(app: Served, target: str) -> N
     assert '"password":"***"' in line
 
 
+@pytest.mark.parametrize("target", ["read", "json", "unread"])
+def test_json_under_the_type_that_curl_sends_is_shown_as_json(app: Served, target: str) -> None:
+    body = json.dumps({"name": "ann", "password": SECRET}).encode()
+    answer = app.post(f"/v1/{target}", body, "application/x-www-form-urlencoded")
+    assert payload(app, answer) == '{"name":"ann","password":"***"}'
+
+
 @pytest.mark.parametrize("target", ["/v1/read", "/v1/unread", "/v1/ok"])
 def test_there_is_no_payload_without_a_body(app: Served, target: str) -> None:
     method = "GET" if target == "/v1/ok" else "POST"
