@@ -217,6 +217,22 @@ def test_a_restarted_process_goes_on_without_a_folder_that_is_missing(
     dev.until([2])
 
 
+def test_a_default_version_whose_folder_is_gone_takes_nothing_down(start: Start) -> None:
+    source = "async def handler(request):\n    return [{n}]\n"
+    files = {VALUE: source.format(n=1), "Api/v2/Y/Get.py": source.format(n=2)}
+    dev = start(files, "--default-version", "v2")
+    (dev.root / "Api/v2").rename(dev.root / "Api/v3")
+    text = "Setting default_version must name a folder of Api/, got 'v2'; use 'latest', v1, v3"
+    dev.lines(text)
+    assert dev.get() == [1]
+    (dev.root / "treefold.toml").write_text("grace = 5\n")
+    dev.lines("restarting: the settings in treefold.toml changed")
+    dev.lines(text, 2)
+    dev.until([1])
+    (dev.root / VALUE).write_text(source.format(n=3))
+    dev.until([3])
+
+
 ONCE = """
 import platform  # a module of another package that refuses a second definition of a name
 names = vars(platform).setdefault("names_of_metrics", set())

@@ -293,15 +293,25 @@ def test_a_fixed_version_is_logged_for_debugging_only(
     assert (line.levelname, line.getMessage()) == ("DEBUG", "no version in GET /x -> served v2")
 
 
-@pytest.mark.parametrize("dev", [True, False])
-def test_a_default_version_that_no_folder_has_stops_the_boot(project: Project, dev: bool) -> None:
-    app = project(VERSIONS, default_version="v9", dev=dev)
+NO_FOLDER = (
+    "Setting default_version must name a folder of Api/, got 'v9'; use 'latest', v1, v2, v10"
+)
 
+
+def test_a_default_version_that_no_folder_has_stops_the_boot(project: Project) -> None:
     with pytest.raises(BootError) as refused:
-        app.boot()
-    assert str(refused.value) == (
-        "Setting default_version must name a folder of Api/, got 'v9'; use 'latest', v1, v2, v10"
-    )
+        project(VERSIONS, default_version="v9").boot()
+    assert str(refused.value) == NO_FOLDER
+
+
+def test_in_development_it_is_logged_and_other_paths_are_served(
+    project: Project, ask: Ask, lines: Lines
+) -> None:
+    app = project(VERSIONS, default_version="v9", dev=True)
+
+    assert (ask(app, "GET", "/v2/x").status, ask(app, "GET", "/x").status) == (200, 404)
+    assert lines.texts().count(NO_FOLDER) == 1
+    assert [one.error for one in app.report.broken] == [NO_FOLDER]
 
 
 def test_a_default_version_may_name_a_folder_without_a_route_yet(project: Project) -> None:

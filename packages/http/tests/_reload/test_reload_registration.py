@@ -178,7 +178,7 @@ def test_a_new_file_that_starts_something_waits_for_a_broken_one(
     assert outcome.reason.startswith(f"{file} ")
 
 
-def test_a_new_file_that_starts_something_waits_for_a_setting(
+def test_a_new_file_that_starts_something_does_not_wait_for_the_default_version(
     live: MakeLive, counts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREEFOLD_DEFAULT_VERSION", "v2")
@@ -186,12 +186,12 @@ def test_a_new_file_that_starts_something_waits_for_a_setting(
     (app.app.root / "Api/v2/X/Get.py").unlink()
     (app.app.root / "Api/v2/X").rmdir()
     (app.app.root / "Api/v2").rmdir()
-    added = {Y: COUNT + PATTERNS["thread"][1] + handler("1")}
-    outcome = app.edit(added)
+    outcome = app.reloader.reload(["Api/v2/X/Get.py"])
     assert isinstance(outcome, Reloaded)
-    assert ([one.file for one in outcome.broken], outcome.deferred) == (["settings"], (Y,))
+    assert [one.file for one in outcome.broken] == ["settings"]
+    outcome = app.edit({Y: COUNT + PATTERNS["thread"][1] + handler("1")})
+    assert isinstance(outcome, RestartNeeded)
     assert len(counts) <= 3
-    assert isinstance(app.edit({"Api/v2/X/Get.py": handler("2")}), RestartNeeded)
 
 
 @pytest.mark.parametrize("text", [None, handler("2")], ids=["removed", "mended"])

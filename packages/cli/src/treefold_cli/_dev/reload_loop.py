@@ -279,7 +279,7 @@ def _log_reload_summary(outcome: Reloaded, files: Collection[str]) -> None:
         for route in routes:
             _log.info("%s: %s %s from Api/%s", word, route.method, route.template, route.file)
     for kept, what in ((True, "its last good version serves"), (False, "it answers 500")):
-        causes = sorted({one.cause for one in outcome.broken if one.kept is kept})
+        causes = sorted({one.cause for one in outcome.broken if one.kept is kept and one.traceback})
         if causes:
             _log.warning("broken, %s: %s", what, ", ".join(causes))
     if outcome.deferred:

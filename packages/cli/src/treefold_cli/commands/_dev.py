@@ -90,18 +90,22 @@ def dev(
     # variables and folder, and the new process must read each of them as if for the first time.
     environment, folder = dict(os.environ), os.getcwd()
     number = parse_number_option(port, "--port", low=0, high=65535)
-    version = _parse_default_version(default_version, require_api_folder(app_dir))
-    export_root_path(root_path)
-    from treefold_cli._serve.server_options import translate_server_errors
-    from treefold_http import Application
+    api = require_api_folder(app_dir)
     from treefold_server import bind_port, open_inherited_listener, restart_process
+
 
     # After a restart, the socket of the previous process is open still: clients that connected in
     # between wait in its queue, and no other program can take the port.
     inherited = open_inherited_listener()
     is_restarted = inherited is not None
+    # the folder may have been renamed since the start, which the boot reports
+    version = default_version if is_restarted else _parse_default_version(default_version, api)
+    export_root_path(root_path)
+    from treefold_cli._serve.server_options import translate_server_errors
+    from treefold_http import Application
+
     with translate_server_errors(), inherited or bind_port(host, number) as listener:
-        app = Application(app_dir, dev=True, default_version=version)
+        app = Application(app_dir, dev=True, default_version=version or None)
         app.has_own_server = True  # no warning that a foreign server ignores the settings `[serve]`
         if not is_restarted and not is_loopback(host):
             print_error(f"Warning: {_describe_exposure(host)}")
@@ -225,9 +229,9 @@ def _announce_address(app: "Application", address: str, *, is_restarted: bool) -
     sys.stdout.flush()
 
 
-def _parse_default_version(text: str, api: "Path") -> str | None:
+def _parse_default_version(text: str, api: "Path") -> str:
     if not text or text == "latest" or (version_number(text) is not None and (api / text).is_dir()):
-        return text or None
+        return text
     versions = (entry.name for entry in api.iterdir() if version_number(entry.name) is not None)
     raise CommandError(
         f"Invalid value {text!r} for --default-version; use 'latest' or a version of Api/"

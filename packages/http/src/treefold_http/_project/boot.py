@@ -317,11 +317,13 @@ def _resolve_default_version(
     chosen = app.settings.default_version
     if chosen is None or chosen == "latest":
         return table.latest if chosen else None
-    # a version folder without a route is no wrong setting
+    # A version folder without a route is no wrong setting. In development the folder may be renamed
+    # at any time: the other paths are served.
     if chosen not in table.versions and not (app.root / "Api" / chosen).is_dir():
         known = ", ".join(("'latest'", *table.versions))
         findings.record_setting_failure(
-            f"Setting default_version must name a folder of Api/, got {chosen!r}; use {known}"
+            f"Setting default_version must name a folder of Api/, got {chosen!r}; use {known}",
+            fatal=not app.dev,
         )
     return chosen
 

@@ -7,7 +7,7 @@ This module records failures and finds the last good version that a reload falls
 |---|---|---|
 | a boot file, such as `hooks.py` (`fatal`) | the boot ends | its former value goes on |
 | the module of a route | the route answers 500 | its last good version goes on, else 500 |
-| a setting that does not fit the project | the boot ends | it is logged |
+| a setting that does not fit the project | the boot ends, or it is logged | it is logged |
 
 A reload comes with every save of a file: it logs a failure only where its cause is new.
 """
@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 _MAX_ERROR = 500
 """Characters of an error in one line, such as that of a response header; the log has all of it."""
+SETTINGS = "settings"
+"""In place of a file: a setting does not fit the project."""
 IS_FINDING = {"is_finding": True}
 """Attribute of the log records that the report of a boot repeats, for tools that print it."""
 _OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -95,12 +97,17 @@ class Findings:
         """Return the failure of a file without a last good version that is not to be tried."""
         return next((one for one in self.untried if one.file == file and not one.kept), None)
 
-    def record_setting_failure(self, text: str) -> None:
-        """Record a setting that does not fit the project: it stops a boot; a reload logs it."""
-        found = BrokenFile("settings", text, "", cause="settings", kept=self.former is not None)
-        if self.former is None:
+    def record_setting_failure(self, text: str, *, fatal: bool = True) -> None:
+        """Record a setting that does not fit the project: it stops a boot; a reload logs it.
+
+        Args:
+            fatal: False if the project is served all the same, and the boot logs it too.
+        """
+        kept = fatal and self.former is not None
+        found = BrokenFile(SETTINGS, text, "", cause=SETTINGS, kept=kept)
+        if fatal and self.former is None:
             self.fatal = found
-        elif text not in [one.error for one in self.former.report.broken]:
+        elif self.former is None or text not in [one.error for one in self.former.report.broken]:
             get_logger().error("%s", text)
         if found not in self.broken:
             self.broken.append(found)
@@ -110,7 +117,7 @@ class Findings:
         """The message of the error that stops the boot."""
         if self.fatal is None:
             return ""
-        if self.fatal.file == "settings":
+        if self.fatal.file == SETTINGS:
             return self.fatal.error
         return f"{self.fatal.file} cannot be used: {self.fatal.error}"
 
