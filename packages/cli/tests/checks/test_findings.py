@@ -57,6 +57,7 @@ def test_json_carries_every_field():
                 "files": ["Api/v1/X/Get.py"],
                 "code": "",
                 "detail": "Traceback ...",
+                "cause": "",
                 "line": 3,
             }
         ],

@@ -217,6 +217,21 @@ def test_each_finding_is_printed_once(forked: Executable, project: Project):
     assert f'{root}/Api/v1/Health/Get.py", line 3, in <module>' in done.stderr
 
 
+def test_the_traceback_of_one_cause_is_printed_once(forked: Executable, project: Project):
+    root = project(*(f"v1/R{n}/Get.py" for n in range(4)))
+    write(root, "Services/shared.py", "1 / 0\n")
+    for n in range(3):
+        write(root, f"Api/v1/R{n}/Get.py", "from Services import shared\n")
+    write(root, "Api/v1/R3/Get.py", "1 / 0\n")
+    done = forked("check", cwd=root)
+    broken = [line for line in done.stdout.splitlines() if line.startswith("[broken] ")]
+    assert broken == [
+        f"[broken] Api/v1/R{n}/Get.py: ZeroDivisionError: division by zero" for n in range(4)
+    ]
+    assert done.stderr.count("Traceback") == 2
+    assert done.stderr.count("  | and 2 files that import it\n") == 1
+
+
 @pytest.mark.parametrize(("text", "line"), [("x = 1\n\n1 / 0\n", 3), ("\ndef handler(:\n", 2)])
 def test_an_annotation_is_at_the_line_that_failed(
     treefold: Treefold, project: Project, text: str, line: int

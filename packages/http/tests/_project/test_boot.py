@@ -293,3 +293,16 @@ def test_applications_of_two_roots_serve_their_own_modules(
         answer = ask(app, "GET", "/v1")
         assert answer.json() == [root, root]
         assert answer.fields("x-root") == [root]
+
+
+def test_the_traceback_of_one_cause_is_logged_once(project: Project, lines: Lines) -> None:
+    files = {f"Api/v1/R{n}/Get.py": f"from Services import shared\n{GET}" for n in range(24)}
+    app = project(files | {"Services/shared.py": "1 / 0\n", "Api/v1/Own/Get.py": "1 / 0\n"})
+
+    assert len(app.report.broken) == 25
+    failed = [one for one in lines.records if "failed to load" in one.getMessage()]
+    assert sum(one.exc_info is not None for one in failed) == 2
+    (told,) = [one.getMessage() for one in failed if one.exc_info is None]
+    assert told.startswith("Services/shared.py failed to load, and 23 more files that import it: ")
+    assert told.endswith(", ...")
+    assert told.count("Get.py") == 20

@@ -37,6 +37,7 @@ class Problem:
         files: paths it concerns, from the application root, in visiting order.
         code: the name of the lint rule, if it is one.
         detail: more lines, such as a traceback; only JSON carries them.
+        cause: the file to correct, for one that cannot be loaded.
         line: the line in the last file, from 1, where it is known.
         attack: of a finding of a deployment, what an attacker does with it.
         write: of such a finding, the line to write into the file.
@@ -48,6 +49,7 @@ class Problem:
     files: tuple[str, ...] = ()
     code: str = ""
     detail: str = ""
+    cause: str = ""
     line: int | None = None
     attack: str = ""
     write: str = ""

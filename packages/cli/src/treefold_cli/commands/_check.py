@@ -91,9 +91,16 @@ def check(
 
 
 def _print_tracebacks(problems: Iterable[Problem]) -> None:
+    """Print the traceback of each cause once: one module may fail for each file that imports it."""
+    by_cause: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        for line in problem.detail.splitlines():
+        by_cause.setdefault((problem.cause, problem.message), []).append(problem)
+    for first, *others in by_cause.values():
+        for line in first.detail.splitlines():
             print_error(f"  | {line}")
+        if others and first.detail:
+            importers = "file that imports it" if len(others) == 1 else "files that import it"
+            print_error(f"  | and {len(others)} {importers}")
 
 
 def _find_table_problems(table: RouteTable) -> Iterator[Problem]:
@@ -134,7 +141,14 @@ def _boot_and_find_problems(
         file = format_broken_path(broken, table)
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
         line = find_failing_line(broken, file)
-        yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback, line=line)
+        yield Problem(
+            Kind.BROKEN,
+            broken.error,
+            known,
+            detail=broken.traceback,
+            cause=broken.cause,
+            line=line,
+        )
     if deploy:
         yield from find_deploy_problems(app, is_booted=is_booted)
     if strict:

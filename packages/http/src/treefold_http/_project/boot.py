@@ -78,6 +78,8 @@ def load_project(
     )
     project = _plan_and_compose_project(app, sources, findings)
     write_queued_bytecode_in_thread()
+    if former is None:
+        findings.log_repeated_failures()
     _log_boot(project, former, time.perf_counter() - started)
     if findings.fatal:
         app.mounts.restore_snapshot(mounted)

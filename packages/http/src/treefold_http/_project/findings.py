@@ -36,6 +36,8 @@ _MAX_ERROR = 500
 """Characters of an error in one line, such as that of a response header; the log has all of it."""
 SETTINGS = "settings"
 """In place of a file: a setting does not fit the project."""
+_MAX_LISTED = 20
+"""Most files that one line of the log names."""
 IS_FINDING = {"is_finding": True}
 """Attribute of the log records that the report of a boot repeats, for tools that print it."""
 _OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -61,12 +63,15 @@ class Findings:
     notes: list[str] = field(default_factory=list[str])
     fatal: BrokenFile | None = None
     untried: tuple[BrokenFile, ...] = field(init=False)
+    _files_by_cause: dict[tuple[str, str], list[str]] = field(
+        init=False, default_factory=dict[tuple[str, str], list[str]]
+    )
 
     def __post_init__(self) -> None:
         self.untried = tuple(self.broken)
 
     def record_failure(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
-        """Record a file that failed, and log it; a reload logs each cause only once.
+        """Record a file that failed, and log it unless its cause is logged already.
 
         Args:
             fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
@@ -83,15 +88,33 @@ class Findings:
         return found
 
     def _log_failure(self, found: BrokenFile, error: BaseException) -> None:
+        # one module that many routes import fails for each of them
+        files = self._files_by_cause.setdefault((found.cause, found.error), [])
+        files.append(found.file)
+        if len(files) > 1:
+            return
         if self.former is None:
             get_logger().error(
                 "%s failed to load: %s", found.file, found.error, exc_info=error, extra=IS_FINDING
             )
-            return
-        earlier = (*self.former.report.broken, *self.broken)
-        # one module that many routes import fails for each of them
-        if (found.cause, found.error) not in [(one.cause, one.error) for one in earlier]:
+        elif (found.cause, found.error) not in [
+            (one.cause, one.error) for one in (*self.former.report.broken, *self.untried)
+        ]:
             get_logger().error("%s failed to load: %s", found.cause, found.error, exc_info=error)
+
+    def log_repeated_failures(self) -> None:
+        """Log at the end of a boot which files have failed for a cause that is logged already."""
+        for (cause, _), (first, *others) in self._files_by_cause.items():
+            if more := sorted({*others} - {first}):
+                get_logger().error(
+                    "%s failed to load, and %s: %s",
+                    cause,
+                    "1 more file that imports it"
+                    if len(more) == 1
+                    else f"{len(more)} more files that import it",
+                    ", ".join(more[:_MAX_LISTED]) + (", ..." if len(more) > _MAX_LISTED else ""),
+                    extra=IS_FINDING,
+                )
 
     def find_known_failure(self, file: str) -> BrokenFile | None:
         """Return the failure of a file without a last good version that is not to be tried."""
