@@ -23,6 +23,20 @@ PATTERNS = {
         "found = {}\ndef register(f):\n    found[f.__name__] = f\n    return f\n",
         "from Services.registry import register\n@register\ndef act(): pass\n",
     ),
+    "guarded": (
+        "found = {}\n",
+        "from Services.registry import found\ndef act(): pass\n"
+        "if 'act' not in found:\n    found['act'] = act\n",
+    ),
+    "setdefault": (
+        "found = {}\ndef register(f):\n    return found.setdefault(f.__name__, f)\n",
+        "from Services.registry import register\n@register\ndef act(): pass\n",
+    ),
+    "guarded class": (
+        "class Kinds:\n    def __init__(self):\n        self.known = []\nkinds = Kinds()\n",
+        "from Services.registry import kinds\nclass Own: pass\n"
+        "if 'Own' not in [one.__name__ for one in kinds.known]:\n    kinds.known.append(Own)\n",
+    ),
     "object": (
         """
         class Events:
@@ -91,6 +105,17 @@ def test_a_container_that_requests_change_too_restarts_nothing(live: MakeLive) -
     assert [app.get(), app.get()] == [[1], [2]]
     assert isinstance(app.edit({PART: part.format("state.count()\n")}), Reloaded)
     assert app.get() == [4]
+
+
+@pytest.mark.parametrize("entered", ["part.Own()", "part.act"])
+def test_what_requests_put_into_a_container_restarts_nothing(live: MakeLive, entered: str) -> None:
+    use = handler("part.n, len(state.keep(part))", "from Services import state, part")
+    state = f"kept = {{}}\ndef keep(part):\n    kept.setdefault(1, {entered})\n    return kept\n"
+    part = "from Services import state\nclass Own: pass\ndef act(): pass\nn = {n}\n"
+    app = live(COMMON | {X: use, "Services/state.py": state, PART: part.format(n=1)})
+    assert app.get() == [1, 1]
+    assert isinstance(app.edit({PART: part.format(n=2)}), Reloaded)
+    assert app.get() == [2, 1]
 
 
 def test_what_was_entered_is_taken_back_until_the_restart(live: MakeLive) -> None:

@@ -3,13 +3,14 @@
 A list, dictionary or set of a module that stays, or of an object in it, that holds something else
 after the import; and a class there that has a new subclass, with `__init_subclass__` or where the
 project asks for `__subclasses__()`, which also returns the former one. A container
-that requests change too does not count, unless it holds an object of the imported modules.
+that requests change too does not count, unless it holds an object of the imported modules. A
+container that is the same counts if it keeps functions or classes of the former modules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
 
 Container: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
@@ -76,6 +77,7 @@ class Registrations:
         last: Mapping[str, Contents],
     ) -> None:
         self._before = {name: snapshot_containers(module, own) for name, module in modules.items()}
+        self._last = last
         # differs from the end of the last reload, and none has run since: requests change it
         self._moving = {
             key
@@ -95,6 +97,30 @@ class Registrations:
                 if not _has_same_items(container, copy) and (
                     key not in self._moving or _contains_objects_from(container, imported_modules)
                 ):
+                    return name
+        return None
+
+    def find_module_that_keeps_objects(self, stale_modules: Collection[str]) -> str | None:
+        """Return a module that kept a function or class of the former modules, None without one.
+
+        A registry that takes no second function of a name, such as `found.setdefault(name, f)` or
+        `if name not in found`, is the same after the import, and keeps the former function. What
+        requests have put there since the last reload does not count.
+
+        Args:
+            stale_modules: the modules that are imported again.
+        """
+        for name, contents in self._before.items():
+            for key, (_, copy) in contents.items():
+                kept = {
+                    id(value)
+                    for value in _list_values(copy)
+                    if isinstance(value, (FunctionType, type)) and value.__module__ in stale_modules
+                }
+                if kept and name in self._last:
+                    last = self._last[name].get(key)
+                    kept.intersection_update(map(id, _list_values(last[1]) if last else ()))
+                if kept:
                     return name
         return None
 
@@ -130,10 +156,14 @@ def _has_same_items(one: Container, other: Container) -> bool:
     return all(a is b for a, b in zip(one, other, strict=False))
 
 
+def _list_values(container: Container) -> list[Any]:
+    return list(container.values() if isinstance(container, dict) else container)
+
+
 def _contains_objects_from(container: Container, fresh: Collection[str]) -> bool:
-    values = container.values() if isinstance(container, dict) else container
     return any(
-        _read_module_name(v if hasattr(v, "__name__") else type(v)) in fresh for v in list(values)
+        _read_module_name(v if hasattr(v, "__name__") else type(v)) in fresh
+        for v in _list_values(container)
     )
 
 

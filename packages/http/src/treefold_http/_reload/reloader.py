@@ -329,6 +329,8 @@ class Reloader:
             reason = f"{file} {what}"
         elif (name := registrations.find_module_with_changed_containers(fresh.keys())) is not None:
             reason = f"what was imported enters something into {name}"
+        elif (name := registrations.find_module_that_keeps_objects(plan.stale)) is not None:
+            reason = f"{name} keeps what the former import has entered"
         elif found := find_extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
         # the former version counts: what it has registered stays, also when its mark is removed
