@@ -393,6 +393,19 @@ def test_what_is_no_code_triggers_nothing(start: Start) -> None:
     assert "restarting" not in terminal
 
 
+def test_a_touch_without_a_change_imports_nothing(start: Start) -> None:
+    dev = start(project(1))
+    for name in ("Services/number.py", "Api/v1/X/Get.py", "hooks.py"):
+        (dev.root / name).touch()
+    dev.save("Services/pool.py", (dev.root / "Services/pool.py").read_text())
+    dev.save("Api/v1/Y/Get.py", "async def handler(request):\n    return [5]\n")
+    dev.until("/v1/y", [5])
+    terminal = dev.terminal()
+    (line,) = [line for line in terminal.splitlines() if "reloaded in" in line]
+    assert line.endswith(": Api/v1/Y/Get.py")
+    assert "restarting" not in terminal
+
+
 @pytest.mark.parametrize("kind", ["h11", "httptools"])
 def test_a_settings_change_starts_again_and_refuses_nobody(start: Start, kind: str) -> None:
     dev = start(project(1) | {"treefold.toml": "grace = 5\n"}, kind)

@@ -196,3 +196,49 @@ def test_middleware_that_does_not_go_with_a_module_s_own_keeps_the_former(live: 
     app.edit({"Middleware/__init__.py": TOLD.format(n=2)})
     assert app.app.report.broken == ()
     assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([1], ["2"])
+
+
+COUNTED = "import sys\nsys.treefold_imports.append(__name__)\n"
+
+
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the modules that begin with `COUNTED`, in the order of their imports."""
+    found: list[str] = []
+    monkeypatch.setattr(sys, "treefold_imports", found, raising=False)
+    return found
+
+
+@pytest.mark.parametrize("file", [X, "Services/a.py", "hooks.py", "Services/__init__.py"])
+def test_a_touch_without_a_change_imports_nothing(
+    live: MakeLive, imported: list[str], file: str
+) -> None:
+    files = {name: COUNTED + text for name, text in (CHAIN | {"hooks.py": ""}).items()}
+    app = live(files)
+    imported.clear()
+    for _ in range(2):
+        assert app.edit({file: files[file]}) is None
+    assert imported == []
+
+    app.edit({"Services/b.py": COUNTED + "n = 2\n"})
+    assert app.get() == [2]
+    imported.clear()
+    assert app.edit({"Services/b.py": COUNTED + "n = 2\n", file: files[file]}) is None
+    assert imported == []
+
+
+def test_a_touch_tries_what_is_broken_again(live: MakeLive) -> None:
+    app = live({X: handler("1"), Y: handler("1")})
+    app.edit(
+        {X: "import os\nif 'TREEFOLD_X' not in os.environ:\n    raise OSError\n" + handler("2")}
+    )
+    assert app.get() == [1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREEFOLD_X", "1")
+        app.edit({X: (app.app.root / X).read_text()})
+        assert app.get() == [2]
+    text = (app.app.root / Y).read_text()
+    app.edit({Y: None})
+    assert app.get("/v1/y") == 404
+    app.edit({Y: text})
+    assert app.get("/v1/y") == [1]

@@ -206,7 +206,7 @@ class ReloadLoop:
             return outcome.reason
         self._broken = () if outcome is None else outcome.broken
         if outcome is not None:
-            _log_reload_summary(outcome, files)
+            _log_reload_summary(outcome)
             self._schedule_provider_close(outcome.replaced)
         await self._report.report_after_reload(files)
         return ""
@@ -269,11 +269,12 @@ async def _close_providers_after_tasks(
         _log.error("a value of the application failed to close", exc_info=error)
 
 
-def _log_reload_summary(outcome: Reloaded, files: Collection[str]) -> None:
+def _log_reload_summary(outcome: Reloaded) -> None:
     broken = {one.cause for one in outcome.broken}
     fresh = set(outcome.files) - broken
-    if saved := sorted({*files} - broken - {*outcome.deferred} or fresh):
-        text = _summarize_files(saved, importer_count=len(fresh.difference(files, saved)))
+    if saved := sorted({*outcome.saved} - broken - {*outcome.deferred} or fresh):
+        importers = len(fresh.difference(outcome.saved, saved))
+        text = _summarize_files(saved, importer_count=importers)
         _log.info("reloaded in %.0f ms: %s", outcome.seconds * 1000, text)
     for word, routes in (("new", outcome.added), ("gone", outcome.removed)):
         for route in routes:

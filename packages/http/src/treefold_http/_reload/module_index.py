@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from treefold_http._project.source_loader import SourceLoader
 from treefold_http._reload.import_graph import find_referenced_modules, parse_imports
 
 _HANDLERS = "Api."
@@ -40,6 +41,7 @@ class ModuleIndex:
         self.asking: set[str] = set()
         self._computed: Mapping[str, Collection[str]] = {}
         self._edges: dict[str, frozenset[str]] = {}
+        self._executed: dict[str, int] = {}  # by dotted name, the hash of the source that ran
 
     def update_modules(
         self, loaded: Mapping[str, ModuleType], computed_imports: Mapping[str, Collection[str]]
@@ -71,6 +73,7 @@ class ModuleIndex:
         if module is not None:
             self.by_file.get(self.find_module_file(module), set()).discard(name)
             del self.imports[name]
+            self._executed.pop(name, None)
             self.asking.discard(name)
             self._remove_import_edges(name)
 
@@ -87,8 +90,22 @@ class ModuleIndex:
             if any(name.rpartition(".")[0] == package for name in names)
         }
 
+    def was_made_of_present_source(self, module: ModuleType) -> bool:
+        """Return True if the file of a loaded module has the content that was run."""
+        file = getattr(module, "__file__", None)
+        if file is None or not Path(file).is_file():
+            return False
+        name, source = module.__name__, _read_source(module)
+        if self.loaded.get(name) is module:
+            return self._executed.get(name) == hash(source)
+        return _read_executed_source(module) == source  # loaded since the last reload
+
     def _store_module_imports(self, name: str, module: ModuleType) -> None:
-        source = _read_source(module)
+        source = _read_executed_source(module)
+        if source is None:  # saved since
+            source = _read_source(module)
+        else:
+            self._executed[name] = hash(source)
         self.imports[name] = parse_imports(source, module.__package__ or "")
         # as bytes: the word in a comment costs no more than a restart that was not necessary
         if b"__subclasses__" in source:
@@ -109,6 +126,11 @@ class ModuleIndex:
     def _remove_import_edges(self, name: str) -> None:
         for imported in self._edges.pop(name, ()):
             self.importers[imported].discard(name)
+
+
+def _read_executed_source(module: ModuleType) -> bytes | None:
+    loader = module.__loader__
+    return loader.read_executed_source() if isinstance(loader, SourceLoader) else None
 
 
 def _read_source(module: ModuleType) -> bytes:

@@ -7,6 +7,7 @@ the process. This module watches no files and handles no requests.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ class Reloaded:
     """The result of a reload: another site serves now.
 
     Attributes:
+        saved: the changed files that were taken up, without those that were only touched.
         files: the reloaded files, below the application root.
         added: the new routes.
         removed: the removed routes.
@@ -72,6 +74,7 @@ class Reloaded:
         replaced: former providers whose application values are no longer used.
     """
 
+    saved: tuple[str, ...]
     files: tuple[str, ...]
     added: tuple[Route, ...]
     removed: tuple[Route, ...]
@@ -151,6 +154,10 @@ class Reloader:
         return outcome
 
     def _reload_files(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
+        touched = self._find_touched_files(changed)
+        if touched and touched == changed:
+            return None
+        changed -= touched
         if (reason := self._find_sys_path_restart_reason(changed)) is not None:
             return RestartNeeded(reason)
         # before anything can raise: a reload that fails leaves its files to the next one
@@ -184,6 +191,24 @@ class Reloader:
                     apart = apart.with_more_excluded(self._blocking[-1])
         self._pending = apart.files
         return outcome
+
+    def _find_touched_files(self, changed: frozenset[str]) -> frozenset[str]:
+        """Return the files whose modules were made of their present content.
+
+        None while a file is broken, or waits: to touch a file is to try it again.
+        """
+        if self._failed or self._pending or self._blocking or self._app.project.report.broken:
+            return frozenset()
+        with self._space.as_current_root():
+            return frozenset(file for file in changed if self._has_running_content(file))
+
+    def _has_running_content(self, file: str) -> bool:
+        module = sys.modules.get(path_to_module_name(file))
+        return (
+            module is not None
+            and self._index.find_module_file(module) == file
+            and self._index.was_made_of_present_source(module)
+        )
 
     def _exclude_blocking_modules(self, error: ImportTimeout) -> _ModulesExcluded:
         """Leave out what was being imported, until one of these files or their imports change."""
@@ -281,6 +306,7 @@ class Reloader:
         return _build_reload_report(
             former,
             project,
+            saved=tuple(sorted(changed)),
             files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh})),
             deferred=tuple(sorted(excluded.files & {*changed})),
             replaced=tuple(one for one in declared.values() if one not in used),
@@ -298,6 +324,7 @@ class Reloader:
         return _build_reload_report(
             former,
             project,
+            saved=tuple(sorted(changed)),
             files=(),
             deferred=tuple(sorted(excluded.files & {*changed})),
             replaced=(),
