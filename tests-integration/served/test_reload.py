@@ -406,6 +406,27 @@ def test_a_touch_without_a_change_imports_nothing(start: Start) -> None:
     assert "restarting" not in terminal
 
 
+def test_a_name_that_is_renamed_in_two_files_prints_no_traceback(start: Start) -> None:
+    dev = start(project(1))
+    words, y = (dev.root / name for name in ("Services/words.py", "Api/v1/Y/Get.py"))
+    for turn, (former, name) in enumerate([("n", "count"), ("count", "number")]):
+        before = slowdown()
+        began = time.monotonic()
+        words.write_text(words.read_text().replace(f"def {former}(", f"def {name}("))
+        time.sleep(0.1)  # an editor that saves one file after the other
+        text = f"from Services.words import {name}\ndef handler():\n    return [{name}(), {turn}]\n"
+        y.write_text(text)
+        is_quick = time.monotonic() - began < 0.15 and max(before, slowdown()) < 2
+        dev.until("/v1/y", [1000, turn])
+        if is_quick:  # otherwise the second save may have come too late
+            assert "Traceback" not in dev.terminal()
+            assert "broken" not in dev.terminal()
+
+    words.write_text("N = 1\n")
+    dev.lines("cannot import name 'number' from 'Services.words'")
+    dev.lines("broken, its last good version serves: Api/v1/Y/Get.py")
+
+
 @pytest.mark.parametrize("kind", ["h11", "httptools"])
 def test_a_settings_change_starts_again_and_refuses_nobody(start: Start, kind: str) -> None:
     dev = start(project(1) | {"treefold.toml": "grace = 5\n"}, kind)

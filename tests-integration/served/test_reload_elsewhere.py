@@ -265,6 +265,23 @@ def test_a_module_that_loads_once_in_a_process_restarts_it(start: Start, source:
     assert "Duplicated timeseries" in dev.text
 
 
+def test_what_a_restart_has_healed_restarts_at_once_the_next_time(start: Start) -> None:
+    note = "import os\nopen('processes', 'a').write(f'{os.getpid()} ')\n"
+    dev = start(using("metrics") | {"metrics.py": note + ONCE % 1})
+    for number in (2, 3):
+        (dev.root / "metrics.py").write_text(note + ONCE % number)
+        dev.until([number])
+    assert dev.text.count("restarting: metrics.py loads in a new process") == 2
+    assert dev.text.count("Duplicated timeseries") == 3  # the traceback of the first one
+    # the process itself, which keeps its number, and one that was tried
+    assert len({*(dev.root / "processes").read_text().split()}) == 2
+
+    (dev.root / "metrics.py").write_text(note + ONCE % 4 + "{}['missing']\n")
+    dev.lines("failed to load: KeyError")
+    (dev.root / "metrics.py").write_text(note + ONCE % 5)
+    dev.until([5])
+
+
 def test_a_module_that_fails_in_every_process_keeps_its_last_good_version(start: Start) -> None:
     dev = start(using("prices") | {"prices.py": "N = 1\n"})
     (dev.root / "prices.py").write_text("{}['missing']\n")

@@ -39,6 +39,8 @@ def test_an_error_of_the_file_itself_is_not_tried():
         return BrokenFile("v1/X/Get.py", error, "", cause=X, kept=kept)
 
     assert find_retryable_files([broken("ValueError: Duplicated timeseries")]) == [X]
-    assert find_retryable_files([broken("ValueError: never good", kept=False)]) == []
+    never_good = [broken("ValueError: never good", kept=False)]
+    assert find_retryable_files(never_good) == []
+    assert find_retryable_files(never_good, healed_files=[X]) == [X]
     for error in ("SyntaxError: '(' was never closed", "NameError: name 'a' is not defined"):
         assert find_retryable_files([broken("ValueError: x"), broken(error)]) == []

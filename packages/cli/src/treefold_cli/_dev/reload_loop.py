@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
+from treefold_cli._dev.held_failures import HeldFailures
 from treefold_cli._dev.import_thread import call_in_thread
 from treefold_cli._dev.snapshot import Snapshot, is_code_or_settings_file, is_included
 from treefold_cli._dev.trial import find_retryable_files, loads_in_new_process
@@ -24,6 +25,10 @@ _log = get_logger("dev")
 
 _PATIENCE = 1.0
 """Seconds that a reload has to end, after the next save, before another process is tried."""
+
+_SECOND_SAVE = 0.2
+"""Seconds that a failed reload waits for another save before it is reported: 150 ms for the editor
+that saves several files, and the time that a save takes to be seen."""
 
 Outcome: TypeAlias = Reloaded | RestartNeeded | None
 
@@ -41,7 +46,11 @@ class RestartableServer(Protocol):
 
 
 async def reload_on_change(
-    app: Application, server: RestartableServer, watched: WatchedFolders, report: PendingReport
+    app: Application,
+    server: RestartableServer,
+    watched: WatchedFolders,
+    report: PendingReport,
+    healed: set[tuple[str, str]],
 ) -> None:
     """Keep a served application up to date with its files, until cancelled.
 
@@ -50,8 +59,9 @@ async def reload_on_change(
         server: its server, restarted for changes that a reload cannot apply.
         watched: the folders, with their files as they were before the boot.
         report: called with the reloaded files.
+        healed: files and the errors of their second import that a restart has healed; is updated.
     """
-    reloads = ReloadLoop(app, server, report, watched.include)
+    reloads = ReloadLoop(app, server, report, watched.include, healed)
     async with AsyncExitStack() as stack:
         watchers: dict[Path, FileWatcher] = {}
         for folder, seen in watched.seen.items():
@@ -124,6 +134,7 @@ class ReloadLoop:
         server: its server.
         report: called with the reloaded files.
         include: patterns of files that are no code; a change of one restarts the process.
+        healed: as in `reload_on_change`.
     """
 
     def __init__(
@@ -132,14 +143,17 @@ class ReloadLoop:
         server: RestartableServer,
         report: PendingReport,
         include: Sequence[str],
+        healed: set[tuple[str, str]],
     ) -> None:
         self._app = app
+        self._healed = healed
         self._include = include
         self._report = report
         self._server = server
         self._reloader = Reloader(app)
         self._closing: set[asyncio.Task[None]] = set()
         self._broken: Sequence[BrokenFile] = ()
+        self._failures = HeldFailures()
         self._changes: asyncio.Future[set[str]]
 
     async def prepare_reload(self) -> None:
@@ -160,9 +174,18 @@ class ReloadLoop:
                 ]
                 if data:
                     return f"{data[0]} changed"
-                reload = call_in_thread(partial(self._reload_files, files))
-                saved, reason = await self._collect_saves_during_reload(reload, watcher)
-                reason = reason or await self._process_reload_outcome(reload.result(), files)
+                outcome, saved, reason = await self._reload_saved_files(files, watcher)
+                if isinstance(outcome, Reloaded) and self._failures.records:
+                    self._broken = outcome.broken
+                    reason = self._find_reason_of_repeated_restart(files)
+                    if not reason:
+                        saved = saved or await self._wait_for_second_save(watcher)
+                    if saved and not reason:
+                        self._failures.set_aside()
+                        self._schedule_provider_close(outcome.replaced)
+                        saved |= files
+                        continue
+                reason = reason or await self._process_reload_outcome(outcome, files)
                 if not reason and not saved:
                     reason = await self._find_restart_reason_by_trial(files)
                 if reason:
@@ -174,6 +197,20 @@ class ReloadLoop:
         files = await self._changes
         self._changes = asyncio.ensure_future(watcher.wait_for_changes())
         return files
+
+    async def _reload_saved_files(
+        self, files: Collection[str], watcher: FileWatcher
+    ) -> tuple[Outcome, set[str], str]:
+        """Reload files; return the outcome, the files saved meanwhile, and a reason to restart."""
+        with self._failures.hold_back():
+            reload = call_in_thread(partial(self._reload_files, files))
+            saved, reason = await self._collect_saves_during_reload(reload, watcher)
+        return None if reason else reload.result(), saved, reason
+
+    async def _wait_for_second_save(self, watcher: FileWatcher) -> set[str]:
+        """Return the files that are saved at once after a reload that failed."""
+        await asyncio.wait((self._changes,), timeout=_SECOND_SAVE)
+        return await self._await_next_changes(watcher) if self._changes.done() else set()
 
     async def _collect_saves_during_reload(
         self, reload: asyncio.Future[Outcome], watcher: FileWatcher
@@ -202,6 +239,7 @@ class ReloadLoop:
 
     async def _process_reload_outcome(self, outcome: Outcome, files: Collection[str]) -> str:
         """Log the result of a reload; return the reason if the process must restart."""
+        self._failures.log_unrepaired(self._app.report.broken)
         if isinstance(outcome, RestartNeeded):
             return outcome.reason
         self._broken = () if outcome is None else outcome.broken
@@ -217,9 +255,31 @@ class ReloadLoop:
         Args:
             files: the reloaded files.
         """
-        failed = find_retryable_files(self._broken)
+        failed = self._find_retryable_files()
         if not failed or not await self._loads_in_new_process():
             return ""
+        self._healed |= self._list_errors(failed)
+        return self._prepare_restart(files, failed)
+
+    def _find_reason_of_repeated_restart(self, files: Collection[str]) -> str:
+        """Return a reason to restart if every failure is one that a restart has healed before."""
+        failed = self._find_retryable_files()
+        if not failed or not self._list_errors(failed) <= self._healed:
+            return ""
+        if not all(one.kept for one in self._broken):  # another process did not load it
+            return ""
+        return self._prepare_restart(files, failed)
+
+    def _find_retryable_files(self) -> list[str]:
+        return find_retryable_files(self._broken, {file for file, _ in self._healed})
+
+    def _list_errors(self, files: Collection[str]) -> set[tuple[str, str]]:
+        """Return the kinds of the errors of broken files; their texts may name what has changed."""
+        return {
+            (one.cause, one.error.partition(":")[0]) for one in self._broken if one.cause in files
+        }
+
+    def _prepare_restart(self, files: Collection[str], failed: Sequence[str]) -> str:
         for file in (*files, *failed):
             remove_bytecode(self._app.root / file)
         return f"{failed[0]} loads in a new process"
@@ -230,7 +290,8 @@ class ReloadLoop:
         Args:
             cancelling_futures: end the trial, as does the next change of a file.
         """
-        known = [one.cause for one in self._broken if not one.kept]
+        healed = {file for file, _ in self._healed}
+        known = [one.cause for one in self._broken if not one.kept and one.cause not in healed]
         trial = asyncio.ensure_future(loads_in_new_process(self._app.root, known))
         try:
             await _wait_for_any(trial, self._changes, *cancelling_futures)

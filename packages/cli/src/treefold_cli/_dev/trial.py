@@ -34,9 +34,14 @@ os._exit(loads if {one.cause for one in app.report.broken}.issubset(known) else 
 _SAME_EVERYWHERE = ("SyntaxError", "IndentationError", "TabError", "NameError")
 
 
-def find_retryable_files(broken: Collection[BrokenFile]) -> list[str]:
-    """Return the files whose last good version serves, and that another process may load."""
-    kept = {one.cause: one.error for one in broken if one.kept}
+def find_retryable_files(
+    broken: Collection[BrokenFile], healed_files: Collection[str] = ()
+) -> list[str]:
+    """Return the files that another process may load.
+
+    Their last good version serves, or they are of those that a restart has healed before.
+    """
+    kept = {one.cause: one.error for one in broken if one.kept or one.cause in healed_files}
     if any(error.startswith(_SAME_EVERYWHERE) for error in kept.values()):
         return []  # another process would have no last good version of this file
     return sorted(kept)

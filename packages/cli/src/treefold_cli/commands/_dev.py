@@ -91,6 +91,7 @@ def dev(
     environment, folder = dict(os.environ), os.getcwd()
     number = parse_number_option(port, "--port", low=0, high=65535)
     api = require_api_folder(app_dir)
+    from treefold_cli._dev.healed_failures import add_healed_failures, take_healed_failures
     from treefold_server import bind_port, open_inherited_listener, restart_process
 
 
@@ -114,8 +115,12 @@ def dev(
             watched = _choose_watched_folders(
                 app, reload_dir or (), reload_include or (), is_restarted=is_restarted
             )
-        if _serve_project(app, listener, watched, is_restarted=is_restarted, migrate=migrate):
-            restart_process(listener, environment=environment, folder=folder)
+        healed = take_healed_failures()
+        if _serve_project(
+            app, listener, watched, healed, is_restarted=is_restarted, migrate=migrate
+        ):
+            handed = add_healed_failures(environment, healed)
+            restart_process(listener, environment=handed, folder=folder)
     return OK
 
 
@@ -157,6 +162,7 @@ def _serve_project(
     app: "Application",
     listener: "socket.socket",
     watched: "WatchedFolders | None",
+    healed: set[tuple[str, str]],
     *,
     is_restarted: bool,
     migrate: bool,
@@ -195,7 +201,7 @@ def _serve_project(
                 listener.dup(),
                 on_start=announce,
                 options=options,
-                background=lambda server: reload_on_change(app, server, watched, report),
+                background=lambda server: reload_on_change(app, server, watched, report, healed),
             )
     except CommandError as error:
         flush()

@@ -39,7 +39,7 @@ SETTINGS = "settings"
 _MAX_LISTED = 20
 """Most files that one line of the log names."""
 IS_FINDING = {"is_finding": True}
-"""Attribute of the log records that the report of a boot repeats, for tools that print it."""
+"""Attribute of the log records that the report of a boot or reload repeats."""
 _OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 """The prefix of the files of this package, whose frames say nothing to the author of a project."""
 
@@ -100,7 +100,9 @@ class Findings:
         elif (found.cause, found.error) not in [
             (one.cause, one.error) for one in (*self.former.report.broken, *self.untried)
         ]:
-            get_logger().error("%s failed to load: %s", found.cause, found.error, exc_info=error)
+            get_logger().error(
+                "%s failed to load: %s", found.cause, found.error, exc_info=error, extra=IS_FINDING
+            )
 
     def log_repeated_failures(self) -> None:
         """Log at the end of a boot which files have failed for a cause that is logged already."""
