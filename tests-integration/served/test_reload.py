@@ -427,6 +427,21 @@ def test_a_name_that_is_renamed_in_two_files_prints_no_traceback(start: Start) -
     dev.lines("broken, its last good version serves: Api/v1/Y/Get.py")
 
 
+def test_a_line_that_blocks_the_event_loop_is_named_once(start: Start) -> None:
+    blocking = """
+        import time
+        async def handler(request):
+            time.sleep({seconds})
+            return [1]
+    """
+    dev = start(project(1) | {"Api/v1/Blocking/Get.py": blocking.format(seconds=0.7)})
+    for _ in range(2):
+        assert dev.get("/v1/blocking") == [1]
+    (line,) = dev.lines("blocks the event loop for over 500 ms")
+    assert "Api/v1/Blocking/Get.py, line 4, blocks" in line
+    assert dev.terminal().count("blocks the event loop") == 1
+
+
 @pytest.mark.parametrize("kind", ["h11", "httptools"])
 def test_a_settings_change_starts_again_and_refuses_nobody(start: Start, kind: str) -> None:
     dev = start(project(1) | {"treefold.toml": "grace = 5\n"}, kind)

@@ -4,6 +4,7 @@ One process, `dev=True`, everything worth knowing printed once at the start. Ser
 `treefold_server`.
 """
 
+import asyncio
 import contextlib
 import importlib.util
 import ipaddress
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from treefold_cli._dev.watched import WatchedFolders
     from treefold_http import Application
+    from treefold_server import Server
 
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
 _NO_WATCHER = (
@@ -93,7 +95,6 @@ def dev(
     api = require_api_folder(app_dir)
     from treefold_cli._dev.healed_failures import add_healed_failures, take_healed_failures
     from treefold_server import bind_port, open_inherited_listener, restart_process
-
 
     # After a restart, the socket of the previous process is open still: clients that connected in
     # between wait in its queue, and no other program can take the port.
@@ -191,17 +192,20 @@ def _serve_project(
         if not is_restarted:
             for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
                 print_line(line)
-        with translate_server_errors():
-            if watched is None:
-                return serve_until_stopped(app, listener, on_start=announce, options=options)
-            from treefold_cli._dev.reload_loop import reload_on_change
+        from treefold_cli._dev.blocked_loop import warn_of_blocking_lines
 
+        async def watch(server: "Server") -> None:
+            with warn_of_blocking_lines(app.root):
+                if watched is None:
+                    await asyncio.Event().wait()  # until it is cancelled
+                else:
+                    from treefold_cli._dev.reload_loop import reload_on_change
+
+                    await reload_on_change(app, server, watched, report, healed)
+
+        with translate_server_errors():
             return serve_until_stopped(
-                app,
-                listener.dup(),
-                on_start=announce,
-                options=options,
-                background=lambda server: reload_on_change(app, server, watched, report, healed),
+                app, listener.dup(), on_start=announce, options=options, background=watch
             )
     except CommandError as error:
         flush()
