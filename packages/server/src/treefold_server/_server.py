@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from treefold_server._descriptors import DescriptorWatch
 from treefold_server._errors import ServerError
 from treefold_server._options import ServerOptions
 from treefold_server._refusal import is_refusing, refuse_connections
+from treefold_server._startup import CancellableLifespan, exit_beside_stuck_threads
 
 # By name: a worker of another process imports them for itself.
 _HTTPTOOLS: Any = "treefold_server._http_protocol:HardenedHttpToolsProtocol"
@@ -54,6 +56,7 @@ def serve_until_stopped(
     options: ServerOptions | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
     is_factory: bool = False,
+    during_startup: "Callable[[Server], AbstractContextManager[None]] | None" = None,
     restarts_on_hangup: bool = False,
     is_socket_kept: bool = False,
 ) -> bool:
@@ -66,6 +69,7 @@ def serve_until_stopped(
         options: the limits; the address and `workers` are not looked at.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
         is_factory: True if `app` must be called to get the application.
+        during_startup: returns a block in which the application is started.
         restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
         is_socket_kept: another process keeps the socket: connections wait there for the next
             server.
@@ -78,6 +82,7 @@ def serve_until_stopped(
     """
     config = build_server_config(app, options or ServerOptions(), is_factory=is_factory)
     server = Server(config, on_start, background, last_listener=listener)
+    server.during_startup = during_startup
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
     server.leaves_queue = is_socket_kept
     try:
@@ -86,9 +91,16 @@ def serve_until_stopped(
     finally:
         listener.close()
         flush()
-    if not server.started:
-        raise ServerError(NOT_STARTED)
+    if not (server.started or server.needs_restart):
+        if not server.is_stopped:
+            raise ServerError(NOT_STARTED)
+        exit_beside_stuck_threads()
     return server.needs_restart
+
+
+def build_server_of_thread(app: Any) -> uvicorn.Server:
+    """Return a server for another thread than the main one: it handles no signals."""
+    return uvicorn.Server(build_server_config(app))
 
 
 class Server(uvicorn.Server):
@@ -105,6 +117,7 @@ class Server(uvicorn.Server):
         needs_restart: True if the process must be restarted after the end.
         restarts_on_hangup: SIGHUP asks for that.
         leaves_queue: connections that begin after a stop signal wait for another server.
+        during_startup: returns a block in which the application is started.
     """
 
     def __init__(
@@ -119,6 +132,7 @@ class Server(uvicorn.Server):
         self.needs_restart = False
         self.restarts_on_hangup = False
         self.leaves_queue = False
+        self.during_startup: Callable[[Server], AbstractContextManager[None]] | None = None
         self._on_start = on_start
         self._background = background
         self._last_listener = last_listener
@@ -128,15 +142,25 @@ class Server(uvicorn.Server):
         self._ending: asyncio.Future[None] | None = None
         self._descriptors = DescriptorWatch()
 
+    @property
+    def is_stopped(self) -> bool:
+        """True after a stop signal."""
+        return self._stopped_at is not None
+
     def request_restart(self, grace: float = _RESTART_GRACE_SECONDS) -> None:
         """Stop accepting connections, and end after the requests in progress for a restart.
 
-        After a stop signal it does nothing: the process ends without a restart.
+        After a stop signal it does nothing: the process ends without a restart. Before the
+        application has started, in any thread, its startup is cancelled.
 
         Args:
             grace: seconds after which they are cancelled.
         """
         if self._stopped_at is not None:
+            return
+        if not self.started:
+            lifespan = self._find_lifespan()
+            self.needs_restart = lifespan is not None and lifespan.cancel_startup()
             return
         self.needs_restart = True
         self.config.timeout_graceful_shutdown = cast("int", grace)
@@ -219,7 +243,10 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then the coroutine `background`."""
-        await super().startup(sockets)
+        if self.is_stopped:  # while the application was imported
+            return
+        with self.during_startup(self) if self.during_startup else contextlib.nullcontext():
+            await super().startup(sockets)
         if self.started:
             self._descriptors.install_accept_error_handler(asyncio.get_running_loop())
             self._on_start()
@@ -250,6 +277,8 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if (lifespan := self._find_lifespan()) is not None and lifespan.raise_in_blocked_loop():
+            return
         if self._stopped_at is None:
             self._stopped_at = time.monotonic()
             if self._last_listener is not None and not self.leaves_queue:
@@ -258,6 +287,12 @@ class Server(uvicorn.Server):
             terminate_process(sig)
         self.should_exit = True
         self.needs_restart = self._wants_restart = False
+        if lifespan is not None:
+            lifespan.cancel_startup()
+
+    def _find_lifespan(self) -> CancellableLifespan | None:
+        lifespan = getattr(self, "lifespan", None)  # made once the application is imported
+        return lifespan if isinstance(lifespan, CancellableLifespan) else None
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         self._wants_restart = self._stopped_at is None
@@ -325,6 +360,11 @@ class ServerConfig(uvicorn.Config):
 
     options: ServerOptions = ServerOptions()
     unread_responses: Any = None
+
+    def load(self) -> None:
+        """Import what the settings name."""
+        super().load()
+        self.lifespan_class = CancellableLifespan
 
 
 def build_server_config(

@@ -37,6 +37,7 @@ from treefold_server._server import (
     terminate_process,
     unblock_interrupt_signal,
 )
+from treefold_server._startup import exit_beside_stuck_threads
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5
@@ -108,7 +109,11 @@ class WorkerProcess(Process):
         """Serve in the process itself; close the standard input that was opened for it."""
         if (parent := multiprocessing.parent_process()) is not None:
             threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()
-        super().target(sockets)
+        try:
+            super().target(sockets)
+        finally:
+            if self.server.is_stopped and not self.server.started:
+                exit_beside_stuck_threads()
         if sys.stdin is not None:
             sys.stdin.close()
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,9 @@ _OTHER_SERVER = (
     " `treefold serve` only; set those of this server"
 )
 
+_CANCELLATION_SECONDS = 0.1
+"""Seconds in which the cancellation of a startup follows the interruption of its hook."""
+
 
 # _starting  started  state
 # None       False    before the startup, after a failed one, or after the shutdown
@@ -63,6 +66,7 @@ class Lifespan:
         is_direct: True once a request can be served as the server passes it, without a prefix.
         is_beside: True where it could, but several applications run, and each enters its own.
         stopping: set when the shutdown begins; event streams wait on it.
+        running_hook: the name of the startup hook that runs now; empty at all other times.
     """
 
     def __init__(self, app: Host) -> None:
@@ -70,6 +74,7 @@ class Lifespan:
         self.started = False
         self.is_direct = self.is_beside = False
         self.stopping = asyncio.Event()
+        self.running_hook = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Future[None] | None = None
         self._undo: list[Callable[[], Awaitable[None]]] = []
@@ -83,6 +88,9 @@ class Lifespan:
             report_to_test_client(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
+        except asyncio.CancelledError:  # the server is stopped
+            await self._cancel_startup()
+            raise
         if not self.app.has_own_server and not is_from_test_client(scope):
             get_logger().info(_OTHER_SERVER)
         # `state` is optional in ASGI: a server that has it copies it into the scope of each request
@@ -127,6 +135,12 @@ class Lifespan:
         # a first request that is cancelled must not cancel the start that others wait for
         await asyncio.shield(self._starting)
 
+    async def _cancel_startup(self) -> None:
+        """Cancel a startup in progress; what it has completed is undone."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+
     def _reset_failed_startup(self, start: asyncio.Future[None]) -> None:
         # `cancelled` first, as `exception()` of a cancelled future raises
         if start.cancelled() or start.exception() is not None:
@@ -168,10 +182,18 @@ class Lifespan:
         flush()
 
     async def _run_startup(self) -> None:
-        with enter_application(
-            self.app
-        ):  # this task's context: hooks, and the tasks that they start
-            await self._run_startup_steps()
+        # this task's context: hooks, and the tasks that they start
+        with enter_application(self.app):
+            try:
+                await self._run_startup_steps()
+            except GeneratorExit:  # the loop is closed, nothing can be awaited
+                raise
+            # also where it is cancelled; a module may have opened a connection in the boot
+            except BaseException:
+                await self._undo_completed_startup()
+                raise
+            finally:
+                self.running_hook = ""
 
     async def _run_startup_steps(self) -> None:
         app = self.app
@@ -180,40 +202,28 @@ class Lifespan:
         self._undo.append(
             self._shutdown_installed_extensions
         )  # first in, so that extensions end last
-        try:
-            app.boot()
-        except BaseException:
-            await self._undo_completed_startup()  # a module may have opened a database connection
-            raise
-        try:
-            if list_used_redis_clients(app):
-                await claim_names_on_used_servers(app)
-                _warn_keys_named_after_folder(app)
-        except TreefoldError:
-            await self._undo_completed_startup()
-            raise
+        app.boot()
+        if list_used_redis_clients(app):
+            await claim_names_on_used_servers(app)
+            _warn_keys_named_after_folder(app)
         for extension in app.installed:
-            await self._run_startup_hook_or_undo(getattr(extension, "startup", None))
+            await self._run_startup_hook(getattr(extension, "startup", None))
         self._undo.append(partial(self._run_shutdown_hook, app.providers.close))
         for extension in app.project.extensions:
-            await self._run_startup_hook_or_undo(getattr(extension, "startup", None))
+            await self._run_startup_hook(getattr(extension, "startup", None))
             self._undo.append(
                 partial(self._run_shutdown_hook, getattr(extension, "shutdown", None))
             )
         # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
         for hook in app.project.on_startup[:1]:
-            await self._run_startup_hook_or_undo(hook)
+            await self._run_startup_hook(hook)
         self._undo.append(self._run_shutdown_hooks)
         for hook in app.project.on_startup[1:]:
-            await self._run_startup_hook_or_undo(hook)
+            await self._run_startup_hook(hook)
         app.mounts.are_complete = True
-        try:
-            check_mount_middleware(app)
-        except BootError:
-            await self._undo_completed_startup()
-            raise
+        check_mount_middleware(app)
         for mounted in list_mounted_apps(app):
-            await self._run_startup_hook_or_undo(
+            await self._run_startup_hook(
                 mounted.lifespan.start_app, f"of the mount {mounted.prefix}"
             )
             self._undo.append(partial(self._run_shutdown_hook, mounted.lifespan.stop_app))
@@ -235,23 +245,23 @@ class Lifespan:
         for extension in reversed(self.app.installed):
             await self._run_shutdown_hook(getattr(extension, "shutdown", None))
 
-    async def _run_startup_hook_or_undo(
-        self, hook: Callable[..., Any] | None, name: str = ""
-    ) -> None:
+    async def _run_startup_hook(self, hook: Callable[..., Any] | None, name: str = "") -> None:
         if hook is None:
             return
+        self.running_hook = name or _format_hook_name(hook)
         try:
             async with asyncio.timeout(self.app.settings.startup_timeout):
                 await self._call_hook(hook)
         except BaseException as error:
+            if await _is_startup_cancelled(error):
+                get_logger().warning("startup hook %s was cancelled", self.running_hook)
+                raise asyncio.CancelledError from None
             if is_outer_cancellation(error):
                 raise
             more = await explain(self.app, error)
-            name = name or _format_hook_name(hook)
-            get_logger().error("startup hook %s failed", name, exc_info=error)
-            await self._undo_completed_startup()
+            get_logger().error("startup hook %s failed", self.running_hook, exc_info=error)
             said = f"{error!r}; {more}" if more else repr(error)
-            raise BootError(f"Startup hook {name} failed: {said}") from error
+            raise BootError(f"Startup hook {self.running_hook} failed: {said}") from error
 
     async def _undo_completed_startup(self) -> None:
         while self._undo:
@@ -320,6 +330,17 @@ def watch_stop_signals(on_stop_signal: Callable[[], None]) -> Generator[None]:
             # a handler that was set inside the block stays
             if signal.getsignal(number) is relay_signal:
                 signal.signal(number, handler)
+
+
+async def _is_startup_cancelled(error: BaseException) -> bool:
+    """Return True for the cancellation of a startup, not for one that a hook has raised itself."""
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    if not is_outer_cancellation(error):
+        # a server interrupts a hook that blocks the loop before it can cancel this task
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(_CANCELLATION_SECONDS)
+    return is_outer_cancellation(error)
 
 
 def _takes_app(hook: Callable[..., Any]) -> bool:
