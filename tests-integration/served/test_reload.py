@@ -644,6 +644,55 @@ def test_a_process_that_cannot_start_again_answers_503_until_it_is_mended(start:
     dev.until("/v1/y", [5])
 
 
+HANGING = """
+    import asyncio, time
+    from pathlib import Path
+    async def first():
+        pass
+    {hook}
+    def stop():
+        with Path(__file__).with_name("stopped").open("a") as file:
+            file.write("x")
+    on_startup, on_shutdown = [first, warm_up], [stop]
+"""
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        pytest.param("async def warm_up(): await asyncio.Event().wait()", id="waits"),
+        pytest.param("async def warm_up(): time.sleep(600)", id="blocks"),
+        pytest.param("def warm_up(): time.sleep(600)", id="thread", marks=pytest.mark.long),
+    ],
+)
+def test_a_startup_hook_that_hangs_is_named_and_a_save_or_ctrl_c_ends_it(
+    start: Start, hook: str
+) -> None:
+    dev = start(project(1) | {"hooks.py": ""})
+    dev.save("hooks.py", HANGING.format(hook=hook))
+    (line,) = dev.lines("startup hook warm_up has not ended after 1 s")
+    assert "a save or Ctrl-C cancels it" in line
+    answer = dev.server.get("/v1/x")
+    assert answer.status == 503
+    assert b"Startup hook warm_up has not ended" in answer.body
+
+    started = time.monotonic()
+    dev.save("hooks.py", "")
+    dev.until("/v1/x", [1000], 30.0)
+    assert time.monotonic() - started < 30  # and not the minute after which a hook is given up
+    assert (dev.root / "stopped").read_text() == "x"
+
+    dev.lines("watching ", 2)
+    dev.save("hooks.py", HANGING.format(hook=hook))
+    dev.lines("startup hook warm_up has not ended after 1 s", 2)
+    started = time.monotonic()
+    text = dev.server.stop(signal.SIGINT)
+    assert time.monotonic() - started < 15
+    assert (dev.root / "stopped").read_text() == "xx"
+    assert text.count("startup hook warm_up was cancelled") == 2
+    assert "Traceback" not in text
+
+
 def test_hooks_of_the_next_process_find_the_port_of_the_former_ones_free(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

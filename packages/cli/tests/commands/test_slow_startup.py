@@ -54,6 +54,17 @@ def test_serve_obeys_one_stop_signal(start: Start, project: Project, hook: str, 
     assert "Error" not in server.output
 
 
+@pytest.mark.parametrize("hook", [WAITS, BLOCKS], ids=["waits", "blocks"])
+def test_dev_names_it_and_obeys_one_control_c(start: Start, project: Project, hook: str):
+    root = project("v1/Health/Get.py")
+    (root / "hooks.py").write_text(HOOKS.format(hook=hook))
+    server = start("dev", cwd=root)
+    server.wait_for("startup hook warm_up has not ended after 1 s; requests are answered with 503")
+    assert server.stop(signal.SIGINT, group=True) == 0
+    assert server.output.count("stopped what had started") == 1
+    assert "Traceback" not in server.output
+
+
 def test_a_hook_that_cancels_itself_has_failed(start: Start, project: Project):
     hook = "async def warm_up():\n    raise asyncio.CancelledError\n"
     (project("v1/Health/Get.py") / "hooks.py").write_text(HOOKS.format(hook=hook))

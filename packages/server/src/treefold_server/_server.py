@@ -100,7 +100,7 @@ def serve_until_stopped(
 
 def build_server_of_thread(app: Any) -> uvicorn.Server:
     """Return a server for another thread than the main one: it handles no signals."""
-    return uvicorn.Server(build_server_config(app))
+    return uvicorn.Server(build_server_config(app, ServerOptions()))
 
 
 class Server(uvicorn.Server):

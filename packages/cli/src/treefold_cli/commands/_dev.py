@@ -176,7 +176,7 @@ def _serve_project(
     from treefold_cli._serve.server_options import build_server_options, translate_server_errors
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
-    from treefold_server import format_address, serve_until_stopped
+    from treefold_server import build_server_of_thread, format_address, serve_until_stopped
 
     announce = partial(_announce_address, app, format_address(listener), is_restarted=is_restarted)
     options = build_server_options()
@@ -193,6 +193,7 @@ def _serve_project(
             for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
                 print_line(line)
         from treefold_cli._dev.blocked_loop import warn_of_blocking_lines
+        from treefold_cli._dev.slow_startup import watch_startup
 
         async def watch(server: "Server") -> None:
             with warn_of_blocking_lines(app.root):
@@ -205,7 +206,14 @@ def _serve_project(
 
         with translate_server_errors():
             return serve_until_stopped(
-                app, listener.dup(), on_start=announce, options=options, background=watch
+                app,
+                listener.dup(),
+                on_start=announce,
+                options=options,
+                background=watch,
+                during_startup=partial(
+                    watch_startup, app, listener, watched, build_server_of_thread
+                ),
             )
     except CommandError as error:
         flush()
