@@ -427,6 +427,28 @@ def test_a_name_that_is_renamed_in_two_files_prints_no_traceback(start: Start) -
     dev.lines("broken, its last good version serves: Api/v1/Y/Get.py")
 
 
+def test_a_service_of_many_handlers_is_imported_again_at_first_use_and_behind(
+    start: Start,
+) -> None:
+    use = "from Services.shared import N\nasync def handler(request):\n    return [N]\n"
+    many = {f"Api/v1/R{number}/Get.py": use for number in range(300)}
+    unused = "import sys\nprint('imported', file=sys.stderr)\n" + use
+    shared = {"Services/shared.py": "N = 1\n", "Api/v1/Unused/Get.py": unused}
+    dev = start(project(1) | many | shared)
+    for number in (2, 3):
+        dev.save("Services/shared.py", f"N = {number}\n")
+        dev.until("/v1/r299", [number])
+        dev.lines("Services/shared.py (with 301 that import it)", number - 1)
+        dev.lines("imported", number)
+        assert dev.get("/v1/unused") == [number]
+    dev.save("Services/shared.py", "M = 1\n")
+    dev.lines("broken, its last good version serves: ")
+    assert [dev.get("/v1/r1"), dev.get("/v1/x")] == [[3], [1000]]
+    dev.save("Services/shared.py", "N = 4\n")
+    dev.until("/v1/r2", [4])
+    assert "restarting" not in dev.terminal()
+
+
 def test_a_line_that_blocks_the_event_loop_is_named_once(start: Start) -> None:
     blocking = """
         import time

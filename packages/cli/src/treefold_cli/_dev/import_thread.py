@@ -9,17 +9,18 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-_AT_ONCE = 0.15
+AT_ONCE = 0.15
 """Seconds for which the event loop waits: most reloads are over, and no request ran meanwhile."""
 
 T = TypeVar("T")
 
 
-def call_in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
+def call_in_thread(call: Callable[[], T], *, at_once: float = AT_ONCE) -> asyncio.Future[T]:
     """Call in a new thread, for which the event loop waits a moment; return the future result.
 
     Args:
         call: raises nothing.
+        at_once: seconds for which the loop waits.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -38,6 +39,6 @@ def call_in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
             loop.call_soon_threadsafe(resolve_future)
 
     threading.Thread(target=run, name="treefold-reload", daemon=True).start()
-    if ended.wait(_AT_ONCE):
+    if ended.wait(at_once):
         resolve_future()
     return future

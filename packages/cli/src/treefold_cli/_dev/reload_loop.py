@@ -4,7 +4,7 @@ The reload itself is in `treefold_http`, the restart of the process in `treefold
 """
 
 import asyncio
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,9 @@ _PATIENCE = 1.0
 _SECOND_SAVE = 0.2
 """Seconds that a failed reload waits for another save before it is reported: 150 ms for the editor
 that saves several files, and the time that a save takes to be seen."""
+
+_BATCH = 300
+"""Modules that are imported again together beside the requests."""
 
 Outcome: TypeAlias = Reloaded | RestartNeeded | None
 
@@ -150,7 +153,10 @@ class ReloadLoop:
         self._include = include
         self._report = report
         self._server = server
-        self._reloader = Reloader(app)
+        self._reloader = Reloader(app, import_later=self._import_at_first_use)
+        self._reloading = asyncio.Lock()
+        self._importing: asyncio.Task[None] | None = None
+        self._restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._closing: set[asyncio.Task[None]] = set()
         self._broken: Sequence[BrokenFile] = ()
         self._failures = HeldFailures()
@@ -166,6 +172,10 @@ class ReloadLoop:
         saved: set[str] = set()
         try:
             while True:
+                if not saved:
+                    await _wait_for_any(self._changes, self._restart)
+                if self._restart.done():
+                    return self._restart.result()
                 files = saved or await self._await_next_changes(watcher)
                 data = [
                     f
@@ -174,7 +184,8 @@ class ReloadLoop:
                 ]
                 if data:
                     return f"{data[0]} changed"
-                outcome, saved, reason = await self._reload_saved_files(files, watcher)
+                async with self._reloading:
+                    outcome, saved, reason = await self._reload_saved_files(files, watcher)
                 if isinstance(outcome, Reloaded) and self._failures.records:
                     self._broken = outcome.broken
                     reason = self._find_reason_of_repeated_restart(files)
@@ -190,8 +201,12 @@ class ReloadLoop:
                     reason = await self._find_restart_reason_by_trial(files)
                 if reason:
                     return reason
+                if self._reloader.waiting and (self._importing is None or self._importing.done()):
+                    self._importing = asyncio.create_task(self._import_waiting_modules())
         finally:
             self._changes.cancel()
+            if self._importing is not None:
+                self._importing.cancel()
 
     async def _await_next_changes(self, watcher: FileWatcher) -> set[str]:
         files = await self._changes
@@ -203,9 +218,53 @@ class ReloadLoop:
     ) -> tuple[Outcome, set[str], str]:
         """Reload files; return the outcome, the files saved meanwhile, and a reason to restart."""
         with self._failures.hold_back():
-            reload = call_in_thread(partial(self._reload_files, files))
+            reload = call_in_thread(
+                partial(self._catch_reload_errors, self._reloader.reload, files)
+            )
             saved, reason = await self._collect_saves_during_reload(reload, watcher)
         return None if reason else reload.result(), saved, reason
+
+    async def _import_at_first_use(self, module: str) -> None:
+        try:
+            await asyncio.wait_for(self._reloading.acquire(), _PATIENCE)
+        except TimeoutError:  # beside an import that blocks, the former version serves
+            return
+        try:
+            await self._reload_waiting_modules([module])
+        finally:
+            self._reloading.release()
+
+    async def _import_waiting_modules(self) -> None:
+        """Import what a save has left for its first use, also what no request uses."""
+        await asyncio.sleep(_SECOND_SAVE)  # the next save may change what these import
+        while names := list(self._reloader.waiting)[:_BATCH]:
+            async with self._reloading:
+                if not await self._reload_waiting_modules(names):
+                    return
+        if reason := await self._find_restart_reason_by_trial(()):
+            self._ask_for_restart(reason)
+
+    async def _reload_waiting_modules(self, names: Sequence[str]) -> bool:
+        """Import modules that wait; return False if that changes nothing."""
+        if self._reloader.waiting.isdisjoint(names):
+            return True  # another request has asked for them
+        # the loop does not wait: other requests need none of these modules
+        outcome = await call_in_thread(
+            partial(self._catch_reload_errors, self._reloader.reload_waiting, names), at_once=0
+        )
+        if isinstance(outcome, RestartNeeded):
+            self._ask_for_restart(outcome.reason)
+            return False
+        if outcome is None:
+            return False
+        self._broken = outcome.broken
+        _log_broken_files(outcome)
+        self._schedule_provider_close(outcome.replaced)
+        return True
+
+    def _ask_for_restart(self, reason: str) -> None:
+        if not self._restart.done():
+            self._restart.set_result(reason)
 
     async def _wait_for_second_save(self, watcher: FileWatcher) -> set[str]:
         """Return the files that are saved at once after a reload that failed."""
@@ -301,9 +360,11 @@ class ReloadLoop:
             trial.cancel()
             await asyncio.gather(trial, return_exceptions=True)
 
-    def _reload_files(self, files: Collection[str]) -> Outcome:
+    def _catch_reload_errors(
+        self, reload: Callable[[Collection[str]], Outcome], files: Collection[str]
+    ) -> Outcome:
         try:
-            return self._reloader.reload(files)
+            return reload(files)
         except TreefoldError as error:
             _log.error("not reloaded: %s", error)
         except BaseException as error:
@@ -334,18 +395,22 @@ def _log_reload_summary(outcome: Reloaded) -> None:
     broken = {one.cause for one in outcome.broken}
     fresh = set(outcome.files) - broken
     if saved := sorted({*outcome.saved} - broken - {*outcome.deferred} or fresh):
-        importers = len(fresh.difference(outcome.saved, saved))
+        importers = len(fresh.difference(outcome.saved, saved)) + outcome.later
         text = _summarize_files(saved, importer_count=importers)
         _log.info("reloaded in %.0f ms: %s", outcome.seconds * 1000, text)
     for word, routes in (("new", outcome.added), ("gone", outcome.removed)):
         for route in routes:
             _log.info("%s: %s %s from Api/%s", word, route.method, route.template, route.file)
+    _log_broken_files(outcome)
+    if outcome.deferred:
+        _log.warning("restart deferred until no file is broken: %s", ", ".join(outcome.deferred))
+
+
+def _log_broken_files(outcome: Reloaded) -> None:
     for kept, what in ((True, "its last good version serves"), (False, "it answers 500")):
         causes = sorted({one.cause for one in outcome.broken if one.kept is kept and one.traceback})
         if causes:
             _log.warning("broken, %s: %s", what, ", ".join(causes))
-    if outcome.deferred:
-        _log.warning("restart deferred until no file is broken: %s", ", ".join(outcome.deferred))
 
 
 def _summarize_files(saved: Sequence[str], *, importer_count: int) -> str:

@@ -61,6 +61,16 @@ def _read_module_name(value: Any) -> Any:
     return getattr(value, "__module__", None)
 
 
+def holds_objects_from(
+    module: ModuleType, project_modules: Collection[str], names: Collection[str]
+) -> bool:
+    """Return True if a container that a module leads to holds an object of some other modules."""
+    return any(
+        _contains_objects_from(container, names)
+        for container, _ in snapshot_containers(module, project_modules).values()
+    )
+
+
 class Registrations:
     """Compares the containers of modules that stay with those before an import.
 

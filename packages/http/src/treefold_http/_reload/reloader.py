@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,11 @@ from treefold_http._project.reuse import are_same_objects
 from treefold_http._redis.users import reset_used_servers
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.import_watch import ImportWatch
+from treefold_http._reload.later_imports import (
+    ImportLater,
+    choose_modules_to_import_later,
+    import_at_first_use,
+)
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.plan import (
@@ -70,6 +75,7 @@ class Reloaded:
         removed: the removed routes.
         broken: every file that does not load now, including older failures.
         deferred: changed files that need a restart, which waits until no file is broken.
+        later: how many handler modules that import a changed file wait for their first use.
         seconds: the duration.
         replaced: former providers whose application values are no longer used.
     """
@@ -80,6 +86,7 @@ class Reloaded:
     removed: tuple[Route, ...]
     broken: tuple[BrokenFile, ...]
     deferred: tuple[str, ...]
+    later: int
     seconds: float
     replaced: tuple[Provider, ...]
 
@@ -101,10 +108,23 @@ class Reloader:
     Args:
         app: the application, with `dev=True`; without it no last good versions are kept.
         import_seconds: the limit for the import of one module, without those that it imports.
+        import_later: called before the first request of a handler module that is not imported again
+            yet; it calls `reload_waiting`. Without it no module waits.
+
+    Attributes:
+        waiting: the handler modules that wait for their first use, by dotted name, in any order.
     """
 
-    def __init__(self, app: Host, *, import_seconds: float = _IMPORT_SECONDS) -> None:
+    def __init__(
+        self,
+        app: Host,
+        *,
+        import_seconds: float = _IMPORT_SECONDS,
+        import_later: ImportLater | None = None,
+    ) -> None:
         self._app = app
+        self._import_later = import_later
+        self.waiting: frozenset[str] = frozenset()
         self._space = ModuleSpace.get_or_create_space(app.root)
         self._settings = Settings.load(app.root)
         self._index = ModuleIndex(self._space.root)
@@ -147,13 +167,20 @@ class Reloader:
                 limit; everything is as before.
         """
         changed = frozenset(changed)
-        outcome = self._reload_files(changed)
+        outcome = self._reload_files(changed, frozenset())
         if isinstance(outcome, RestartNeeded):
             for file in changed:  # the next process compares its times, in whole seconds
                 remove_bytecode(self._app.root / file)
         return outcome
 
-    def _reload_files(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
+    def reload_waiting(self, names: Iterable[str]) -> Reloaded | RestartNeeded | None:
+        """Import modules of `waiting` again; as `reload` for the rest."""
+        wanted = self.waiting.intersection(names)
+        return self._reload_files(frozenset(), wanted) if wanted else None
+
+    def _reload_files(
+        self, changed: frozenset[str], wanted: frozenset[str]
+    ) -> Reloaded | RestartNeeded | None:
         touched = self._find_touched_files(changed)
         if touched and touched == changed:
             return None
@@ -174,7 +201,7 @@ class Reloader:
             while True:
                 try:
                     with limit_import_time(self._space, self._import_seconds):
-                        outcome = self._build_project(changed, apart)
+                        outcome = self._build_project(changed, wanted, apart)
                     break
                 except _Restart as needed:
                     return RestartNeeded(str(needed))
@@ -244,7 +271,7 @@ class Reloader:
         return None
 
     def _build_project(
-        self, changed: Collection[str], excluded: _ExcludedChanges
+        self, changed: Collection[str], wanted: frozenset[str], excluded: _ExcludedChanges
     ) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
@@ -253,7 +280,9 @@ class Reloader:
         # copies: swapped modules leave the index before their files are reported
         loaded, imports = dict(index.loaded), dict(index.imports)
         graph = ModuleGraph(index, self._collect_extension_module_groups())
-        plan = graph.plan_reload(self._pending, self._failed, excluded.names)
+        plan = graph.plan_reload(self._pending, self._failed | wanted, excluded.names)
+        later = self._choose_modules_to_import_later(plan, wanted, excluded)
+        plan = replace(plan, stale=plan.stale - later)
         for name in plan.stale:
             if is_compiled(loaded[name]):
                 raise _Restart(f"{index.find_module_file(loaded[name])} is compiled")
@@ -295,7 +324,8 @@ class Reloader:
         _restore_in_extensions(undo, frozenset(failed))
         fresh = plan.stale - failed
         self._failed = self._failed - plan.stale | failed | plan.left_out
-        app.replace_project(project)
+        self.waiting = self.waiting - plan.stale - plan.left_out | later
+        app.replace_project(self._import_at_first_use(project))
         reset_used_servers(app, project.find_middleware_redis_urls(app))
         for name in staying:
             self._contents[name] = snapshot_containers(staying[name], loaded.keys())
@@ -309,8 +339,27 @@ class Reloader:
             saved=tuple(sorted(changed)),
             files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh})),
             deferred=tuple(sorted(excluded.files & {*changed})),
+            later=len(later),
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
+        )
+
+    def _choose_modules_to_import_later(
+        self, plan: ReloadPlan, wanted: frozenset[str], excluded: _ExcludedChanges
+    ) -> frozenset[str]:
+        if self._import_later is None or wanted or plan.at_start or excluded.names:
+            return frozenset()
+        saved = {path_to_module_name(file) for file in self._pending} | self._failed
+        return choose_modules_to_import_later(plan.stale, saved, self._app.project, self._index)
+
+    def _import_at_first_use(self, project: LoadedProject) -> LoadedProject:
+        if self._import_later is None or not self.waiting:
+            return project
+        return import_at_first_use(
+            project,
+            self.waiting,
+            self._import_later,
+            lambda route: self._app.project.plans.get(route),
         )
 
     def _keep_serving_and_report(
@@ -320,13 +369,14 @@ class Reloader:
         started = time.perf_counter()
         former = self._app.project
         project = keep_project_with_failures(self._app, former, excluded.broken)
-        self._app.replace_project(project)
+        self._app.replace_project(self._import_at_first_use(project))
         return _build_reload_report(
             former,
             project,
             saved=tuple(sorted(changed)),
             files=(),
             deferred=tuple(sorted(excluded.files & {*changed})),
+            later=0,
             replaced=(),
             seconds=time.perf_counter() - started,
         )
