@@ -144,15 +144,11 @@ class _TableDraftFiller:
             columns = [
                 c.name for c in self._found.table.columns if self._is_same_name(c.name, key.column)
             ]
-            if (
-                columns
-                and columns[0] not in found
-                and self._can_be_foreign_key_field(columns[0], key)
-            ):
+            if columns and columns[0] not in found and self._can_be_reference(columns[0], key):
                 found[columns[0]] = key
         return found
 
-    def _can_be_foreign_key_field(self, column: str, key: ForeignKeyDef) -> bool:
+    def _can_be_reference(self, column: str, key: ForeignKeyDef) -> bool:
         target = self._tables.get(key.target)
         # a ForeignKey holds one value, and finds its row by the primary key
         if target is None or not _has_single_column_primary_key(target.table):

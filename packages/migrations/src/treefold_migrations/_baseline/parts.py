@@ -158,7 +158,7 @@ class _ConstraintAndIndexDrafter:
             given = {**options, **where}
             if unique.columns:
                 found.append(
-                    _try_build_part(
+                    _try_build(
                         schema.UniqueConstraint, self._find_field_names(unique.columns), given
                     )
                 )
@@ -169,22 +169,20 @@ class _ConstraintAndIndexDrafter:
             if all(p is not None and not p[1] and not p[2] for p in plain):
                 names = [p[0] for p in plain if p is not None]
                 if where:
-                    found.append(_try_build_part(schema.UniqueConstraint, names, given))
+                    found.append(_try_build(schema.UniqueConstraint, names, given))
                 named = {**given, "name": unique.name}
                 found.append(
-                    _try_build_part(schema.UniqueConstraint, [F(name) for name in names], named)
+                    _try_build(schema.UniqueConstraint, [F(name) for name in names], named)
                 )
             named = {**given, "name": unique.name}
             found.append(
-                _try_build_part(
-                    schema.UniqueConstraint, self._convert_index_terms(unique.terms), named
-                )
+                _try_build(schema.UniqueConstraint, self._convert_index_terms(unique.terms), named)
             )
         return found
 
     def _propose_check(self, check: schema.CheckDef, name: str) -> list[Any]:
         return [
-            _try_build_part(schema.CheckConstraint, [given], {"name": name})
+            _try_build(schema.CheckConstraint, [given], {"name": name})
             for given in self._propose_conditions(check.sql)
         ]
 
@@ -204,15 +202,11 @@ class _ConstraintAndIndexDrafter:
                 named = [("-" if p[2] else "") + p[0] for p in plain if p is not None]
                 classes = [p[1] for p in plain if p is not None]
                 if not any(classes):
-                    found.append(_try_build_part(schema.Index, named, given))
+                    found.append(_try_build(schema.Index, named, given))
                 elif all(classes):
-                    found.append(
-                        _try_build_part(schema.Index, named, {**given, "opclasses": classes})
-                    )
+                    found.append(_try_build(schema.Index, named, {**given, "opclasses": classes}))
             named = {**given, "name": index.name}
-            found.append(
-                _try_build_part(schema.Index, self._convert_index_terms(index.terms), named)
-            )
+            found.append(_try_build(schema.Index, self._convert_index_terms(index.terms), named))
         return [*found, *self._propose_text_search(index)]
 
     def _derive_default_index_name(self, index: schema.IndexDef) -> str:
@@ -235,7 +229,7 @@ class _ConstraintAndIndexDrafter:
         names = list(dict.fromkeys(column[0] for column in found if column is not None))
         options = {"name": index.name, "config": config[1]}
         options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
-        return [_try_build_part(SearchIndex, [names], options)] if names else []
+        return [_try_build(SearchIndex, [names], options)] if names else []
 
     def _propose_exclusion(self, exclusion: schema.ExclusionDef) -> list[Any]:
         pairs: list[tuple[Any, str]] = []
@@ -255,7 +249,7 @@ class _ConstraintAndIndexDrafter:
             options["deferrable"] = exclusion.deferrable
         wheres = self._propose_where_options(exclusion.where)
         return [
-            _try_build_part(schema.ExclusionConstraint, [pairs], {**options, **where})
+            _try_build(schema.ExclusionConstraint, [pairs], {**options, **where})
             for where in wheres
         ]
 
@@ -357,7 +351,7 @@ def _is_same_sql(one: str, other: str) -> bool:
     return canonicalize_sql(one) == canonicalize_sql(other)
 
 
-def _try_build_part(kind: Any, terms: list[Any] | None, options: dict[str, Any]) -> Any:
+def _try_build(kind: Any, terms: list[Any] | None, options: dict[str, Any]) -> Any:
     if terms is None:
         return None
     try:

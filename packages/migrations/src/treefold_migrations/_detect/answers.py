@@ -7,7 +7,7 @@ An answer comes from a flag (`--rename post.title:headline`, `--drop post.title`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass, field as attribute
 from typing import Literal
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
@@ -37,12 +37,12 @@ class Answers:
     dropped, texts of values by the field, and whether data may be lost.
     """
 
-    renames: dict[str, str] = dataclass_field(default_factory=dict[str, str])
-    drops: set[str] = dataclass_field(default_factory=set[str])
-    fills: dict[str, str] = dataclass_field(default_factory=dict[str, str])
+    renames: dict[str, str] = attribute(default_factory=dict[str, str])
+    drops: set[str] = attribute(default_factory=set[str])
+    fills: dict[str, str] = attribute(default_factory=dict[str, str])
     allow_destructive: bool = False
     ask: Ask | None = None
-    used: set[str] = dataclass_field(default_factory=set[str])
+    used: set[str] = attribute(default_factory=set[str])
 
     @classmethod
     def from_flags(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass, field as attribute
 
 from treefold_migrations._detect.answers import Answers
 from treefold_migrations._operations.base import Operation
@@ -16,7 +16,7 @@ class OperationsBuilder:
     state: SchemaState
     wanted: SchemaState
     answers: Answers
-    operations: list[Operation] = dataclass_field(default_factory=list[Operation])
+    operations: list[Operation] = attribute(default_factory=list[Operation])
 
     def append_and_apply_operation(self, operation: Operation) -> None:
         """Add an operation."""

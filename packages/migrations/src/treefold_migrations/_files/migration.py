@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass, field as attribute
 from typing import Any, cast
 
 from treefold_migrations._base.errors import FileError
@@ -19,7 +19,7 @@ class Migration:
 
     after: Sequence[str] = ()
     operations: Sequence[Operation] = ()
-    replaces: Mapping[str, str] = dataclass_field(default_factory=dict[str, str])
+    replaces: Mapping[str, str] = attribute(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         for operation in cast("Sequence[Any]", self.operations):

@@ -7,7 +7,7 @@ Tables are the ORM's records with SQL as the database prints it; all checks are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass, field as attribute
 
 from treefold_migrations._base.errors import MigrationError
 from treefold_orm.schema import TableDef
@@ -28,9 +28,7 @@ class InspectedTable:
     """One table of a database."""
 
     table: TableDef
-    notes: Mapping[Place, tuple[str, ...]] = dataclass_field(
-        default_factory=dict[Place, tuple[str, ...]]
-    )
+    notes: Mapping[Place, tuple[str, ...]] = attribute(default_factory=dict[Place, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)

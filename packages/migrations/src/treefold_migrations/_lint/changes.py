@@ -166,21 +166,19 @@ def _list_untruncated_names(table: TableDef) -> Iterator[str]:
             yield "_".join(("ix", table.name, *columns))
 
 
-def _lint_field_hygiene(
-    subject: LintedOperation, pair: FieldPair, field_path: str
-) -> Iterator[Finding]:
+def _lint_field_hygiene(subject: LintedOperation, pair: FieldPair, path: str) -> Iterator[Finding]:
     field = pair.new
     if isinstance(field, DateTimeField) and field.storage:
-        yield subject.build_finding("timestamp-without-zone", field_path)
+        yield subject.build_finding("timestamp-without-zone", path)
     if isinstance(field, AutoField) and not isinstance(field, BigAutoField):
-        yield subject.build_finding("narrow-key", field_path)
+        yield subject.build_finding("narrow-key", path)
     if field is not None and is_foreign_key(field) and not (field.db_index or field.unique):
         shape = subject.after[pair.table]
         leading = {
             _find_first_indexed_field(index) for index in (*shape.indexes, *shape.constraints)
         }
         if pair.name not in leading:
-            yield subject.build_finding("missing-foreign-key-index", field_path)
+            yield subject.build_finding("missing-foreign-key-index", path)
 
 
 def _find_first_indexed_field(part: Any) -> str:
@@ -189,27 +187,21 @@ def _find_first_indexed_field(part: Any) -> str:
     return first.removeprefix("-") if isinstance(first, str) else ""
 
 
-def _lint_added_field(
-    subject: LintedOperation, pair: FieldPair, field_path: str
-) -> Iterator[Finding]:
+def _lint_added_field(subject: LintedOperation, pair: FieldPair, path: str) -> Iterator[Finding]:
     field = pair.new
     if field is None or field.null or field.db_default is not MISSING or field.generated:
         return
-    yield subject.build_finding("required-without-default", field_path)
+    yield subject.build_finding("required-without-default", path)
 
 
-def _lint_dropped_field(
-    subject: LintedOperation, pair: FieldPair, field_path: str
-) -> Iterator[Finding]:
-    yield subject.build_finding("drop-column", field_path)
+def _lint_dropped_field(subject: LintedOperation, pair: FieldPair, path: str) -> Iterator[Finding]:
+    yield subject.build_finding("drop-column", path)
     models = subject.code
     if models is not None and pair.table in models and pair.name in models[pair.table].fields:
-        yield subject.build_finding("drop-column-in-use", field_path)
+        yield subject.build_finding("drop-column-in-use", path)
 
 
-def _lint_altered_field(
-    subject: LintedOperation, pair: FieldPair, field_path: str
-) -> Iterator[Finding]:
+def _lint_altered_field(subject: LintedOperation, pair: FieldPair, path: str) -> Iterator[Finding]:
     old, new = pair.old, pair.new
     if old is None or new is None:
         return
@@ -218,17 +210,17 @@ def _lint_altered_field(
     if pair.old_column != pair.new_column:
         yield subject.build_finding("rename-column", f"{pair.table}.{pair.old_column}")
     if old.db_default is not MISSING and new.db_default is MISSING and not new.null:
-        yield subject.build_finding("drop-default-in-use", field_path)
+        yield subject.build_finding("drop-default-in-use", path)
     if is_foreign_key(old) or is_foreign_key(new):
         return
     if isinstance(old, EnumField) and isinstance(new, EnumField):
         gone = _list_enum_values(old) - _list_enum_values(new)
         if gone:
             listed = ", ".join(sorted(map(repr, gone)))
-            yield subject.build_finding("remove-enum-value", f"{field_path} ({listed})")
+            yield subject.build_finding("remove-enum-value", f"{path} ({listed})")
             return
     if _is_narrower_type(old, new, subject.dialect):
-        yield subject.build_finding("narrow-type", field_path)
+        yield subject.build_finding("narrow-type", path)
 
 
 def _list_enum_values(field: AnyField) -> set[Any]:

@@ -29,7 +29,7 @@ class TableAlteration:
     dropped: frozenset[str]
 
     @property
-    def is_new_table(self) -> bool:
+    def is_new(self) -> bool:
         return self.change.fresh
 
     def compare_parts(

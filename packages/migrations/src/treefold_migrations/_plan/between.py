@@ -13,7 +13,7 @@ because its column has the type of the key it points to:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass, field as attribute
 from typing import Any
 
 from treefold_migrations._plan.changes import TableChange
@@ -36,16 +36,12 @@ class PlannerHints:
     of the same migration.
     """
 
-    tables: Mapping[str, str] = dataclass_field(default_factory=dict[str, str])
-    fields: Mapping[str, Mapping[str, str | None]] = dataclass_field(
+    tables: Mapping[str, str] = attribute(default_factory=dict[str, str])
+    fields: Mapping[str, Mapping[str, str | None]] = attribute(
         default_factory=dict[str, Mapping[str, str | None]]
     )
-    fills: Mapping[tuple[str, str], str] = dataclass_field(
-        default_factory=dict[tuple[str, str], str]
-    )
-    using: Mapping[tuple[str, str], str] = dataclass_field(
-        default_factory=dict[tuple[str, str], str]
-    )
+    fills: Mapping[tuple[str, str], str] = attribute(default_factory=dict[tuple[str, str], str])
+    using: Mapping[tuple[str, str], str] = attribute(default_factory=dict[tuple[str, str], str])
     fresh: frozenset[str] = frozenset()
 
 

@@ -67,12 +67,10 @@ def _has_same_column_type(old: AnyField, new: AnyField, dialect: Dialect) -> boo
     return old.column_type(dialect.name) == new.column_type(dialect.name)
 
 
-def _add_length_misfit(
-    value_kinds: tuple[str, str], new: AnyField, conversion: Conversion
-) -> Conversion:
+def _add_length_misfit(kinds: tuple[str, str], new: AnyField, conversion: Conversion) -> Conversion:
     limit = find_max_length(new)
     # text_to_text has the limit already, and asks only where it shrinks
-    if value_kinds[1] != "text" or value_kinds[0] == "text" or limit is None:
+    if kinds[1] != "text" or kinds[0] == "text" or limit is None:
         return conversion
     misfit = f"length({conversion.value}) > {limit}"
     return _add_misfit_condition(conversion, misfit, f"a value of more than {limit} characters")

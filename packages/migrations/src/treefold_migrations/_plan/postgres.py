@@ -82,9 +82,7 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     for work in works:
         # after all parts: a reference needs the unique constraint of its target
         for key in keys[work.after.name].added:
-            steps += postgres_parts.add_foreign_key(
-                work.after, key, dialect, is_new_table=work.is_new_table
-            )
+            steps += postgres_parts.add_foreign_key(work.after, key, dialect, is_new=work.is_new)
     guards = [
         guard
         for work in works

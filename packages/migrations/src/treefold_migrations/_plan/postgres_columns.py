@@ -132,7 +132,7 @@ def _build_type_change(
         using = "" if value == name else f" USING {value}"
     what = f"change the type, to {column.type}, of"
     step = _alter_column(work.after, column, f"TYPE {column.type}{using}", what)
-    blocks = (using or type_change_rewrites_rows(old.type, column.type)) and not work.is_new_table
+    blocks = (using or type_change_rewrites_rows(old.type, column.type)) and not work.is_new
     return replace(step, explain=explain, blocks=WRITES if blocks else "")
 
 
@@ -157,7 +157,7 @@ def _fill_existing_nulls(work: TableAlteration, column: ColumnDef) -> list[Step]
     # a value that is NULL for a row leaves it as it is, and the batches would find it for ever
     where = f"{name} IS NULL" + ("" if is_sql_literal(value) else f" AND ({value}) IS NOT NULL")
     summary = f"fill {work.after.name}.{column.name}"
-    if work.is_new_table:
+    if work.is_new:
         sql = f"UPDATE {table} SET {name} = {value} WHERE {where}"
         return [Step(sql, table=work.after.name, summary=summary)]
     # UPDATE has no LIMIT; an array of ctid is read by TID scans, and works without a key
@@ -177,7 +177,7 @@ def _fill_existing_nulls(work: TableAlteration, column: ColumnDef) -> list[Step]
 def _set_not_null(work: TableAlteration, column: ColumnDef) -> list[Step]:
     table = work.after
     required = _alter_column(table, column, "SET NOT NULL", "require a value in")
-    if work.is_new_table:
+    if work.is_new:
         return [required]
     # SET NOT NULL reads the whole table under its lock, unless a valid check proves it
     name = constraint_name("treefold_filled", table.name, column.name)
@@ -209,7 +209,7 @@ def _add_identity(table: TableDef, column: ColumnDef) -> list[Step]:
 
 
 def _add_column(work: TableAlteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
-    table, fresh = work.after, work.is_new_table
+    table, fresh = work.after, work.is_new
     value = work.change.fills.get(column.name, "")
     # its check is added behind it, NOT VALID: in the clause the server would test it under the lock
     bare = replace(column, checks=(), check_name="")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def build_table_guards(work: TableAlteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
     """Return the guards of one table that changes; `keys` are its new references."""
     before = work.change.before
-    if work.is_new_table or before is None:
+    if work.is_new or before is None:
         return []
     found = _TableGuardBuilder(work, before)
     steps = (

@@ -85,9 +85,7 @@ def _collect_constraint_and_index_names(table: TableDef) -> set[str]:
     return {part.name for part in parts} | {derive_postgres_object_name(table.name, "", "pkey")}
 
 
-def _build_unknown_dependents_guard(
-    table: TableDef, columns: list[str], known_names: set[str]
-) -> Step:
+def _build_unknown_dependents_guard(table: TableDef, columns: list[str], known: set[str]) -> Step:
     # DISTINCT: a check depends twice on its column, by its key and by its expression
     named = "coalesce(c.conname, i.indexrelid::regclass::text, s.stxname::text)"
     verify = (
@@ -105,7 +103,7 @@ def _build_unknown_dependents_guard(
         f"AND a.attname IN ({', '.join(map(quote_literal, columns))}) "
         "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
         # string_agg over no row is one row with NULL, which would count as a finding
-        f"({', '.join(map(quote_literal, sorted(known_names)))}) HAVING count(*) > 0"
+        f"({', '.join(map(quote_literal, sorted(known)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
     step = _build_catalog_guard(
@@ -114,9 +112,7 @@ def _build_unknown_dependents_guard(
     return replace(step, reads=step.reads | {f"{table.name}.#"})
 
 
-def _build_unexpected_type_guard(
-    table: TableDef, column: str, expected_types: tuple[str, str]
-) -> Step:
+def _build_unexpected_type_guard(table: TableDef, column: str, expected: tuple[str, str]) -> Step:
     """Refuse a column whose type is neither that of the migrations nor already the new one."""
     # only a collation that differs from that of the type: COLLATE "default" is on every text column
     collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
@@ -125,12 +121,12 @@ def _build_unexpected_type_guard(
         f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
         f"WHERE a.attrelid = {_build_table_oid_sql(table)} AND a.attname = {quote_literal(column)} "
-        f"AND {shown} NOT IN ({', '.join(map(quote_literal, expected_types))})"
+        f"AND {shown} NOT IN ({', '.join(map(quote_literal, expected))})"
     )
     place = escape_braces(f"{table.name}.{column}")
     problem = (
         f"{place} is {{0}} in the database, and the migrations made "
-        f"{escape_braces(expected_types[0])}: its new type could change values; "
+        f"{escape_braces(expected[0])}: its new type could change values; "
         f"{_describe_remedy(table)}"
     )
     return _build_catalog_guard(table, [column], verify, problem)

@@ -45,7 +45,7 @@ def is_plain_index(part: Part) -> bool:
     return not isinstance(part, (schema.ForeignKeyDef, schema.CheckDef, schema.ExclusionDef))
 
 
-def drop_constraint_or_index(table: str, part: Part, *, is_new_table: bool) -> Step:
+def drop_constraint_or_index(table: str, part: Part, *, is_new: bool) -> Step:
     """Drop a constraint or index."""
     name = quote(part.name)
     if not is_plain_index(part):
@@ -54,7 +54,7 @@ def drop_constraint_or_index(table: str, part: Part, *, is_new_table: bool) -> S
     kind = "search" if isinstance(part, schema.SearchDef) else "index"
     summary = f"drop {kind} {part.name}"
     # CONCURRENTLY cannot run inside of the transaction that created the table
-    if is_new_table:
+    if is_new:
         return Step(f"DROP INDEX {name}", lock=EXCLUSIVE, table=table, summary=summary)
     # it is committed by itself, so that it may run again after a crash: IF EXISTS
     sql = f"DROP INDEX CONCURRENTLY IF EXISTS {name}"
@@ -66,7 +66,7 @@ def drop_parts_without_dropped_column(
 ) -> list[Step]:
     """Drop parts, but for those that go with a dropped column."""
     return [
-        drop_constraint_or_index(table, p, is_new_table=work.is_new_table)
+        drop_constraint_or_index(table, p, is_new=work.is_new)
         for p in parts
         if not work.is_dropped_with_column(p)
     ]
@@ -126,16 +126,16 @@ def plan_constraint_and_index_additions(
     work: TableAlteration, dialect: schema.Dialect
 ) -> list[Step]:
     """Add new parts of a table, but for foreign keys."""
-    old, new, fresh = work.current, work.after, work.is_new_table
+    old, new, fresh = work.current, work.after, work.is_new
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
         steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
     for check in work.compare_parts(
         collect_table_and_column_checks(old), collect_table_and_column_checks(new)
     ).added:
-        steps += add_check(new, check, is_new_table=fresh)
+        steps += add_check(new, check, is_new=fresh)
     for unique in work.compare_parts(old.uniques, new.uniques).added:
-        steps += add_unique(new, unique, dialect, is_new_table=fresh)
+        steps += add_unique(new, unique, dialect, is_new=fresh)
     for exclusion in work.compare_parts(old.exclusions, new.exclusions).added:
         clause = f"ADD {schema.constraint_clause(exclusion)}"
         summary = f"add constraint {exclusion.name}"
@@ -143,10 +143,10 @@ def plan_constraint_and_index_additions(
         steps.append(replace(made, blocks="" if fresh else INDEXES))
     for index in work.compare_parts(old.indexes, new.indexes).added:
         sql = schema.statements(schema.CreateIndex(new.name, index), dialect)[0]
-        steps.append(create_index(new.name, index.name, sql, is_new_table=fresh))
+        steps.append(create_index(new.name, index.name, sql, is_new=fresh))
     for search in work.compare_parts(old.searches, new.searches).added:
         sql = schema.statements(schema.CreateSearchIndex(search), dialect)[0]
-        steps.append(create_index(new.name, search.name, sql, is_new_table=fresh, kind="search"))
+        steps.append(create_index(new.name, search.name, sql, is_new=fresh, kind="search"))
     return steps
 
 
@@ -157,12 +157,10 @@ def _add_primary_key(table: schema.TableDef) -> Step:
     return alter_table(table.name, clause, f"add the primary key of {table.name}", lock=EXCLUSIVE)
 
 
-def create_index(
-    table: str, name: str, sql: str, *, is_new_table: bool, kind: str = "index"
-) -> Step:
+def create_index(table: str, name: str, sql: str, *, is_new: bool, kind: str = "index") -> Step:
     """Create an index, beside reads and writes where the table has rows."""
     summary = f"create {kind} {name}"
-    if is_new_table:
+    if is_new:
         return Step(sql, table=table, summary=summary)
     return Step(
         # the first one: "CREATE UNIQUE INDEX "; names and conditions may hold the word as well
@@ -191,10 +189,10 @@ def add_validated_constraint(
     return [replace(added, undo=undo), replace(tested, transactional=False, explain=failure_guard)]
 
 
-def add_check(table: schema.TableDef, check: schema.CheckDef, *, is_new_table: bool) -> list[Step]:
+def add_check(table: schema.TableDef, check: schema.CheckDef, *, is_new: bool) -> list[Step]:
     """Add a check."""
     clause = schema.constraint_clause(check)
-    if is_new_table:
+    if is_new:
         return [alter_table(table.name, f"ADD {clause}", f"add constraint {check.name}")]
     return add_validated_constraint(
         table, check.name, clause, failure_guard=build_check_guard(table, check)
@@ -202,22 +200,22 @@ def add_check(table: schema.TableDef, check: schema.CheckDef, *, is_new_table: b
 
 
 def add_unique(
-    table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, is_new_table: bool
+    table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, is_new: bool
 ) -> list[Step]:
     """Add a unique constraint, or a unique index."""
-    explain = None if is_new_table else build_no_duplicates_guard(table, unique)
+    explain = None if is_new else build_no_duplicates_guard(table, unique)
     if unique.is_index:
         # the statement of an index needs its table by name alone
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
         return [
             replace(
-                create_index(table.name, unique.name, sql, is_new_table=is_new_table),
+                create_index(table.name, unique.name, sql, is_new=is_new),
                 explain=explain,
             )
         ]
     summary = f"add constraint {unique.name}"
-    if is_new_table:
+    if is_new:
         return [alter_table(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
     index = schema.IndexDef(unique.name, tuple(map(quote, unique.columns)), "", unique.include)
     create = schema.CreateIndex(
@@ -227,7 +225,7 @@ def add_unique(
     # an index cannot be deferred: only the constraint that takes it over can
     when = f" DEFERRABLE INITIALLY {unique.deferrable.upper()}" if unique.deferrable else ""
     built = create_index(
-        table.name, unique.name, schema.statements(create, dialect)[0], is_new_table=False
+        table.name, unique.name, schema.statements(create, dialect)[0], is_new=False
     )
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
     return [
@@ -241,11 +239,11 @@ def add_foreign_key(
     key: schema.ForeignKeyDef,
     dialect: schema.Dialect,
     *,
-    is_new_table: bool,
+    is_new: bool,
 ) -> list[Step]:
     """Add a reference."""
     sql = schema.statements(schema.AddForeignKey(table.name, key), dialect)[0]
-    if is_new_table:
+    if is_new:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
     clause = schema.constraint_clause(key)
     return add_validated_constraint(

@@ -28,21 +28,15 @@ from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit
 from treefold_orm import ORMError
 
 
-def determine_progress(run: FileRun, journal_progress: Progress | None) -> Progress:
+def determine_progress(run: FileRun, entry: Progress | None) -> Progress:
     """Return where a file stands, by its journal row.
 
     Raises:
         RunError: The file was changed after it had begun, or goes the other way.
     """
     # contract after expand, and the way back after a run forwards, begin with steps of their own
-    follows = (
-        journal_progress is not None and journal_progress.is_expanded and run.phase == "contract"
-    )
-    if (
-        journal_progress is None
-        or follows
-        or (run.undo >= 0 and journal_progress.direction == "forwards")
-    ):
+    follows = entry is not None and entry.is_expanded and run.phase == "contract"
+    if entry is None or follows or (run.undo >= 0 and entry.direction == "forwards"):
         return Progress(
             run.name,
             run.hash,
@@ -58,16 +52,14 @@ def determine_progress(run: FileRun, journal_progress: Progress | None) -> Progr
             base=run.base,
             fills=run.fills,
         )
-    if (journal_progress.direction, journal_progress.phase) != (run.direction, run.phase):
+    if (entry.direction, entry.phase) != (run.direction, run.phase):
         raise RunError(
-            f"Migration {run.name!r} is {describe_progress(journal_progress)};"
-            f" {describe_resolving_commands(journal_progress)}"
+            f"Migration {run.name!r} is {describe_progress(entry)};"
+            f" {describe_resolving_commands(entry)}"
         )
-    require_unchanged_completed_steps(run, journal_progress)
+    require_unchanged_completed_steps(run, entry)
     # the corrected file counts from here on; what ended stays
-    return replace(
-        journal_progress, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown
-    )
+    return replace(entry, hash=run.hash, plan=run.plan, steps=run.unit_count, shown=run.shown)
 
 
 class RunningMigrationFile:

@@ -296,7 +296,7 @@ class Runner:
             return (yield from self._plan_or_run_files(held, forget, fake=True, plan=plan))
         place = DatabaseTarget(held.dialect, held.single)
 
-        def choose_runs(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+        def choose(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
             # new ones for each plan: they collect which were used, and what is missing
             fills = fills or RollbackFills.from_flags(fill)
             return plan_rollback(
@@ -314,11 +314,11 @@ class Runner:
                 (yield from Records(held.dialect).read()),
                 RollbackFills.from_flags(fill),
             )
-            runs = choose_runs(applied, fills)
+            runs = choose(applied, fills)
             if not allow_destructive:
                 yield from self._refuse_row_loss(held, applied, runs)
             yield from self._require_fill_values(held, applied, fills)
-        return (yield from self._plan_or_run_files(held, choose_runs, fake=False, plan=plan))
+        return (yield from self._plan_or_run_files(held, choose, fake=False, plan=plan))
 
     def _resolve_file(
         self,
@@ -382,7 +382,7 @@ class Runner:
     def _plan_or_run_files(
         self,
         held: HeldConnection,
-        choose_runs: Choose,
+        choose: Choose,
         *,
         fake: bool,
         plan: bool,
@@ -392,7 +392,7 @@ class Runner:
         records = Records(held.dialect)
         applied = yield from records.read()
         if plan:
-            return (yield from _add_table_sizes(choose_runs(applied)))
+            return (yield from _add_table_sizes(choose(applied)))
         # without the lock: a release that starts with `migrate` mostly has nothing to do, and must
         # not wait for another run or need the right to create tables
         if has_nothing_to_run(applied):
@@ -401,9 +401,7 @@ class Runner:
         yield from acquire_lock(lock, wait=self._wait, notice=self._report_waiting)
         try:
             with Heartbeat(lock, held):
-                return (
-                    yield from self._run_under_lock(held, lock, choose_runs, resolution, fake=fake)
-                )
+                return (yield from self._run_under_lock(held, lock, choose, resolution, fake=fake))
         finally:
             with suppress(ORMError):  # a lost connection has lost its lock, and is reported itself
                 yield from lock.release()
@@ -412,7 +410,7 @@ class Runner:
         self,
         held: HeldConnection,
         lock: Lock,
-        choose_runs: Choose,
+        choose: Choose,
         resolution: Resolution | None,
         *,
         fake: bool,
@@ -428,7 +426,7 @@ class Runner:
         if old := find_hashes_to_rewrite(self.history, applied):
             yield Atomic(_rewrite_hashes(engine, old))
             applied = yield from records.read()
-        runs = choose_runs(applied)
+        runs = choose(applied)
         if fake:
             yield Atomic(_apply_fake_runs_to_records(engine, runs))
             return runs

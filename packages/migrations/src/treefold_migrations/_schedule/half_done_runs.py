@@ -176,11 +176,9 @@ def list_completed_operations(
     return work.operations[: _count_completed_operations(units, origin, len(work.operations))]
 
 
-def _count_completed_operations(
-    units: Sequence[Unit], entry: Progress, operation_count: int
-) -> int:
+def _count_completed_operations(units: Sequence[Unit], entry: Progress, total: int) -> int:
     # the operation of the first step that is missing is not complete
-    return units[entry.done].operation if entry.done < len(units) else operation_count
+    return units[entry.done].operation if entry.done < len(units) else total
 
 
 def _plan_unfinished_operation_undo(

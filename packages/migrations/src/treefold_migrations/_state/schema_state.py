@@ -7,7 +7,7 @@ are never changed in place: a change makes a new one, which shares unchanged par
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field as dataclass_field, replace
+from dataclasses import dataclass, field as attribute, replace
 from typing import Any, NamedTuple
 
 from treefold_migrations._base.errors import StateError
@@ -128,7 +128,7 @@ class TableState:
 class SchemaState:
     """All tables by name, in order of creation."""
 
-    tables: Mapping[str, TableState] = dataclass_field(default_factory=dict[str, TableState])
+    tables: Mapping[str, TableState] = attribute(default_factory=dict[str, TableState])
 
     def table(self, name: str) -> TableState:
         """Return a table; raises `StateError` for a name that is not known."""

@@ -135,7 +135,7 @@ def _build_direct_aggregate_select(frame: Frame, state: State, key: Key, nodes: 
             build_primary_key_select(frame, key),
         )
 
-    clauses.configure_frame_aggregation(frame, state)
+    clauses.configure_aggregation(frame, state)
     # conditions speak of single rows: they are written before the frame counts as grouped
     conditions = build_row_filter(frame)
     frame.grouped = True
@@ -228,7 +228,7 @@ def _build_subquery_aggregate_select(
     attach_ctes(frame, state)
     if not state.is_sliced and not state.distinct_on:
         state = replace(state, order=())
-    clauses.configure_frame_aggregation(frame, state)
+    clauses.configure_aggregation(frame, state)
     # no column can be added to groups, unions and distinct values: it would make others of them
     is_closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
     columns, places = _place_inner_columns(frame, state, is_closed=is_closed)

@@ -61,9 +61,7 @@ def build_group_by_and_having(frame: Frame, state: State) -> SQL:
     return SQL(" GROUP BY {}{}", join_sql(", ", terms), having)
 
 
-def configure_frame_aggregation(
-    frame: Frame, state: State, *, needs_few_rows: bool = False
-) -> None:
+def configure_aggregation(frame: Frame, state: State, *, needs_few_rows: bool = False) -> None:
     """Tell a frame how aggregates are taken in it; with `needs_few_rows` the statement reads few of
     its rows, as for `get()` and in EXISTS.
 
@@ -84,7 +82,7 @@ def configure_frame_aggregation(
         frame.needs_all_rows = False
     if state.grouped:
         refuse_ungrouped_values(state)
-        frame.distinct_over = lambda node: _join_distinct_aggregate_per_group(frame, state, node)
+        frame.distinct_over = lambda node: _join_distinct_group_aggregate(frame, state, node)
         _join_lateral_group_subqueries(frame, state)
 
 
@@ -153,9 +151,7 @@ def build_ungrouped_distinct_aggregate(
     return SQL("(SELECT {} FROM {}, {}{})", value, base.build_from(), source(), tail)
 
 
-def _join_distinct_aggregate_per_group(
-    frame: Frame, state: State, node: nodes.AggregateNode
-) -> SQL:
+def _join_distinct_group_aggregate(frame: Frame, state: State, node: nodes.AggregateNode) -> SQL:
     """A distinct aggregate of related rows in a grouped query.
 
     It is taken of each group in a query of its own, which is joined to the rows of the group by

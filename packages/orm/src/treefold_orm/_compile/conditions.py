@@ -138,14 +138,10 @@ def _build_value_lookup(
         or not isinstance(node.right, nodes.ParamNode)
         or lookup.custom is not None
     )
-    return ConditionSQL(
-        _build_lookup_comparison(right_frame, lookup, column, node.right), nullable=nullable
-    )
+    return ConditionSQL(_compare_lookup(right_frame, lookup, column, node.right), nullable=nullable)
 
 
-def _build_lookup_comparison(
-    frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None
-) -> SQL:
+def _compare_lookup(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None) -> SQL:
     """Compare `left`, which is finished, with the right side, which is written in `frame`."""
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:

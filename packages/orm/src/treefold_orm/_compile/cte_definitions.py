@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from treefold_orm._compile.clauses import build_output_columns, configure_frame_aggregation
+from treefold_orm._compile.clauses import build_output_columns, configure_aggregation
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
@@ -57,7 +57,7 @@ def _build_cte_frame(frame: Frame, source: Source, param_offset: int) -> tuple[F
         state.order = ()
     made = Frame(frame.builder, frame.dialect, state.meta, offset=param_offset)
     attach_ctes(made, state)
-    configure_frame_aggregation(made, state)
+    configure_aggregation(made, state)
     return made, state
 
 

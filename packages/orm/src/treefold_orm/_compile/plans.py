@@ -23,7 +23,7 @@ from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import (
     build_output_columns,
     build_where_clause,
-    configure_frame_aggregation,
+    configure_aggregation,
 )
 from treefold_orm._compile.ctes import build_statement_frame
 from treefold_orm._compile.frame import Frame
@@ -64,7 +64,7 @@ def build_rows_plan(
         # which two rows these are does not matter, two are an error; `distinct(fields)` chooses
         # its rows by the order
         state.order = () if not state.combined and not state.distinct_on else state.order
-    configure_frame_aggregation(frame, state, needs_few_rows=for_one)
+    configure_aggregation(frame, state, needs_few_rows=for_one)
     if state.rows == "instances":
         columns, shape = build_instance_columns(frame, state)
         decode, decode_lazy = hydrate.compile_async_and_sync_decoders(
@@ -137,11 +137,11 @@ def _build_rows_subquery(frame: Frame, state: State) -> SQL:
     if state.rows == "instances":
         # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
         several = bool(state.combined or state.joins)
-        configure_frame_aggregation(frame, state)
+        configure_aggregation(frame, state)
         keys = [frame.build_own_column(key) for key in state.meta.keys]
         columns = build_instance_columns(frame, state)[0] if several else keys
     else:
-        configure_frame_aggregation(frame, state)
+        configure_aggregation(frame, state)
         columns = build_output_columns(frame, state)
     return build_aliased_select(frame, state, columns)
 
@@ -155,7 +155,7 @@ def build_many_to_many_plan(
     """
     frame, state = build_statement_frame(dialect, key)
     builder = frame.builder
-    configure_frame_aggregation(frame, state, needs_few_rows=True)
+    configure_aggregation(frame, state, needs_few_rows=True)
     columns, shape = build_instance_columns(frame, state)
     through_alias, source = builder.generate_table_alias(), relation.source_field
     keys = builder.bind_param(given - 1, dialect.list_encoder(source))
@@ -190,7 +190,7 @@ def build_partitioned_plan(
 ) -> Plan:
     """The plan that returns the slice of a query among the rows of each value of a column."""
     frame, state = build_statement_frame(dialect, key)
-    configure_frame_aggregation(frame, state, needs_few_rows=True)
+    configure_aggregation(frame, state, needs_few_rows=True)
     columns, shape = build_instance_columns(frame, state)
     decode, decode_lazy = hydrate.compile_async_and_sync_decoders(shape, dialect.name, alias=alias)
     statement = build_partitioned_select(frame, state, columns, frame.build_own_column(field))

@@ -49,7 +49,7 @@ _COMBINE: dict[str, LiteralString] = {
 def build_primary_key_select(frame: Frame, key: Key) -> SQL:
     """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
     return build_nested_select(
-        frame, SubqueryNode(None, key, 0), primary_keys_only=True, parent=frame.parent
+        frame, SubqueryNode(None, key, 0), keys_only=True, parent=frame.parent
     )
 
 
@@ -58,7 +58,7 @@ def build_nested_select(
     node: SubqueryNode,
     *,
     exists: bool = False,
-    primary_keys_only: bool = False,
+    keys_only: bool = False,
     width: int = 1,
     parent: Frame | None = None,
     alias_columns: bool = False,
@@ -69,18 +69,18 @@ def build_nested_select(
     state = replay_steps(node.key)
     # the keys of the statement's own rows are no query inside it: OuterRef in them means the row
     # around the statement
-    outer = parent if primary_keys_only else frame
+    outer = parent if keys_only else frame
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
     attach_ctes(inner, state, shared=node.shared, outer_param_offset=frame.offset)
-    clauses.configure_frame_aggregation(inner, state, needs_few_rows=exists)
+    clauses.configure_aggregation(inner, state, needs_few_rows=exists)
     if exists and not state.combined:
         columns = [SQL("1")]
         state.distinct = False
     else:
-        columns = _build_nested_columns(inner, state, primary_keys_only=primary_keys_only)
-        wanted = len(state.meta.keys) if primary_keys_only else width
+        columns = _build_nested_columns(inner, state, keys_only=keys_only)
+        wanted = len(state.meta.keys) if keys_only else width
         if len(columns) != wanted and not exists:
             raise FieldError(
                 "A query inside another one must give one column: use values() with one name"
@@ -116,10 +116,8 @@ def build_subquery(
     return SQL("(SELECT {} FROM ({}) AS {})", value, inner, alias)
 
 
-def _build_nested_columns(
-    frame: Frame, state: State, *, primary_keys_only: bool = False
-) -> list[SQL]:
-    if primary_keys_only or state.rows == "instances":
+def _build_nested_columns(frame: Frame, state: State, *, keys_only: bool = False) -> list[SQL]:
+    if keys_only or state.rows == "instances":
         return [frame.build_own_column(key) for key in state.meta.keys]
     return clauses.build_output_columns(frame, state)
 
@@ -138,7 +136,7 @@ def build_select(
     if state.lock is not None:
         _check_lockable(state)
     if state.combined:
-        return _build_set_operation_select(frame, state, columns, nested=subquery_columns)
+        return _build_set_operation(frame, state, columns, nested=subquery_columns)
     if state.distinct_on:
         return _build_distinct_on_select(frame, state, columns)
     if state.window_conditions:
@@ -371,9 +369,7 @@ def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
     return [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
 
 
-def _build_set_operation_select(
-    frame: Frame, state: State, columns: list[SQL], *, nested: bool
-) -> SQL:
+def _build_set_operation(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
     # ORDER BY and LIMIT behind the last part belong to the whole
     made = build_select(
         frame, replace(state, combined=(), order=(), limit=None, offset=None), columns
@@ -388,7 +384,7 @@ def _build_set_operation_select(
             parent=frame.parent,
         )
         attach_ctes(inner, other)
-        clauses.configure_frame_aggregation(inner, other)
+        clauses.configure_aggregation(inner, other)
         if other.lock is not None:
             raise FieldError(f"{op.upper()} cannot take a locked query: lock by key")
         # slices of parts are refused before, so that no order of a part decides anything

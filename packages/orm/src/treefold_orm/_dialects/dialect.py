@@ -85,13 +85,13 @@ class Arithmetic(Protocol):
 
     def build_mean(
         self,
-        build_aggregate_call: Callable[[str], SQL],
+        build_call: Callable[[str], SQL],
         argument_field: Field[Any] | None,
         result_field: Field[Any] | None,
         *,
         distinct: bool,
     ) -> SQL:
-        """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes
+        """A mean of what `argument_field` holds as `result_field`; `build_call` writes
         the aggregates sum, count and avg of it, `distinct` where they take each value once.
         """
         ...

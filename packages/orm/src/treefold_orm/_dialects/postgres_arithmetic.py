@@ -70,35 +70,35 @@ def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
 
 
 def build_mean(
-    build_aggregate_call: Callable[[str], SQL],
+    build_call: Callable[[str], SQL],
     argument_field: AnyField | None,
     result_field: AnyField | None,
     *,
     distinct: bool,
 ) -> SQL:
-    """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes the
+    """A mean of what `argument_field` holds as `result_field`; `build_call` writes the
     aggregates sum, count and avg.
     """
     if argument_field is not None and classify_field(argument_field) == "integer":
         # the server's own mean is rounded twice on the way to a float
         return SQL(
             "({}::double precision / NULLIF({}, 0))",
-            build_aggregate_call("sum"),
-            build_aggregate_call("count"),
+            build_call("sum"),
+            build_call("count"),
         )
     match "" if result_field is None else classify_field(result_field):
         case "decimal" if result_field is not None:
             return build_rounded_quotient(
-                build_aggregate_call("sum"),
-                build_aggregate_call("count"),
+                build_call("sum"),
+                build_call("count"),
                 count_decimal_places(result_field),
             )
         case "duration":
             return _build_duration_quotient(
-                SQL(_MICROSECONDS, build_aggregate_call("sum")), build_aggregate_call("count")
+                SQL(_MICROSECONDS, build_call("sum")), build_call("count")
             )
         case _:
-            return SQL("({})::double precision", build_aggregate_call("avg"))
+            return SQL("({})::double precision", build_call("avg"))
 
 
 def _build_duration_quotient(microseconds: SQL, divisor: SQL) -> SQL:

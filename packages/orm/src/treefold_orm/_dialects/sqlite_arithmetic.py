@@ -73,24 +73,24 @@ def build_checked_sum(value: SQL, field: AnyField | None) -> SQL:
 
 
 def build_mean(
-    build_aggregate_call: Callable[[str], SQL],
+    build_call: Callable[[str], SQL],
     argument_field: AnyField | None,
     result_field: AnyField | None,
     *,
     distinct: bool,
 ) -> SQL:
-    """A mean of what `argument_field` holds as `result_field`; `build_aggregate_call` writes the
+    """A mean of what `argument_field` holds as `result_field`; `build_call` writes the
     aggregates sum, count and avg.
     """
     if argument_field is not None and classify_field(argument_field) == "integer":
         if distinct:
-            return build_aggregate_call("avg_integer")
+            return build_call("avg_integer")
         # a sum of floats would round each step; that of integers may leave 64 bits, halves do not
         return SQL(
             "treefold_mean({}, {}, {})",
-            build_aggregate_call("sum_high"),
-            build_aggregate_call("sum_low"),
-            build_aggregate_call("count"),
+            build_call("sum_high"),
+            build_call("sum_low"),
+            build_call("count"),
         )
     match "" if result_field is None else classify_field(result_field):
         case "decimal" if result_field is not None and argument_field is not None:
@@ -99,16 +99,14 @@ def build_mean(
             )
             return SQL(
                 "treefold_quotient({}, {}, {})",
-                build_aggregate_call("sum"),
-                build_aggregate_call("count"),
+                build_call("sum"),
+                build_call("count"),
                 shift,
             )
         case "duration":
-            return SQL(
-                "treefold_part({}, {})", build_aggregate_call("sum"), build_aggregate_call("count")
-            )
+            return SQL("treefold_part({}, {})", build_call("sum"), build_call("count"))
         case _:
-            return build_aggregate_call("avg")
+            return build_call("avg")
 
 
 def _build_duration_arithmetic(

@@ -352,24 +352,22 @@ def contains_group_aggregate(node: Node | None) -> bool:
     """Return True if the tree has an aggregate, outside of windows, inner queries and
     values of single rows.
     """
-    return _contains_kind(
-        node, AggregateNode, excluded_kinds=(WindowNode, SubqueryNode, PerRowNode)
-    )
+    return _contains_kind(node, AggregateNode, without=(WindowNode, SubqueryNode, PerRowNode))
 
 
 def contains_per_row_aggregate(node: Node | None) -> bool:
     """Return True if the tree has a value of single rows that holds an aggregate."""
-    return _contains_kind(node, PerRowNode, excluded_kinds=(SubqueryNode,))
+    return _contains_kind(node, PerRowNode, without=(SubqueryNode,))
 
 
 def contains_window(node: Node | None) -> bool:
     """Return True if the tree has a window function, outside of inner queries."""
-    return _contains_kind(node, WindowNode, excluded_kinds=(SubqueryNode,))
+    return _contains_kind(node, WindowNode, without=(SubqueryNode,))
 
 
 def contains_outer_reference(node: Node | None) -> bool:
     """Return True if the tree has a value of the enclosing query."""
-    return _contains_kind(node, OuterNode, excluded_kinds=(SubqueryNode,))
+    return _contains_kind(node, OuterNode, without=(SubqueryNode,))
 
 
 def needs_outer_type(node: Expr) -> bool:
@@ -402,14 +400,11 @@ def has_unresolved_outer_ref(key: tuple[Any, ...]) -> bool:
     return False
 
 
-def _contains_kind(
-    node: Node | None, kind: type[Node], *, excluded_kinds: tuple[type[Node], ...]
-) -> bool:
-    if node is None or isinstance(node, excluded_kinds):
+def _contains_kind(node: Node | None, kind: type[Node], *, without: tuple[type[Node], ...]) -> bool:
+    if node is None or isinstance(node, without):
         return False
     return isinstance(node, kind) or any(
-        _contains_kind(child, kind, excluded_kinds=excluded_kinds)
-        for child in collect_children(node)
+        _contains_kind(child, kind, without=without) for child in collect_children(node)
     )
 
 

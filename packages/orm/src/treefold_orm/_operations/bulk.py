@@ -113,7 +113,7 @@ def insert_instances(
     if has_several_databases():
         for row in rows:
             check_related_databases(row, alias, meta.columns)
-    yield from _complete_partial_instances(rows, alias, meta.columns)
+    yield from _load_missing_values(rows, alias, meta.columns)
     database = database_for(alias)
     parts = _group_by_insert_columns(meta, rows, rule)
     for part in parts:
@@ -126,9 +126,7 @@ def insert_instances(
     return rows
 
 
-def _complete_partial_instances(
-    rows: Sequence[Instance], alias: str, fields: Fields
-) -> Operation[None]:
+def _load_missing_values(rows: Sequence[Instance], alias: str, fields: Fields) -> Operation[None]:
     # such a column has no value to write, which is not the same as NULL or a default
     lacking: dict[Fields, list[Instance]] = {}
     for row in rows:
@@ -206,9 +204,7 @@ def _insert_row_group(
         inserted = rows[done : done + size]
         done += size
         if back and back != (meta.pk,):
-            _apply_returned_columns(
-                database, inserted, fields, raw, returning=back, returned_rows=outcome
-            )
+            _apply_returned_columns(database, inserted, fields, raw, returning=back, found=outcome)
         elif back:
             _set_generated_keys(database, meta, inserted, raw, [row[0] for row in outcome])
         elif len(fields) == len(meta.columns):
@@ -326,36 +322,32 @@ def _apply_returned_columns(
     raw: list[list[Any]],
     *,
     returning: Fields,
-    returned_rows: Any,
+    found: Any,
 ) -> None:
     meta = rows[0]._meta
     if len(returning) == len(meta.columns):
-        _apply_returned_rows(database, meta, rows, returned_rows)
-        _apply_returned_defaults(database, meta, rows, returned_rows)
+        _apply_returned_rows(database, meta, rows, found)
+        _apply_returned_defaults(database, meta, rows, found)
         return
     written = list(zip(*raw, strict=True)) or [()] * len(rows)
-    set_returned_values(database, rows, fields, written, returning, returned_rows)
+    set_returned_values(database, rows, fields, written, returning, found)
 
 
-def _apply_returned_defaults(
-    database: Database, meta: Meta, rows: list[Any], returned_rows: Any
-) -> None:
+def _apply_returned_defaults(database: Database, meta: Meta, rows: list[Any], found: Any) -> None:
     for field in meta.db_filled:
         place, decode = meta.columns.index(field), field.decoder(database.dialect.name)
-        for row, loaded in zip(rows, returned_rows, strict=True):
+        for row, loaded in zip(rows, found, strict=True):
             if field.attname not in row.__dict__:
                 raw = loaded[place]
                 value = raw if decode is None or raw is None else decode(raw)
                 set_attribute_with_undo(row, field.attname, value)
 
 
-def _apply_returned_rows(
-    database: Database, meta: Meta, rows: list[Any], returned_rows: Any
-) -> None:
+def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], found: Any) -> None:
     # after an upsert the row may keep values that the instance does not have: `save` must see that
     dialect = database.dialect.name
     keys = [(key.attname, meta.columns.index(key), key.decoder(dialect)) for key in meta.keys]
-    for row, loaded in zip(rows, returned_rows, strict=True):
+    for row, loaded in zip(rows, found, strict=True):
         for attname, place, decode in keys:
             set_attribute_with_undo(
                 row, attname, loaded[place] if decode is None else decode(loaded[place])
@@ -395,7 +387,7 @@ def update_instances(
             check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
             check_related_databases(row, alias, columns)
     stored = [row for row in rows if row._row]
-    yield from _complete_partial_instances(stored, alias, columns)
+    yield from _load_missing_values(stored, alias, columns)
     database = database_for(alias)
     total = 0
     if computed := [row for row in rows if _has_expression(row, columns)]:

@@ -163,25 +163,21 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         return _arun_write(self, "aupdate_or_create", creating.update_or_create, lookups, made, new)
 
 
-def _run_write(
-    query: QuerySet[Any], method_name: str, operation: Callable[..., Any], *args: Any
-) -> Any:
+def _run_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
     if query._meta.own_saves:
-        found = _find_custom_save_function(method_name)(query, *args)
+        found = _find_custom_save_function(name)(query, *args)
     else:
         work = operation(query, *args, batch_lazy=True)
-        found = run(query._alias, work, f"await a{method_name}()", write=True)
+        found = run(query._alias, work, f"await a{name}()", write=True)
     if query._prefetches:
-        prefetch_elsewhere(query, _list_found_rows(found), f"await a{method_name}()")
+        prefetch_elsewhere(query, _list_found_rows(found), f"await a{name}()")
     return found
 
 
-def _arun_write(
-    query: QuerySet[Any], method_name: str, operation: Callable[..., Any], *args: Any
-) -> Any:
+def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
     if query._meta.own_saves:
-        work = _find_custom_save_function(method_name)(query, *args)
+        work = _find_custom_save_function(name)(query, *args)
     else:
         work = arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
     return _await_relations(query, work) if query._prefetches else work
@@ -198,10 +194,10 @@ def _list_found_rows(found: Any) -> list[Any]:
     return [found[0]] if isinstance(found, tuple) and not found[1] else []
 
 
-def _find_custom_save_function(method_name: str) -> Callable[..., Any]:
+def _find_custom_save_function(name: str) -> Callable[..., Any]:
     from treefold_orm._queries import own_saves  # few models have a save() of their own
 
-    return getattr(own_saves, method_name)
+    return getattr(own_saves, name)
 
 
 class ManagerAccess:
