@@ -15,8 +15,10 @@ from typing import (
     Any,
     ClassVar,
     Generic,
+    Literal,
     LiteralString,
     Protocol,
+    Required,
     Self,
     TypedDict,
     TypeVar,
@@ -120,6 +122,18 @@ class Options(TypedDict, total=False):
     sensitive: bool
     verbose_name: str
     help_text: str
+
+
+class NotNull(Options, total=False):
+    """Options of a field whose values are never None."""
+
+    null: Literal[False]
+
+
+class Nullable(Options):
+    """Options of a field that allows NULL, and whose values may be None."""
+
+    null: Required[Literal[True]]
 
 
 _ELSEWHERE = {  # options of Django's fields that have another name or place here
@@ -231,11 +245,8 @@ class Field(Generic[T]):
         self.meta: Owner = MISSING
         self.column: Any = None
 
-    def _init_field(
-        self, null: bool, options: Options
-    ) -> None:  # the overloads of subclasses fix null
-        base: Any = Field
-        base.__init__(self, null=null, **options)
+    def _init_field(self, options: dict[str, Any]) -> None:
+        Field.__init__(self, **options)  # past the overloads of subclasses, which fix `null`
 
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Column[T]: ...

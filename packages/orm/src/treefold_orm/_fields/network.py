@@ -6,7 +6,7 @@ import ipaddress
 from typing import Any, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.base import Options, T
+from treefold_orm._fields.base import NotNull, Nullable, T
 from treefold_orm._fields.text import TextField
 
 Protocol = Literal["both", "IPv4", "IPv6"]
@@ -33,8 +33,7 @@ class GenericIPAddressField(TextField[T]):
         max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[NotNull],
     ) -> None: ...
     @overload
     def __init__(
@@ -43,8 +42,7 @@ class GenericIPAddressField(TextField[T]):
         max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
-        null: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[Nullable],
     ) -> None: ...
     def __init__(
         self,
@@ -52,14 +50,13 @@ class GenericIPAddressField(TextField[T]):
         max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
-        null: bool = False,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> None:
         if protocol not in _VERSIONS:
             raise ModelError(f"protocol={protocol!r} must be 'both', 'IPv4' or 'IPv6'")
         if unpack_ipv4 and protocol != "both":
             raise ModelError(f"unpack_ipv4 takes protocol='both', got protocol={protocol!r}")
-        self._init_text(null, max_length, options)
+        self._init_text(max_length, options)
         self.protocol = protocol
         self.unpack_ipv4 = unpack_ipv4
         # a value is compared in the one form of its address, so that choices need it as well

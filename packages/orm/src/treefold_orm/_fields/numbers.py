@@ -11,7 +11,16 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
-from treefold_orm._fields.base import Codec, Field, Options, Reading, T, check_storage_options
+from treefold_orm._fields.base import (
+    Codec,
+    Field,
+    NotNull,
+    Nullable,
+    Options,
+    Reading,
+    T,
+    check_storage_options,
+)
 from treefold_orm._fields.storage import round_to_decimal, scale_to_integer
 
 _ONE_INT = {int}
@@ -28,15 +37,11 @@ class IntegerField(Field[T]):
     high: ClassVar[int] = 2**31 - 1
 
     @overload
-    def __init__(
-        self: IntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: IntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: IntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: IntegerField[int | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> int:
         if value.__class__ is not int and (not isinstance(value, int) or isinstance(value, bool)):
@@ -76,15 +81,11 @@ class SmallIntegerField(IntegerField[T]):
     high = 2**15 - 1
 
     @overload
-    def __init__(
-        self: SmallIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: SmallIntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: SmallIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_field(null, options)
+    def __init__(self: SmallIntegerField[int | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
 
 class BigIntegerField(IntegerField[T]):
@@ -96,15 +97,11 @@ class BigIntegerField(IntegerField[T]):
     high = 2**63 - 1
 
     @overload
-    def __init__(
-        self: BigIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: BigIntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: BigIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_field(null, options)
+    def __init__(self: BigIntegerField[int | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
 
 class PositiveSmallIntegerField(SmallIntegerField[T]):
@@ -113,21 +110,13 @@ class PositiveSmallIntegerField(SmallIntegerField[T]):
     low = 0
 
     @overload
-    def __init__(
-        self: PositiveSmallIntegerField[int],
-        *,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: PositiveSmallIntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
     def __init__(
-        self: PositiveSmallIntegerField[int | None],
-        *,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: PositiveSmallIntegerField[int | None], **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_field(null, options)
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
 
 class PositiveIntegerField(IntegerField[T]):
@@ -136,15 +125,11 @@ class PositiveIntegerField(IntegerField[T]):
     low = 0
 
     @overload
-    def __init__(
-        self: PositiveIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: PositiveIntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: PositiveIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_field(null, options)
+    def __init__(self: PositiveIntegerField[int | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
 
 class PositiveBigIntegerField(BigIntegerField[T]):
@@ -153,21 +138,13 @@ class PositiveBigIntegerField(BigIntegerField[T]):
     low = 0
 
     @overload
-    def __init__(
-        self: PositiveBigIntegerField[int],
-        *,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: PositiveBigIntegerField[int], **options: Unpack[NotNull]) -> None: ...
     @overload
     def __init__(
-        self: PositiveBigIntegerField[int | None],
-        *,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: PositiveBigIntegerField[int | None], **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_field(null, options)
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
 
 class AutoField(IntegerField[int]):
@@ -177,7 +154,7 @@ class AutoField(IntegerField[int]):
         if "db_default" in options:
             raise ModelError(f"{type(self).__name__} has a default of its own: drop db_default")
         options["primary_key"] = True
-        self._init_field(False, options)
+        self._init_field(options)
 
     @property
     def generated(self) -> bool:
@@ -204,15 +181,11 @@ class BooleanField(Field[T]):
     on_sqlite = (None, {0: False, 1: True}.__getitem__)  # bool('f') would be true
 
     @overload
-    def __init__(
-        self: BooleanField[bool], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: BooleanField[bool], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: BooleanField[bool | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: BooleanField[bool | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -238,15 +211,11 @@ class FloatField(Field[T]):
     internal = "float"
 
     @overload
-    def __init__(
-        self: FloatField[float], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: FloatField[float], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: FloatField[float | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: FloatField[float | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -288,8 +257,7 @@ class DecimalField(Field[T]):
         max_digits: int,
         decimal_places: int,
         storage: Literal["real", "text"] | None = None,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[NotNull],
     ) -> None: ...
     @overload
     def __init__(
@@ -298,19 +266,12 @@ class DecimalField(Field[T]):
         max_digits: int,
         decimal_places: int,
         storage: Literal["real", "text"] | None = None,
-        null: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[Nullable],
     ) -> None: ...
     def __init__(
-        self,
-        *,
-        max_digits: int,
-        decimal_places: int,
-        storage: Literal["real", "text"] | None = None,
-        null: bool = False,
-        **options: Unpack[Options],
+        self, *, max_digits: int, decimal_places: int, storage: str | None = None, **options: Any
     ) -> None:
-        super().__init__(null=null, **options)
+        self._init_field(options)
         if not 0 <= decimal_places <= max_digits or max_digits < 1:
             raise ModelError(
                 f"DecimalField(max_digits={max_digits!r}, decimal_places={decimal_places!r}) "

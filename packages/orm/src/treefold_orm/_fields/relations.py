@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeGuard, TypeVar, Unpack, overload
 
 from treefold_orm._base.errors import FieldError, ModelError
-from treefold_orm._fields.base import MISSING, Codec, Field, Options, Reading, Stored
+from treefold_orm._fields.base import (
+    MISSING,
+    Codec,
+    Field,
+    NotNull,
+    Nullable,
+    Options,
+    Reading,
+    Stored,
+)
 from treefold_orm._fields.meta import Instance, Meta, Relation, find_owner_meta
 
 if TYPE_CHECKING:
@@ -33,6 +42,21 @@ _ELSEWHERE = {  # Django's other rules
 }
 
 
+class KeyOptions(Options, total=False):
+    """Keyword options of a foreign key."""
+
+    related_name: str | None
+    constraint_name: str | None
+
+
+class NotNullKey(KeyOptions, NotNull):
+    """Options of a foreign key that always has a target."""
+
+
+class NullableKey(KeyOptions, Nullable):
+    """Options of a foreign key that may be None."""
+
+
 class ForeignKey(Field[V], Generic[M, V]):
     """A reference to one row of another model.
 
@@ -53,22 +77,14 @@ class ForeignKey(Field[V], Generic[M, V]):
         self: ForeignKey[M2, M2],
         to: type[M2],
         on_delete: OnDelete = RESTRICT,
-        *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[NotNullKey],
     ) -> None: ...
     @overload
     def __init__(
         self: ForeignKey[M2, M2 | None],
         to: type[M2],
         on_delete: OnDelete = RESTRICT,
-        *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
-        null: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[NullableKey],
     ) -> None: ...
     @overload
     def __init__(
@@ -76,10 +92,8 @@ class ForeignKey(Field[V], Generic[M, V]):
         to: str,
         on_delete: OnDelete = RESTRICT,
         *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
         null: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[KeyOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -88,13 +102,12 @@ class ForeignKey(Field[V], Generic[M, V]):
         *,
         related_name: str | None = None,
         constraint_name: str | None = None,
-        null: bool = False,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> None:
         if on_delete not in _ACTIONS:
             hint = _ELSEWHERE.get(on_delete) or f"use one of {', '.join(sorted(_ACTIONS))}"
             raise ModelError(f"on_delete cannot be {on_delete!r}; {hint}")
-        if on_delete == "SET_NULL" and not null:
+        if on_delete == "SET_NULL" and not options.get("null"):
             raise ModelError("on_delete=SET_NULL needs null=True")
         if on_delete == "SET_DEFAULT" and "db_default" not in options:
             default = options.get("default", MISSING)
@@ -106,7 +119,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         options.setdefault("db_index", not self.one_to_one)
         if self.one_to_one:
             options["unique"] = True
-        super().__init__(null=null, **options)
+        self._init_field(options)
         self.to: type[Instance] | str = to
         self.related_name = related_name
         self.constraint_name = constraint_name
@@ -272,22 +285,14 @@ class OneToOneField(ForeignKey[M, V], Generic[M, V]):
         self: OneToOneField[M2, M2],
         to: type[M2],
         on_delete: OnDelete = RESTRICT,
-        *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[NotNullKey],
     ) -> None: ...
     @overload
     def __init__(
         self: OneToOneField[M2, M2 | None],
         to: type[M2],
         on_delete: OnDelete = RESTRICT,
-        *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
-        null: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[NullableKey],
     ) -> None: ...
     @overload
     def __init__(
@@ -295,10 +300,8 @@ class OneToOneField(ForeignKey[M, V], Generic[M, V]):
         to: str,
         on_delete: OnDelete = RESTRICT,
         *,
-        related_name: str | None = None,
-        constraint_name: str | None = None,
         null: bool = False,
-        **options: Unpack[Options],
+        **options: Unpack[KeyOptions],
     ) -> None: ...
     def __init__(self, to: Any, on_delete: OnDelete = RESTRICT, **options: Any) -> None:
         super().__init__(to, on_delete, **options)

@@ -11,10 +11,10 @@ import functools
 import json
 import re
 import uuid
-from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
+from typing import Any, ClassVar, Generic, TypeVar, Unpack, cast, overload
 
 from treefold_orm._base.errors import DatabaseError, FieldValueError, ModelError, UnsupportedFeature
-from treefold_orm._fields.base import AnyField, Codec, Field, Options, T
+from treefold_orm._fields.base import AnyField, Codec, Field, NotNull, Nullable, Options, T
 from treefold_orm._fields.numbers import BigIntegerField
 from treefold_orm._fields.text import TextField
 
@@ -33,15 +33,11 @@ class UUIDField(Field[T]):
     on_sqlite = (str, uuid.UUID)
 
     @overload
-    def __init__(
-        self: UUIDField[uuid.UUID], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: UUIDField[uuid.UUID], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: UUIDField[uuid.UUID | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: UUIDField[uuid.UUID | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> uuid.UUID:
         if isinstance(value, uuid.UUID):
@@ -61,15 +57,11 @@ class BinaryField(Field[T]):
     internal = "binary"
 
     @overload
-    def __init__(
-        self: BinaryField[bytes], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: BinaryField[bytes], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: BinaryField[bytes | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: BinaryField[bytes | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> bytes:
         if not isinstance(value, (bytes, bytearray, memoryview)):
@@ -110,25 +102,13 @@ class EnumField(Field[T], Generic[T]):
     """
 
     @overload
-    def __init__(
-        self: EnumField[E],
-        enum_class: type[E],
-        *,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: EnumField[E], enum_class: type[E], **options: Unpack[NotNull]) -> None: ...
     @overload
     def __init__(
-        self: EnumField[E | None],
-        enum_class: type[E],
-        *,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: EnumField[E | None], enum_class: type[E], **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(
-        self, enum_class: type[Any], *, null: bool = False, **options: Unpack[Options]
-    ) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self, enum_class: type[Any], **options: Any) -> None:
+        self._init_field(options)
         values = [member.value for member in cast("type[enum.Enum]", enum_class)]
         if values and all(isinstance(v, str) for v in values):
             self.base: Field[Any] = TextField(max_length=max(map(len, values)))
@@ -201,23 +181,13 @@ class ArrayField(Field[T], Generic[T]):
     internal = "array"
 
     @overload
-    def __init__(
-        self: ArrayField[list[I]],
-        base: Field[I],
-        *,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: ArrayField[list[I]], base: Field[I], **options: Unpack[NotNull]) -> None: ...
     @overload
     def __init__(
-        self: ArrayField[list[I] | None],
-        base: Field[I],
-        *,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: ArrayField[list[I] | None], base: Field[I], **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(self, base: Field[Any], *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self, base: Field[Any], **options: Any) -> None:
+        self._init_field(options)
         if isinstance(base, (ArrayField, JSONField)):
             raise ModelError(
                 f"ArrayField of {type(base).__name__} is not supported: use a JSONField"
@@ -318,7 +288,7 @@ class ListField(ArrayField[list[Any]]):
 
     def __init__(self, base: AnyField) -> None:
         # an ArrayField refuses items that no column has, but a result may have
-        self._init_field(True, {})
+        self._init_field({"null": True})
         self.base = base
 
     def coerce(self, value: Any) -> list[Any]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Unpack, overload
+from typing import Any, ClassVar, Unpack, overload
 
 from treefold_orm._base.errors import FieldValueError, ModelError
-from treefold_orm._fields.base import Field, Options, T
+from treefold_orm._fields.base import Field, NotNull, Nullable, T
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]+")
 _LOCAL = re.compile(r"[^\s@<>()\[\],;:\\\"]+")
@@ -29,27 +29,17 @@ class TextField(Field[T]):
 
     @overload
     def __init__(
-        self: TextField[str],
-        *,
-        max_length: int | None = None,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        self: TextField[str], *, max_length: int | None = None, **options: Unpack[NotNull]
     ) -> None: ...
     @overload
     def __init__(
-        self: TextField[str | None],
-        *,
-        max_length: int | None = None,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: TextField[str | None], *, max_length: int | None = None, **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(
-        self, *, max_length: int | None = None, null: bool = False, **options: Unpack[Options]
-    ) -> None:
-        self._init_text(null, max_length, options)
+    def __init__(self, *, max_length: int | None = None, **options: Any) -> None:
+        self._init_text(max_length, options)
 
-    def _init_text(self, null: bool, max_length: int | None, options: Options) -> None:
-        self._init_field(null, options)
+    def _init_text(self, max_length: int | None, options: dict[str, Any]) -> None:
+        self._init_field(options)
         if max_length is not None and max_length < 1:
             raise ModelError(f"max_length={max_length!r} leaves no room for text")
         self.max_length = max_length
@@ -115,23 +105,13 @@ class CharField(TextField[T]):
     """Text of at most `max_length` characters."""
 
     @overload
-    def __init__(
-        self: CharField[str],
-        *,
-        max_length: int,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: CharField[str], *, max_length: int, **options: Unpack[NotNull]) -> None: ...
     @overload
     def __init__(
-        self: CharField[str | None],
-        *,
-        max_length: int,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: CharField[str | None], *, max_length: int, **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(self, *, max_length: int, null: bool = False, **options: Unpack[Options]) -> None:
-        self._init_text(null, max_length, options)
+    def __init__(self, *, max_length: int, **options: Any) -> None:
+        self._init_text(max_length, options)
 
 
 class SlugField(TextField[T]):
@@ -139,24 +119,14 @@ class SlugField(TextField[T]):
 
     @overload
     def __init__(
-        self: SlugField[str],
-        *,
-        max_length: int = 50,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        self: SlugField[str], *, max_length: int = ..., **options: Unpack[NotNull]
     ) -> None: ...
     @overload
     def __init__(
-        self: SlugField[str | None],
-        *,
-        max_length: int = 50,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: SlugField[str | None], *, max_length: int = ..., **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(
-        self, *, max_length: int = 50, null: bool = False, **options: Unpack[Options]
-    ) -> None:
-        self._init_text(null, max_length, options)
+    def __init__(self, *, max_length: int = 50, **options: Any) -> None:
+        self._init_text(max_length, options)
 
     has_form = True
 
@@ -173,24 +143,14 @@ class EmailField(TextField[T]):
 
     @overload
     def __init__(
-        self: EmailField[str],
-        *,
-        max_length: int = 254,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        self: EmailField[str], *, max_length: int = ..., **options: Unpack[NotNull]
     ) -> None: ...
     @overload
     def __init__(
-        self: EmailField[str | None],
-        *,
-        max_length: int = 254,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: EmailField[str | None], *, max_length: int = ..., **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(
-        self, *, max_length: int = 254, null: bool = False, **options: Unpack[Options]
-    ) -> None:
-        self._init_text(null, max_length, options)
+    def __init__(self, *, max_length: int = 254, **options: Any) -> None:
+        self._init_text(max_length, options)
 
     has_form = True
 
@@ -208,24 +168,14 @@ class URLField(TextField[T]):
 
     @overload
     def __init__(
-        self: URLField[str],
-        *,
-        max_length: int = 2000,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        self: URLField[str], *, max_length: int = ..., **options: Unpack[NotNull]
     ) -> None: ...
     @overload
     def __init__(
-        self: URLField[str | None],
-        *,
-        max_length: int = 2000,
-        null: Literal[True],
-        **options: Unpack[Options],
+        self: URLField[str | None], *, max_length: int = ..., **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(
-        self, *, max_length: int = 2000, null: bool = False, **options: Unpack[Options]
-    ) -> None:
-        self._init_text(null, max_length, options)
+    def __init__(self, *, max_length: int = 2000, **options: Any) -> None:
+        self._init_text(max_length, options)
 
     has_form = True
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import datetime as dt
 from operator import attrgetter, methodcaller
-from typing import Any, ClassVar, Literal, Unpack, overload
+from typing import Any, ClassVar, Unpack, overload
 
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import (
     MISSING,
     Codec,
     Field,
-    Options,
+    NotNull,
+    Nullable,
     Reading,
     T,
     check_storage_options,
@@ -45,15 +46,11 @@ class DateField(Field[T]):
     on_sqlite = (dt.date.isoformat, dt.date.fromisoformat)
 
     @overload
-    def __init__(
-        self: DateField[dt.date], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: DateField[dt.date], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: DateField[dt.date | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: DateField[dt.date | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> dt.date:
         if isinstance(value, str):
@@ -78,15 +75,11 @@ class TimeField(Field[T]):
     on_sqlite = (methodcaller("isoformat", "microseconds"), dt.time.fromisoformat)
 
     @overload
-    def __init__(
-        self: TimeField[dt.time], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
+    def __init__(self: TimeField[dt.time], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: TimeField[dt.time | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: TimeField[dt.time | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> dt.time:
         if isinstance(value, str):
@@ -120,8 +113,7 @@ class DateTimeField(Field[T]):
         auto_now_add: bool = False,
         auto_now: bool = False,
         zone: dt.timezone | None = dt.UTC,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[NotNull],
     ) -> None: ...
     @overload
     def __init__(
@@ -130,8 +122,7 @@ class DateTimeField(Field[T]):
         auto_now_add: bool = False,
         auto_now: bool = False,
         zone: dt.timezone | None = dt.UTC,
-        null: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[Nullable],
     ) -> None: ...
     def __init__(
         self,
@@ -139,14 +130,13 @@ class DateTimeField(Field[T]):
         auto_now_add: bool = False,
         auto_now: bool = False,
         zone: dt.timezone | None = dt.UTC,
-        null: bool = False,
-        **options: Unpack[Options],
+        **options: Any,
     ) -> None:
         if zone is not None and zone is not dt.UTC:
             raise ModelError(f"zone must be datetime.UTC or None, got {zone!r}")
         if auto_now_add or auto_now:
             options.setdefault("default", _utc_now if zone else _naive_utc_now)
-        super().__init__(null=null, **options)
+        self._init_field(options)
         self.storage = "" if zone else "naive"
         check_storage_options("" if zone else "zone=None", options)
         self.auto_now = auto_now
@@ -235,18 +225,11 @@ class DurationField(Field[T]):
     on_sqlite = (_to_microseconds, _from_microseconds)
 
     @overload
-    def __init__(
-        self: DurationField[dt.timedelta],
-        *,
-        null: Literal[False] = False,
-        **options: Unpack[Options],
-    ) -> None: ...
+    def __init__(self: DurationField[dt.timedelta], **options: Unpack[NotNull]) -> None: ...
     @overload
-    def __init__(
-        self: DurationField[dt.timedelta | None], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
-        super().__init__(null=null, **options)
+    def __init__(self: DurationField[dt.timedelta | None], **options: Unpack[Nullable]) -> None: ...
+    def __init__(self, **options: Any) -> None:
+        self._init_field(options)
 
     def coerce(self, value: Any) -> dt.timedelta:
         if not isinstance(value, dt.timedelta):
