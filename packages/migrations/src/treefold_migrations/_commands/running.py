@@ -16,6 +16,7 @@ from treefold_migrations._commands.headings import DatabaseHeadedOutput
 from treefold_migrations._files.databases import restrict_to_database, select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
+from treefold_migrations._records.recorded_history import DatabaseTarget, RecordedHistory
 from treefold_migrations._records.records import Applied
 from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.executor import Interrupted
@@ -23,7 +24,7 @@ from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._schedule.forward_runs import Phase
-from treefold_migrations._schedule.planning import DatabaseTarget, plan_single_file
+from treefold_migrations._schedule.planning import plan_single_file
 from treefold_migrations._schedule.script import render_script
 from treefold_migrations._schedule.targeted_files import list_applied_after
 from treefold_migrations._schedule.turns import (
@@ -227,11 +228,8 @@ def sqlmigrate(
         run = plan_single_file(
             restrict_to_database(history, alias), name, target, backwards=backwards
         )
-        texts.append(
-            _add_database_heading(
-                alias, render_script([run], target), has_several_databases=len(every) > 1
-            )
-        )
+        text = render_script([run], target)
+        texts.append(_add_database_heading(alias, text, has_several_databases=len(every) > 1))
     return "\n".join(texts)
 
 
@@ -351,7 +349,8 @@ class _Runners:
         if not self.several or fake or steps < 1:
             return whole[::-1]
         found = {
-            a: collect_recorded_files(r.history, r.applied()) for a, r in self.by_alias.items()
+            alias: collect_recorded_files(_attach_records(runner, runner.applied()))
+            for alias, runner in self.by_alias.items()
         }
         made: list[_RollbackCall] = []
         for alias, names in plan_rollback_calls(self.history, found, steps=steps, to=target):
@@ -410,7 +409,7 @@ def _suggest_rollback(
     runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool
 ) -> None:
     """Name the command that goes back to a target behind which files are applied."""
-    after = list_applied_after(runner.history, applied, target)
+    after = list_applied_after(_attach_records(runner, applied), target)
     if after:
         flag = " --fake" if fake else ""
         name = runner.history.find(target).name
@@ -418,6 +417,10 @@ def _suggest_rollback(
             f"{', '.join(after)} {'is' if len(after) == 1 else 'are'} applied after it; to go back "
             f"run `treefold rollback {name}{flag}`"
         )
+
+
+def _attach_records(runner: Runner, applied: Applied) -> RecordedHistory:
+    return RecordedHistory.on_database(runner.history, applied, runner.database)
 
 
 def _load_history(folder: Folder) -> History:

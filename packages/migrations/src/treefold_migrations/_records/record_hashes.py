@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from treefold_migrations._files.hashing import is_legacy_hash
 from treefold_migrations._files.history import History
-from treefold_migrations._records.records import Applied
+from treefold_migrations._records.recorded_history import RecordedHistory
 
 
-def matches_recorded_hash(history: History, applied: Applied, name: str) -> bool:
+def matches_recorded_hash(recorded: RecordedHistory, name: str) -> bool:
     """Return True if the recorded hash of a file, which is there, is that of its code."""
-    recorded = applied.records[name].hash
-    if recorded == history.compute_digest(name) or is_file_for_other_databases(history, name):
+    history, hash_ = recorded.history, recorded.applied.records[name].hash
+    if hash_ == history.compute_digest(name) or is_file_for_other_databases(history, name):
         return True
-    parents = [_find_recorded_hash(history, applied, parent) for parent in history.parents(name)]
-    return recorded in history.compute_accepted_digests(name, parents)
+    parents = [_find_recorded_hash(recorded, parent) for parent in history.parents(name)]
+    return hash_ in history.compute_accepted_digests(name, parents)
 
 
 def matches_replaced_hash(record_hash: str, replaced_hash: str) -> bool:
@@ -43,29 +43,30 @@ def is_file_for_other_databases(history: History, name: str) -> bool:
     return bool(item.migration.operations) and not item.operations
 
 
-def find_hashes_to_rewrite(history: History, applied: Applied) -> dict[str, str]:
+def find_hashes_to_rewrite(recorded: RecordedHistory) -> dict[str, str]:
     """Return the records that fit with another hash than that of today, each with the latter."""
-    found = {n: r.hash for n, r in applied.records.items() if is_legacy_hash(r.hash)}
+    history, records = recorded.history, recorded.applied.records
+    found = {name: record.hash for name, record in records.items() if is_legacy_hash(record.hash)}
     if history.database:  # where a file without a part was corrected, those behind it follow
         found |= {
             name: record.hash
-            for name, record in applied.records.items()
+            for name, record in records.items()
             if name in history and record.hash != history.compute_digest(name)
         }
     made: dict[str, str] = {}
     replaced = {old: new for item in history.order() for old, new in item.replaces.items()}
     for name in found:
-        if name in history and matches_recorded_hash(history, applied, name):
+        if name in history and matches_recorded_hash(recorded, name):
             made[name] = history.compute_digest(name)
         elif name in replaced and not is_legacy_hash(replaced[name]):
             made[name] = replaced[name]
     return made
 
 
-def _find_recorded_hash(history: History, applied: Applied, name: str) -> str:
-    item = history[name]
+def _find_recorded_hash(recorded: RecordedHistory, name: str) -> str:
+    item = recorded.history[name]
     # where the files before a squash were applied, the last of them is what children were hashed
     # after
     last = list(item.replaces)[-1] if item.replaces else name
-    record = applied.records.get(last)
-    return history.compute_digest_for_children(name) if record is None else record.hash
+    record = recorded.applied.records.get(last)
+    return recorded.history.compute_digest_for_children(name) if record is None else record.hash

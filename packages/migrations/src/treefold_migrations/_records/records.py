@@ -90,11 +90,6 @@ class Applied:
     records: dict[str, Record]
     progress: dict[str, Progress]
 
-    def replace_progress(self, name: str, row: Progress | None) -> Applied:
-        """Return a copy with another row of the journal for a file, or without its row."""
-        others = {key: entry for key, entry in self.progress.items() if key != name}
-        return replace(self, progress=others if row is None else {**others, name: row})
-
 
 class Records:
     """The statements on the two tables, in one dialect."""
@@ -125,9 +120,8 @@ class Records:
                 JOURNAL,
             )
             return bool(found[0][0])
-        found = yield from fetch_rows(
-            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", JOURNAL
-        )
+        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        found = yield from fetch_rows(sql, JOURNAL)
         return bool(found)
 
     def create_tables(self) -> Operation[None]:
@@ -145,9 +139,8 @@ class Records:
         """Read all rows; none where the tables are missing."""
         if not (yield from self.has_tables()):
             return Applied({}, {})
-        found = yield from fetch_rows(
-            "SELECT name, hash, applied_at FROM treefold_migrations ORDER BY place"
-        )
+        sql = "SELECT name, hash, applied_at FROM treefold_migrations ORDER BY place"
+        found = yield from fetch_rows(sql)
         records = {name: Record(name, hash_, _parse_timestamp(at)) for name, hash_, at in found}
         found = yield from fetch_rows(
             self.adapt_sql_to_dialect(
@@ -179,9 +172,8 @@ class Records:
 
     def delete_record_if_present(self, name: str) -> Operation[int]:
         """Take the record of a file away if there is one."""
-        return run_statement(
-            self.adapt_sql_to_dialect("DELETE FROM treefold_migrations WHERE name = $1"), name
-        )
+        sql = "DELETE FROM treefold_migrations WHERE name = $1"
+        return run_statement(self.adapt_sql_to_dialect(sql), name)
 
     def delete_existing_record(self, name: str) -> Operation[None]:
         """Take the record of a file away."""
@@ -203,10 +195,8 @@ class Records:
 
     def clear_progress(self, name: str) -> Operation[int]:
         """Take away how far a file has come."""
-        return run_statement(
-            self.adapt_sql_to_dialect("DELETE FROM treefold_migrations_journal WHERE name = $1"),
-            name,
-        )
+        sql = "DELETE FROM treefold_migrations_journal WHERE name = $1"
+        return run_statement(self.adapt_sql_to_dialect(sql), name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from treefold_migrations._records.effects import (
     fetch_rows,
 )
 from treefold_migrations._records.record_hashes import find_hashes_to_rewrite
-from treefold_migrations._records.record_names import list_pending_names
+from treefold_migrations._records.recorded_history import DatabaseTarget, RecordedHistory
 from treefold_migrations._records.records import Applied, Records
 from treefold_migrations._run.events import Event, Listener, ignore_event
 from treefold_migrations._run.executor import ExecutionContext, Interrupted, run_file
@@ -36,7 +36,6 @@ from treefold_migrations._schedule.fake_runs import plan_fake_migrate, plan_fake
 from treefold_migrations._schedule.forward_runs import Phase, has_nothing_to_run, plan_migrate
 from treefold_migrations._schedule.half_done_runs import plan_abandon, plan_resume
 from treefold_migrations._schedule.history_checks import check_history, check_history_for_release
-from treefold_migrations._schedule.planning import DatabaseTarget
 from treefold_migrations._schedule.rollback_fills import RollbackFills, require_fill_values
 from treefold_migrations._schedule.units import FileRun, SqlUnit
 from treefold_orm import ORMError
@@ -53,7 +52,7 @@ from treefold_orm.schema import (
 
 T = TypeVar("T")
 Resolution = Literal["again", "skip", "abandon"]
-Choose = Callable[[Applied], list[FileRun]]
+Choose = Callable[[RecordedHistory], list[FileRun]]
 
 
 class Runner:
@@ -114,8 +113,9 @@ class Runner:
         return Records(database_for(self.database).dialect).read()
 
     def _list_pending(self, applied: Applied) -> list[str]:
-        check_history(self.history, applied)
-        return list_pending_names(self.history, applied)
+        recorded = RecordedHistory.on_database(self.history, applied, self.database)
+        check_history(recorded)
+        return recorded.list_pending_names()
 
     def missing(self) -> list[str]:
         """Return the files whose tables and columns a release with these files lacks: those that
@@ -124,10 +124,10 @@ class Runner:
         Raises:
             HistoryError: The files do not fit the records.
         """
-        applied = self.applied()
-        check_history_for_release(self.history, applied)
-        ready = set(list_expanded_names(self.history, applied))
-        return [name for name in list_pending_names(self.history, applied) if name not in ready]
+        recorded = RecordedHistory.on_database(self.history, self.applied(), self.database)
+        check_history_for_release(recorded)
+        ready = set(list_expanded_names(recorded))
+        return [name for name in recorded.list_pending_names() if name not in ready]
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -218,12 +218,7 @@ class Runner:
         )
 
     def resolve(
-        self,
-        name: str,
-        choice: Resolution,
-        *,
-        plan: bool = False,
-        allow_destructive: bool = False,
+        self, name: str, choice: Resolution, *, plan: bool = False, allow_destructive: bool = False
     ) -> list[FileRun]:
         """End the state of a file that is half applied or half rolled back.
 
@@ -246,12 +241,7 @@ class Runner:
         return self._run_flow(self._resolve_file, name, choice, plan, allow_destructive)
 
     async def aresolve(
-        self,
-        name: str,
-        choice: Resolution,
-        *,
-        plan: bool = False,
-        allow_destructive: bool = False,
+        self, name: str, choice: Resolution, *, plan: bool = False, allow_destructive: bool = False
     ) -> list[FileRun]:
         """`resolve` for async code."""
         return await self._arun_flow(self._resolve_file, name, choice, plan, allow_destructive)
@@ -270,16 +260,11 @@ class Runner:
         self, held: HeldConnection, target: str | None, phase: Phase | None, fake: bool, plan: bool
     ) -> Flow[list[FileRun]]:
         if fake:
-            choose = partial(plan_fake_migrate, self.history, upto=target)
+            choose = partial(plan_fake_migrate, upto=target)
             return (yield from self._plan_or_run_files(held, choose, fake=True, plan=plan))
-        place = DatabaseTarget(held.dialect, held.single)
-        choose = partial(plan_migrate, self.history, target=place, upto=target, phase=phase)
-        idle = partial(has_nothing_to_run, self.history, upto=target, phase=phase)
-        return (
-            yield from self._plan_or_run_files(
-                held, choose, fake=False, plan=plan, has_nothing_to_run=idle
-            )
-        )
+        choose = partial(plan_migrate, upto=target, phase=phase)
+        idle = partial(has_nothing_to_run, upto=target, phase=phase)
+        return (yield from self._plan_or_run_files(held, choose, plan=plan, is_idle=idle))
 
     def _roll_back_files(
         self,
@@ -292,33 +277,24 @@ class Runner:
         fill: tuple[str, ...],
     ) -> Flow[list[FileRun]]:
         if fake:
-            forget = partial(plan_fake_rollback, self.history, steps=steps, to=target)
+            forget = partial(plan_fake_rollback, steps=steps, to=target)
             return (yield from self._plan_or_run_files(held, forget, fake=True, plan=plan))
-        place = DatabaseTarget(held.dialect, held.single)
 
-        def choose(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+        def choose(recorded: RecordedHistory, fills: RollbackFills | None = None) -> list[FileRun]:
             # new ones for each plan: they collect which were used, and what is missing
             fills = fills or RollbackFills.from_flags(fill)
             return plan_rollback(
-                self.history,
-                applied,
-                place,
-                steps=steps,
-                to=target,
-                fills=fills,
-                force=allow_destructive,
+                recorded, steps=steps, to=target, fills=fills, force=allow_destructive
             )
 
         if not plan:
-            applied, fills = (
-                (yield from Records(held.dialect).read()),
-                RollbackFills.from_flags(fill),
-            )
-            runs = choose(applied, fills)
+            recorded = yield from self._read_history(held)
+            fills = RollbackFills.from_flags(fill)
+            runs = choose(recorded, fills)
             if not allow_destructive:
-                yield from self._refuse_row_loss(held, applied, runs)
-            yield from self._require_fill_values(held, applied, fills)
-        return (yield from self._plan_or_run_files(held, choose, fake=False, plan=plan))
+                yield from _refuse_row_loss(recorded, runs)
+            yield from _require_fill_values(recorded, fills)
+        return (yield from self._plan_or_run_files(held, choose, plan=plan))
 
     def _resolve_file(
         self,
@@ -328,76 +304,41 @@ class Runner:
         plan: bool,
         allow_destructive: bool,
     ) -> Flow[list[FileRun]]:
-        place = DatabaseTarget(held.dialect, held.single)
         if choice != "abandon":
-            choose = partial(plan_resume, self.history, name_prefix=name, target=place)
-            return (
-                yield from self._plan_or_run_files(
-                    held, choose, fake=False, plan=plan, resolution=choice
-                )
-            )
-
-        def choose_abandon_runs(
-            applied: Applied, fills: RollbackFills | None = None
-        ) -> list[FileRun]:
-            return plan_abandon(self.history, applied, name, place, fills or RollbackFills())
-
+            resume = partial(plan_resume, name_prefix=name)
+            return (yield from self._plan_or_run_files(held, resume, plan=plan, resolution=choice))
         if not plan:
-            applied, fills = (yield from Records(held.dialect).read()), RollbackFills()
-            runs = choose_abandon_runs(applied, fills)
+            recorded, fills = (yield from self._read_history(held)), RollbackFills()
+            runs = plan_abandon(recorded, name, fills)
             if not allow_destructive:
                 _refuse_partial_abandon(runs)
-                yield from self._refuse_row_loss(held, applied, runs)
-            yield from self._require_fill_values(held, applied, fills)
-        return (
-            yield from self._plan_or_run_files(held, choose_abandon_runs, fake=False, plan=plan)
-        )
+                yield from _refuse_row_loss(recorded, runs)
+            yield from _require_fill_values(recorded, fills)
+        abandon = partial(plan_abandon, name_prefix=name)
+        return (yield from self._plan_or_run_files(held, abandon, plan=plan))
 
-    def _refuse_row_loss(
-        self, held: HeldConnection, applied: Applied, runs: list[FileRun]
-    ) -> Flow[None]:
-        begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
-        # a rollback that has begun was agreed to then
-        fresh = [made for made in runs if made.name not in begun]
-        for name, table, live in find_tables_losing_data(
-            self.history, applied, fresh, held.dialect
-        ):
-            # a table that has another name now cannot be asked, and counts as one with rows
-            found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
-            if found:
-                raise DataLossRefused(
-                    f"Rolling back {name!r} drops what the rows of {table!r} hold; give "
-                    "--allow-destructive to agree to it"
-                )
-
-    def _require_fill_values(
-        self, held: HeldConnection, applied: Applied, fills: RollbackFills
-    ) -> Flow[None]:
-        begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
-        live = compute_current_schema(self.history, applied, held.dialect)
-        # a file whose rollback has begun passed this test then
-        missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
-        yield from require_fill_values(missing, live)
+    def _read_history(self, held: HeldConnection) -> Flow[RecordedHistory]:
+        applied = yield from Records(held.dialect).read()
+        return RecordedHistory(self.history, applied, DatabaseTarget(held.dialect, held.single))
 
     def _plan_or_run_files(
         self,
         held: HeldConnection,
         choose: Choose,
         *,
-        fake: bool,
         plan: bool,
-        has_nothing_to_run: Callable[[Applied], bool] = lambda _applied: False,
+        fake: bool = False,
+        is_idle: Callable[[RecordedHistory], bool] = lambda _recorded: False,
         resolution: Resolution | None = None,
     ) -> Flow[list[FileRun]]:
-        records = Records(held.dialect)
-        applied = yield from records.read()
+        recorded = yield from self._read_history(held)
         if plan:
-            return (yield from _add_table_sizes(choose(applied)))
+            return (yield from _add_table_sizes(choose(recorded)))
         # without the lock: a release that starts with `migrate` mostly has nothing to do, and must
         # not wait for another run or need the right to create tables
-        if has_nothing_to_run(applied):
+        if is_idle(recorded):
             return []
-        lock = make_lock(held, records, LockOwner.from_current_process())
+        lock = make_lock(held, Records(held.dialect), LockOwner.from_current_process())
         yield from acquire_lock(lock, wait=self._wait, notice=self._report_waiting)
         try:
             with Heartbeat(lock, held):
@@ -415,18 +356,19 @@ class Runner:
         *,
         fake: bool,
     ) -> Flow[list[FileRun]]:
-        records = Records(held.dialect)
         # `--resolve NAME again` is the answer to an interrupted step; "skip" is handled by `skip`
         interrupted = self._interrupted if resolution is None else "again"
         skip = resolution == "skip"
+        records = Records(held.dialect)
         engine = ExecutionContext(
             held, records, lock, self._limits, self._listener, interrupted, skip
         )
-        applied = yield from records.read()  # others may have run until the lock was there
-        if old := find_hashes_to_rewrite(self.history, applied):
+        # others may have run until the lock was there
+        recorded = yield from self._read_history(held)
+        if old := find_hashes_to_rewrite(recorded):
             yield Atomic(_rewrite_hashes(engine, old))
-            applied = yield from records.read()
-        runs = choose(applied)
+            recorded = yield from self._read_history(held)
+        runs = choose(recorded)
         if fake:
             yield Atomic(_apply_fake_runs_to_records(engine, runs))
             return runs
@@ -438,6 +380,32 @@ class Runner:
 
     def _report_waiting(self, text: str) -> None:
         self._listener(Event("wait", text))
+
+
+def _refuse_row_loss(recorded: RecordedHistory, runs: list[FileRun]) -> Flow[None]:
+    # a rollback that has begun was agreed to then
+    begun = _list_begun_rollbacks(recorded)
+    fresh = [made for made in runs if made.name not in begun]
+    for name, table, live in find_tables_losing_data(recorded, fresh):
+        # a table that has another name now cannot be asked, and counts as one with rows
+        found = not live or (yield from fetch_rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
+        if found:
+            raise DataLossRefused(
+                f"Rolling back {name!r} drops what the rows of {table!r} hold; give "
+                "--allow-destructive to agree to it"
+            )
+
+
+def _require_fill_values(recorded: RecordedHistory, fills: RollbackFills) -> Flow[None]:
+    # a file whose rollback has begun passed this test then
+    begun = _list_begun_rollbacks(recorded)
+    missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
+    yield from require_fill_values(missing, compute_current_schema(recorded))
+
+
+def _list_begun_rollbacks(recorded: RecordedHistory) -> set[str]:
+    rows = recorded.applied.progress.items()
+    return {name for name, row in rows if row.direction == "backwards"}
 
 
 def _add_table_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:

@@ -16,11 +16,7 @@ from treefold_migrations._files.history import (
     make_code_extractor,
 )
 from treefold_migrations._operations.base import compute_states
-from treefold_migrations._records.record_names import (
-    collect_applied_names,
-    list_record_names,
-)
-from treefold_migrations._records.records import Applied
+from treefold_migrations._records.recorded_history import RecordedHistory
 from treefold_migrations._schedule.expanded import (
     OperationsWithStates,
     build_started_operations,
@@ -34,21 +30,15 @@ from treefold_migrations._schedule.half_done import (
 )
 from treefold_migrations._schedule.half_done_runs import plan_undo
 from treefold_migrations._schedule.history_checks import check_history
-from treefold_migrations._schedule.planning import DatabaseTarget, plan_backward_units
+from treefold_migrations._schedule.planning import plan_backward_units
 from treefold_migrations._schedule.rollback_fills import RollbackFills
 from treefold_migrations._schedule.targeted_files import collect_names_kept_by_rollback
-from treefold_migrations._schedule.units import (
-    FileRun,
-    build_file_run,
-)
+from treefold_migrations._schedule.units import FileRun, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
-from treefold_orm.schema import Dialect
 
 
 def plan_rollback(
-    history: History,
-    applied: Applied,
-    target: DatabaseTarget,
+    recorded: RecordedHistory,
     *,
     steps: int = 1,
     to: str | None = None,
@@ -58,9 +48,7 @@ def plan_rollback(
     """Return the runs of `rollback`. A file that is half done is taken back first.
 
     Args:
-        history: The files.
-        applied: The records.
-        target: The database.
+        recorded: The files and the records.
         steps: How many files, the last applied first.
         to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
         fills: The values of fields that come back.
@@ -70,17 +58,14 @@ def plan_rollback(
         RunError: An operation cannot be reversed; nothing was changed.
         MigrationError: A value does not fit, or its field does not come back.
     """
-    check_history(history, applied)
-    fills = fills or RollbackFills()
+    check_history(recorded)
+    fills, history, applied = fills or RollbackFills(), recorded.history, recorded.applied
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
     # a rollback that stopped halfway goes on with its values, without its flags
     fills.kept = {k: v for e in begun for k, v in RollbackFills.from_journal(e).kept.items()}
     kept = None if to is None else collect_names_kept_by_rollback(history, to)
-    undone_ = _plan_undo_of_unfinished_files(
-        history, applied, target, fills, steps=steps, kept=kept, force=force
-    )
-    done = collect_applied_names(history, applied)
-    order = [item.name for item in history.order() if item.name in done]
+    undone_ = _plan_undo_of_unfinished_files(recorded, fills, steps=steps, kept=kept, force=force)
+    order = recorded.list_applied_names()
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
     if kept is None:
         if steps < 1:
@@ -88,7 +73,7 @@ def plan_rollback(
         # taking a half-done or expanded file back is one of the steps
         chosen = list(reversed(order))[: max(steps - len(undone_), 0)]
     else:
-        if not kept <= done:
+        if not kept <= set(order):
             last = f"{order[-1]!r} is the last that is" if order else "none is"
             raise RunError(
                 f"Migration {history.find(to or '').name!r} is not applied, so that nothing can be "
@@ -112,8 +97,8 @@ def plan_rollback(
             item.name,
             history.compute_digest(item.name),
             "backwards",
-            plan_backward_units(item, states, target, fills, rest if forced else None),
-            recorded=list_record_names(item, applied),
+            plan_backward_units(item, states, recorded.target, fills, rest if forced else None),
+            recorded=recorded.list_record_names(item),
             extract_code=make_code_extractor(item),
         )
         made[item.name] = replace(run, fills=fills.list_flags_used_since(before), kept=tuple(rest))
@@ -123,9 +108,7 @@ def plan_rollback(
 
 
 def _plan_undo_of_unfinished_files(
-    history: History,
-    applied: Applied,
-    target: DatabaseTarget,
+    recorded: RecordedHistory,
     fills: RollbackFills,
     *,
     steps: int,
@@ -137,38 +120,37 @@ def _plan_undo_of_unfinished_files(
     A file that was expanded when its contract began is expanded again, which is one step.
     """
     made: list[FileRun] = []
-    for entry in list_half_done(applied):
-        made.append(plan_undo(history, applied, entry, target, fills, force=force))
+    for entry in list_half_done(recorded.applied):
+        made.append(plan_undo(recorded, entry, fills, force=force))
         # what follows is planned over the schema that this run leaves
-        applied = applied.replace_progress(entry.name, made[-1].base)
-    for name in reversed(list_expanded_names(history, applied)):
+        recorded = recorded.replace_progress(entry.name, made[-1].base)
+    for name in reversed(list_expanded_names(recorded)):
         # an expanded file counts as one step, as an applied one
         if (len(made) >= steps) if kept is None else (name in kept):
             continue
-        entry = applied.progress[name]
-        made.append(plan_undo(history, applied, entry, target, fills, force=force))
-        applied = applied.replace_progress(name, None)
+        made.append(plan_undo(recorded, recorded.applied.progress[name], fills, force=force))
+        recorded = recorded.replace_progress(name, None)
     return made
 
 
 def find_tables_losing_data(
-    history: History, applied: Applied, runs: Sequence[FileRun], dialect: Dialect
+    recorded: RecordedHistory, runs: Sequence[FileRun]
 ) -> list[tuple[str, str, bool]]:
     """Return the tables that lose rows or columns in a rollback: file, table, and whether the
     table has that name in the database now.
     """
-    live = set(compute_current_schema(history, applied, dialect).tables)
+    live = set(compute_current_schema(recorded).tables)
     works: list[tuple[str, OperationsWithStates]] = []
     for run in runs:
         # of a half-done file only the complete operations can lose rows
         if run.undo >= 0 and run.origin is not None:
-            work = build_started_operations(history, applied, run.origin, dialect)
+            work = build_started_operations(recorded, run.origin)
             live |= set(work.states[run.undo].tables)
             works.append((run.name, OperationsWithStates(work.operations[: run.undo], work.states)))
     whole = {run.name for run in runs if run.undo < 0}
     works += [
         (item.name, OperationsWithStates(tuple(item.operations), tuple(states)))
-        for item, states in _replay_states_of_files(history, whole)
+        for item, states in _replay_states_of_files(recorded.history, whole)
     ]
     made: list[tuple[str, str, bool]] = []
     for name, work in works:

@@ -5,31 +5,24 @@ from __future__ import annotations
 import datetime as dt
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History
-from treefold_migrations._records.records import Applied, Record
-from treefold_migrations._schedule.half_done import (
-    describe_progress,
-    describe_resolving_commands,
-)
+from treefold_migrations._records.recorded_history import RecordedHistory
+from treefold_migrations._records.records import Record
+from treefold_migrations._schedule.half_done import describe_progress, describe_resolving_commands
 from treefold_migrations._schedule.targeted_files import (
     collect_names_kept_by_rollback,
     collect_names_until,
 )
-from treefold_migrations._schedule.units import (
-    FileRun,
-    build_file_run,
-)
+from treefold_migrations._schedule.units import FileRun, build_file_run
 
 
-def plan_fake_migrate(
-    history: History, applied: Applied, *, upto: str | None = None
-) -> list[FileRun]:
+def plan_fake_migrate(recorded: RecordedHistory, *, upto: str | None = None) -> list[FileRun]:
     """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
     whose file has changed. That of a squashed file replaces those that it stands for.
 
     Raises:
         RunError: A file is half done.
     """
+    history, applied = recorded.history, recorded.applied
     kept = None if upto is None else collect_names_until(history, upto)
     # a record beside a row of the journal would hide steps that have run
     for entry in applied.progress.values():
@@ -51,11 +44,12 @@ def plan_fake_migrate(
 
 
 def plan_fake_rollback(
-    history: History, applied: Applied, *, steps: int = 1, to: str | None = None
+    recorded: RecordedHistory, *, steps: int = 1, to: str | None = None
 ) -> list[FileRun]:
     """Return the records that `rollback` with `fake` removes: the last ones, or all but those up to
     a file. Files that are half done come first.
     """
+    history, applied = recorded.history, recorded.applied
     half = [Record(e.name, e.hash, _NEVER) for e in applied.progress.values()]
     # a file that is half rolled back has both, and one of them would count as another file
     others = (r for r in applied.records.values() if r.name not in applied.progress)

@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import RunError, StateError
-from treefold_migrations._files.history import History, apply_migration_to_state
+from treefold_migrations._files.history import apply_migration_to_state
 from treefold_migrations._records.record_hashes import find_hashes_to_rewrite
-from treefold_migrations._records.record_names import list_pending_names
+from treefold_migrations._records.recorded_history import RecordedHistory
 from treefold_migrations._records.records import Applied, Progress
 from treefold_migrations._schedule.expanded import (
     OperationsWithStates,
     build_current_rollout,
-    build_operations_with_states,
     build_started_operations,
     compute_current_schema,
     find_expanded_row,
@@ -36,32 +35,20 @@ from treefold_migrations._schedule.lookups import (
     build_prerequisite_checks,
     require_importable_modules,
 )
-from treefold_migrations._schedule.planning import DatabaseTarget
 from treefold_migrations._schedule.targeted_files import collect_names_until
-from treefold_migrations._schedule.units import (
-    FileRun,
-    PythonUnit,
-    needs_several_transactions,
-)
+from treefold_migrations._schedule.units import FileRun, PythonUnit, needs_several_transactions
 from treefold_migrations._state.schema_state import SchemaState, is_same_state
 
 Phase = Literal["expand", "contract"]
 
 
 def plan_migrate(
-    history: History,
-    applied: Applied,
-    target: DatabaseTarget,
-    *,
-    upto: str | None = None,
-    phase: Phase | None = None,
+    recorded: RecordedHistory, *, upto: str | None = None, phase: Phase | None = None
 ) -> list[FileRun]:
     """Return the runs of `migrate`.
 
     Args:
-        history: The files.
-        applied: The records.
-        target: The database.
+        recorded: The files and the records.
         upto: The last file; all of them without it.
         phase: "expand" for the parts of all files that the running release bears.
 
@@ -69,50 +56,45 @@ def plan_migrate(
         HistoryError: The files fork, or do not fit the records.
         RunError: A change has no part that the running release bears; or a file is half applied.
     """
-    wanted = _check_and_select_pending(history, applied, upto)
-    names = [item.name for item in history.order() if item.name in wanted]
+    wanted = _check_and_select_pending(recorded, upto)
+    names = [item.name for item in recorded.history.order() if item.name in wanted]
     if phase == "expand":
-        return _plan_expansions(history, applied, target, names)
+        return _plan_expansions(recorded, names)
     made: list[FileRun] = []
-    for entry in list_half_done(applied):
+    for entry in list_half_done(recorded.applied):
         # an expand that stopped halfway is completed before its contract is planned
         if entry.phase == "expand" and entry.name in wanted:
-            made += _plan_half_expanded_run(history, applied, target, entry)
-            applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
-    state = compute_current_schema(history, applied, target.dialect)
+            made.append(_plan_half_expanded_run(recorded, entry))
+            recorded = recorded.replace_progress(entry.name, replace(entry, done=entry.steps))
+    state = compute_current_schema(recorded)
     for name in names:
-        entry = find_expanded_row(applied.progress.get(name))
+        entry = find_expanded_row(recorded.applied.progress.get(name))
         # all operations, of a file that has not expanded
-        left = list_contract_operations(history, applied, name, target.dialect)
-        work = build_operations_with_states(state, left)
+        work = OperationsWithStates.replay(list_contract_operations(recorded, name), state)
         if entry is None:
-            made.append(_build_run_with_prerequisite_checks(history, applied, name, work, target))
+            made.append(_build_run_with_prerequisite_checks(recorded, name, work))
         else:
-            run = _build_run_with_prerequisite_checks(
-                history, applied, name, work, target, "contract", entry.parts
-            )
+            run = _build_run_with_prerequisite_checks(recorded, name, work, "contract", entry.parts)
             made.append(replace(run, base=entry))
         state = work.after
     return made
 
 
-def _plan_expansions(
-    history: History, applied: Applied, target: DatabaseTarget, names: Sequence[str]
-) -> list[FileRun]:
-    made: list[FileRun] = []
-    for entry in list_half_done(applied):
+def _plan_expansions(recorded: RecordedHistory, names: Sequence[str]) -> list[FileRun]:
+    history, made = recorded.history, list[FileRun]()
+    for entry in list_half_done(recorded.applied):
         # the database is between two states, over which no expand part can be planned
         if entry.phase != "expand":
             raise RunError(
                 f"Migration {entry.name!r} is {describe_progress(entry)}, so that no file can "
                 f"expand; {describe_resolving_commands(entry)}"
             )
-        made += _plan_half_expanded_run(history, applied, target, entry)
-        applied = applied.replace_progress(entry.name, replace(entry, done=entry.steps))
-    rollout = build_current_rollout(history, applied, target.dialect)
+        made.append(_plan_half_expanded_run(recorded, entry))
+        recorded = recorded.replace_progress(entry.name, replace(entry, done=entry.steps))
+    rollout = build_current_rollout(recorded)
     for name in names:
         # expanded already, or completed by a run above
-        if name in applied.progress:
+        if name in recorded.applied.progress:
             continue
         item, before, state = history[name], history.compute_state_before(name), rollout.state
         parts = rollout.assign_phases_and_advance(item, before)
@@ -120,41 +102,28 @@ def _plan_expansions(
         row = Progress(
             name, history.compute_digest(name), "forwards", "", 0, phase="expand", parts=parts
         )
-        applied = applied.replace_progress(name, row)
-        work = build_operations_with_states(
-            state, list_expand_operations(history, applied, name, target.dialect)
-        )
-        made.append(
-            _build_run_with_prerequisite_checks(
-                history, applied, name, work, target, "expand", parts
-            )
-        )
+        recorded = recorded.replace_progress(name, row)
+        work = OperationsWithStates.replay(list_expand_operations(recorded, name), state)
+        made.append(_build_run_with_prerequisite_checks(recorded, name, work, "expand", parts))
     # files are split one by one, and their parts may not add up: this is proved before the first
     # step
-    _require_reachable_schema(history, applied, rollout.state, target)
+    _require_reachable_schema(recorded, rollout.state)
     return made
 
 
-def _plan_half_expanded_run(
-    history: History, applied: Applied, target: DatabaseTarget, entry: Progress
-) -> list[FileRun]:
-    work = build_started_operations(history, applied, entry, target.dialect)
-    return [
-        _build_run_with_prerequisite_checks(
-            history, applied, entry.name, work, target, "expand", entry.parts
-        )
-    ]
+def _plan_half_expanded_run(recorded: RecordedHistory, entry: Progress) -> FileRun:
+    work = build_started_operations(recorded, entry)
+    return _build_run_with_prerequisite_checks(recorded, entry.name, work, "expand", entry.parts)
 
 
-def _require_reachable_schema(
-    history: History, applied: Applied, state: SchemaState, target: DatabaseTarget
-) -> None:
+def _require_reachable_schema(recorded: RecordedHistory, state: SchemaState) -> None:
     """Refuse to expand files whose contract parts would not lead to the schema of the history."""
-    wanted = history.replay_migrations([item.name for item in history.order()])
+    history = recorded.history
+    wanted = history.compute_state_after()
     try:
-        for name in list_pending_names(history, applied):
-            if name in applied.progress:
-                for operation in list_contract_operations(history, applied, name, target.dialect):
+        for name in recorded.list_pending_names():
+            if name in recorded.applied.progress:
+                for operation in list_contract_operations(recorded, name):
                     state = operation.apply(state)
             else:
                 state = apply_migration_to_state(history[name], state)
@@ -170,48 +139,46 @@ _AT_ONCE = (
 
 
 def _build_run_with_prerequisite_checks(
-    history: History,
-    applied: Applied,
+    recorded: RecordedHistory,
     name: str,
     work: OperationsWithStates,
-    target: DatabaseTarget,
     phase: Literal["", "expand", "contract"] = "",
     phase_letters: str = "",
 ) -> FileRun:
     """The run of a file with the lookups before its first step."""
-    item = history[name]
-    chosen = build_forward_run(history, item, work, target, phase, phase_letters)
+    item = recorded.history[name]
+    chosen = build_forward_run(recorded, item, work, phase, phase_letters)
     # one transaction is undone as a whole, so that a failure at its end leaves nothing
     if not needs_several_transactions(chosen.units):
         return chosen
     functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
     require_importable_modules(item, functions)
     first, *rest = chosen.units
-    guards = (*build_prerequisite_checks(work, target.dialect), *first.guards)
+    guards = (*build_prerequisite_checks(work, recorded.dialect), *first.guards)
     return replace(chosen, units=(replace(first, guards=guards), *rest))
 
 
 def has_nothing_to_run(
-    history: History, applied: Applied, *, upto: str | None = None, phase: Phase | None = None
+    recorded: RecordedHistory, *, upto: str | None = None, phase: Phase | None = None
 ) -> bool:
     """Return True where `migrate` has nothing to do; raises as `plan_migrate`."""
-    wanted = _check_and_select_pending(history, applied, upto)
+    wanted = _check_and_select_pending(recorded, upto)
     if phase == "expand":
-        wanted -= set(list_expanded_names(history, applied))
-    return not wanted and not find_hashes_to_rewrite(history, applied)
+        wanted -= set(list_expanded_names(recorded))
+    return not wanted and not find_hashes_to_rewrite(recorded)
 
 
-def _check_and_select_pending(history: History, applied: Applied, upto: str | None) -> set[str]:
-    kept = None if upto is None else collect_names_until(history, upto)
-    check_history_for_release(history, applied)
-    _refuse_half_rolled_back(applied)
-    wanted = set(list_pending_names(history, applied))
+def _check_and_select_pending(recorded: RecordedHistory, upto: str | None) -> set[str]:
+    kept = None if upto is None else collect_names_until(recorded.history, upto)
+    check_history_for_release(recorded)
+    _refuse_half_rolled_back(recorded.applied)
+    wanted = set(recorded.list_pending_names())
     # with nothing to apply, files that another release has expanded are no error
     if wanted:
-        check_history(history, applied)
+        check_history(recorded)
     if kept is not None:
         return wanted & kept
-    history.head()  # refuses a fork
+    recorded.history.head()  # refuses a fork
     return wanted
 
 

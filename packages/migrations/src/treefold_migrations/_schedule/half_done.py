@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History
+from treefold_migrations._records.recorded_history import RecordedHistory
 from treefold_migrations._records.records import Applied, Progress
 from treefold_migrations._schedule.units import FileRun
 
@@ -70,9 +70,8 @@ def _count_complete_steps(entry: Progress) -> int:
 def describe_batches(entry: Progress) -> str:
     """Return what is committed of a step in batches: "2 batches with 1000 rows"."""
     rows = "row" if entry.rows == 1 else "rows"
-    return (
-        f"{entry.batches} {'batch' if entry.batches == 1 else 'batches'} with {entry.rows} {rows}"
-    )
+    batches = "batch" if entry.batches == 1 else "batches"
+    return f"{entry.batches} {batches} with {entry.rows} {rows}"
 
 
 def describe_resolving_commands(entry: Progress) -> str:
@@ -123,13 +122,10 @@ def _find_changed_step(run: FileRun, entry: Progress) -> int | None:
     return None
 
 
-def require_half_done_entry(history: History, applied: Applied, name_prefix: str) -> Progress:
+def require_half_done_entry(recorded: RecordedHistory, name_prefix: str) -> Progress:
     """Return the journal row of a half done file; raises `RunError` for any other file."""
-    found = [
-        e
-        for name, e in applied.progress.items()
-        if name == name_prefix or name.startswith(name_prefix)
-    ]
+    applied = recorded.applied
+    found = [row for name, row in applied.progress.items() if name.startswith(name_prefix)]
     if len(found) == 1 and not found[0].is_expanded:
         return found[0]
     if found and found[0].is_expanded:
@@ -137,7 +133,7 @@ def require_half_done_entry(history: History, applied: Applied, name_prefix: str
             f"Migration {found[0].name!r} is expanded, and not half done:"
             f" {describe_resolving_commands(found[0])}"
         )
-    name = history.find(name_prefix).name
+    name = recorded.history.find(name_prefix).name
     state = "applied" if name in applied.records else "not applied"
     half = ", ".join(repr(e.name) for e in list_half_done(applied)) or "no file"
     raise RunError(

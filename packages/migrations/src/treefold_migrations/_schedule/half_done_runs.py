@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._files.history import History, LoadedMigration, make_code_extractor
+from treefold_migrations._files.history import LoadedMigration, make_code_extractor
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.columns import AlterField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.step import Step
-from treefold_migrations._records.records import Applied, Progress
+from treefold_migrations._records.recorded_history import DatabaseTarget, RecordedHistory
+from treefold_migrations._records.records import Progress
 from treefold_migrations._schedule.expanded import OperationsWithStates, build_started_operations
 from treefold_migrations._schedule.half_done import (
     describe_batches,
@@ -27,7 +28,6 @@ from treefold_migrations._schedule.half_done import (
     require_unchanged_completed_steps,
 )
 from treefold_migrations._schedule.planning import (
-    DatabaseTarget,
     build_reverse_operations,
     plan_backward_units,
     plan_guarded_units,
@@ -39,38 +39,33 @@ from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Un
 from treefold_migrations._state.schema_state import SchemaState
 
 
-def plan_resume(
-    history: History, applied: Applied, name_prefix: str, target: DatabaseTarget
-) -> list[FileRun]:
+def plan_resume(recorded: RecordedHistory, name_prefix: str) -> list[FileRun]:
     """Return the run that completes one half done file.
 
     Raises:
         RunError: The file is not half done.
     """
-    entry = require_half_done_entry(history, applied, name_prefix)
+    entry, history = require_half_done_entry(recorded, name_prefix), recorded.history
     if entry.undo >= 0:
-        return [plan_undo(history, applied, entry, target, RollbackFills.from_journal(entry))]
+        return [plan_undo(recorded, entry, RollbackFills.from_journal(entry))]
     item = history.find(entry.name)
     hash_, code = history.compute_digest(item.name), make_code_extractor(item)
     if entry.direction == "forwards":
-        work = build_started_operations(history, applied, entry, target.dialect)
-        return [build_forward_run(history, item, work, target, entry.phase, entry.parts)]
+        work = build_started_operations(recorded, entry)
+        return [build_forward_run(recorded, item, work, entry.phase, entry.parts)]
     states = compute_states(item.operations, history.compute_state_before(item.name))
     kept = list[str]()
     fills = RollbackFills.from_journal(entry)
-    back = plan_backward_units(item, states, target, fills, kept if entry.forced else None)
+    rest = kept if entry.forced else None
+    back = plan_backward_units(item, states, recorded.target, fills, rest)
     # a squashed file may have been applied as itself, or as the files before the squash
-    names = [n for n in (item.name, *item.replaces) if n in applied.records]
+    names = [n for n in (item.name, *item.replaces) if n in recorded.applied.records]
     made = build_file_run(item.name, hash_, "backwards", back, recorded=names, extract_code=code)
     return [replace(made, kept=tuple(kept))]
 
 
 def plan_abandon(
-    history: History,
-    applied: Applied,
-    name_prefix: str,
-    target: DatabaseTarget,
-    fills: RollbackFills,
+    recorded: RecordedHistory, name_prefix: str, fills: RollbackFills | None = None
 ) -> list[FileRun]:
     """Return the run that takes a half applied file back, as far as it can be; `kept` of it says
     what stays, and `fills` the fields that come back without a value.
@@ -78,47 +73,38 @@ def plan_abandon(
     Raises:
         RunError: The file is not half applied, or its complete steps were changed.
     """
-    entry = require_half_done_entry(history, applied, name_prefix)
+    entry = require_half_done_entry(recorded, name_prefix)
     if entry.direction == "backwards" and entry.undo < 0:
         raise RunError(
             f"Migration {entry.name!r} is {describe_progress(entry)};"
             f" {describe_resolving_commands(entry)}"
         )
-    return [plan_undo(history, applied, entry, target, fills, force=True)]
+    return [plan_undo(recorded, entry, fills or RollbackFills(), force=True)]
 
 
 def build_forward_run(
-    history: History,
+    recorded: RecordedHistory,
     item: LoadedMigration,
     work: OperationsWithStates,
-    target: DatabaseTarget,
     phase: Literal["", "expand", "contract"] = "",
     phase_letters: str = "",
 ) -> FileRun:
     """Return the run of the operations of a file, or of those of one phase."""
-    units = plan_guarded_units(work.operations, work.states, target)
-    hash_, code = history.compute_digest(item.name), make_code_extractor(item)
+    units = plan_guarded_units(work.operations, work.states, recorded.target)
+    hash_, code = recorded.history.compute_digest(item.name), make_code_extractor(item)
     made = build_file_run(item.name, hash_, "forwards", units, extract_code=code)
     return replace(made, phase=phase, parts=phase_letters)
 
 
 def plan_undo(
-    history: History,
-    applied: Applied,
-    entry: Progress,
-    target: DatabaseTarget,
-    fills: RollbackFills,
-    *,
-    force: bool = False,
+    recorded: RecordedHistory, entry: Progress, fills: RollbackFills, *, force: bool = False
 ) -> FileRun:
     """Return the run that reverts the complete parts of a file that is half applied or expanded.
     One that was expanded before is so again.
 
     Args:
-        history: The files.
-        applied: The records.
+        recorded: The files and the records.
         entry: Its row of the journal.
-        target: The database.
         fills: The values of fields that come back.
         force: Leave what cannot be taken back, and name it in `kept` of the run.
 
@@ -127,10 +113,10 @@ def plan_undo(
     """
     origin = entry.origin or entry
     force = force or entry.forced
-    item = history.find(entry.name)
-    work = build_started_operations(history, applied, entry, target.dialect)
+    item, target = recorded.history.find(entry.name), recorded.target
+    work = build_started_operations(recorded, entry)
     # planned only to know which operation each complete step belongs to
-    forwards = build_forward_run(history, item, work, target)
+    forwards = build_forward_run(recorded, item, work)
     kept, before = list[str](), frozenset(fills.used)
     back, count = list[Unit](), len(work.operations)
     touched = count
@@ -155,7 +141,7 @@ def plan_undo(
         back += plan_guarded_units(reverses, work.states[count::-1], target)
     made = build_file_run(
         item.name,
-        history.compute_digest(item.name),
+        forwards.hash,
         "backwards",
         back,
         recorded=(),
@@ -166,13 +152,11 @@ def plan_undo(
     return replace(made, origin=origin, kept=tuple(kept), base=origin.base, fills=given)
 
 
-def list_completed_operations(
-    history: History, applied: Applied, entry: Progress, target: DatabaseTarget
-) -> Sequence[Operation]:
+def list_completed_operations(recorded: RecordedHistory, entry: Progress) -> Sequence[Operation]:
     """Return the operations of a half applied file whose steps are all complete."""
     origin = entry.origin or entry
-    work = build_started_operations(history, applied, entry, target.dialect)
-    units = plan_guarded_units(work.operations, work.states, target)
+    work = build_started_operations(recorded, entry)
+    units = plan_guarded_units(work.operations, work.states, recorded.target)
     return work.operations[: _count_completed_operations(units, origin, len(work.operations))]
 
 
@@ -204,11 +188,9 @@ def _plan_unfinished_operation_undo(
     if not (ended or entry.started):
         return [], count, count
     if isinstance(operation, RunPython):
-        return (
-            _plan_python_undo(operation, begun, entry, states[count], target, irreversible_effects),
-            count,
-            count + 1,
-        )
+        effects = irreversible_effects
+        undo = _plan_python_undo(operation, begun, entry, states[count], target, effects)
+        return undo, count, count + 1
     # their reverse covers all statements, also those that have not run
     if isinstance(operation, (RunSQL, SeparateStateAndDatabase)):
         irreversible_effects.append(f"what has run of {operation.describe()!r} stays")

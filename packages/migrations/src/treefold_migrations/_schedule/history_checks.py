@@ -5,28 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treefold_migrations._base.errors import HistoryError
-from treefold_migrations._files.history import History
 from treefold_migrations._records.record_hashes import (
     is_file_for_other_databases,
     matches_recorded_hash,
     matches_replaced_hash,
 )
-from treefold_migrations._records.record_names import collect_applied_names
-from treefold_migrations._records.records import Applied
+from treefold_migrations._records.recorded_history import RecordedHistory
 from treefold_migrations._schedule.expanded import find_expanded_row
 from treefold_migrations._schedule.half_done import describe_progress
 
 
-def check_history(history: History, applied: Applied) -> None:
+def check_history(recorded: RecordedHistory) -> None:
     """Compare the files with the records.
 
     Raises:
         HistoryError: A file that was applied is missing, was changed, or has a parent that was not
             applied; or an expanded one is missing or was changed.
     """
-    _check_records(history, applied)
-    for name in applied.progress:
-        entry = find_expanded_row(applied.progress[name])
+    _check_records(recorded)
+    history = recorded.history
+    for name, row in recorded.applied.progress.items():
+        entry = find_expanded_row(row)
         if entry is None:
             continue
         if name not in history:
@@ -44,16 +43,18 @@ def check_history(history: History, applied: Applied) -> None:
             )
 
 
-def check_history_for_release(history: History, applied: Applied) -> None:
+def check_history_for_release(recorded: RecordedHistory) -> None:
     """Compare the files of a release that is to serve with the records.
 
     It raises as `check_history`, but other files may be expanded, which the release bears.
     """
-    known = {n: e for n, e in applied.progress.items() if n in history.files or not e.is_expanded}
-    check_history(history, replace(applied, progress=known))
+    rows, files = recorded.applied.progress, recorded.history.files
+    known = {name: row for name, row in rows.items() if name in files or not row.is_expanded}
+    check_history(replace(recorded, applied=replace(recorded.applied, progress=known)))
 
 
-def _check_records(history: History, applied: Applied) -> None:
+def _check_records(recorded: RecordedHistory) -> None:
+    history, applied = recorded.history, recorded.applied
     replaced = {old: hash_ for item in history.order() for old, hash_ in item.replaces.items()}
     fake = f"--fake --database {history.database}" if history.database else "--fake"
     for name, record in applied.records.items():
@@ -65,7 +66,7 @@ def _check_records(history: History, applied: Applied) -> None:
         same = (
             matches_replaced_hash(record.hash, replaced[name])
             if name in replaced
-            else matches_recorded_hash(history, applied, name)
+            else matches_recorded_hash(recorded, name)
         )
         # a rollback that failed may be corrected, and compares its complete steps
         if not same and name not in applied.progress:
@@ -82,7 +83,7 @@ def _check_records(history: History, applied: Applied) -> None:
                 f"from the branch that has it, or remove its record with `rollback {fake}`, which "
                 "leaves what it has done"
             )
-    done = collect_applied_names(history, applied)
+    done = recorded.collect_applied_names()
     for item in history.order():
         missing = [parent for parent in history.parents(item.name) if parent not in done]
         if item.name in done and missing:

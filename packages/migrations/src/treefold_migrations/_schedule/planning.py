@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.operations import plan_operations, track_newly_created_tables
+from treefold_migrations._records.recorded_history import DatabaseTarget
 from treefold_migrations._schedule.guard_order import attach_guards_to_units
 from treefold_migrations._schedule.rollback_fills import RollbackFills
 from treefold_migrations._schedule.units import FileRun, PythonUnit, SqlUnit, Unit, build_file_run
 from treefold_migrations._state.schema_state import SchemaState
-from treefold_orm.schema import Dialect
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseTarget:
-    """The target of steps; `single` is True for a database in memory."""
-
-    dialect: Dialect
-    single: bool = False
 
 
 def plan_backward_units(
@@ -107,9 +99,7 @@ def build_reverse_operations(
 
 
 def plan_guarded_units(
-    operations: Sequence[Operation],
-    states: Sequence[SchemaState],
-    target: DatabaseTarget,
+    operations: Sequence[Operation], states: Sequence[SchemaState], target: DatabaseTarget
 ) -> list[Unit]:
     """Return the units of operations between their states, each with the guards to run before it;
     those of SQL are planned together.
@@ -156,12 +146,8 @@ def _plan_sql_units(
     end: int,
     new_tables: frozenset[str],
 ) -> Iterator[Unit]:
-    planned = plan_operations(
-        operations[place:end],
-        states[place : end + 1],
-        target.dialect,
-        new_tables=new_tables,
-    )
+    chosen, between = operations[place:end], states[place : end + 1]
+    planned = plan_operations(chosen, between, target.dialect, new_tables=new_tables)
     for first, steps in planned:
         # the planner's statements bear a second run, those of an author may not
         again = not isinstance(operations[place + first], RunSQL)

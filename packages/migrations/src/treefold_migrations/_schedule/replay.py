@@ -15,7 +15,8 @@ from treefold_migrations._files.history import History, LoadedMigration
 from treefold_migrations._inspect.sqlite_losses import UnknownParts
 from treefold_migrations._operations.base import compute_states
 from treefold_migrations._plan.perform import perform_step
-from treefold_migrations._schedule.planning import DatabaseTarget, plan_guarded_units
+from treefold_migrations._records.recorded_history import DatabaseTarget
+from treefold_migrations._schedule.planning import plan_guarded_units
 from treefold_migrations._schedule.units import PythonUnit, Unit
 from treefold_orm import ORMError
 from treefold_orm.schema import Operation, SQLite, Statement, run_in_memory

@@ -95,10 +95,8 @@ class RollbackFills:
         Raises `MigrationError` for a value that the field does not take.
         """
         if isinstance(operation, SeparateStateAndDatabase):
-            return replace(
-                operation,
-                database=list(self._fill_operations(migration, operation.database, start)),
-            )
+            inner = list(self._fill_operations(migration, operation.database, start))
+            return replace(operation, database=inner)
         if not isinstance(operation, AddField | AlterField) or operation.fill is not MISSING:
             return operation
         end = operation.apply(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._schedule.planning import DatabaseTarget
+from treefold_migrations._records.recorded_history import DatabaseTarget
 from treefold_migrations._schedule.units import FileRun, PythonUnit, Unit, find_transaction_group
 
 

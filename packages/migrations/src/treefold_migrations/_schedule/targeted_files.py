@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.history import History
-from treefold_migrations._records.record_names import collect_applied_names
-from treefold_migrations._records.records import Applied
+from treefold_migrations._records.recorded_history import RecordedHistory
 
 
 def collect_names_until(history: History, upto: str) -> set[str]:
@@ -22,13 +21,12 @@ def collect_names_until(history: History, upto: str) -> set[str]:
     return history.ancestors(history.find(upto).name)
 
 
-def list_applied_after(history: History, applied: Applied, upto: str) -> list[str]:
+def list_applied_after(recorded: RecordedHistory, upto: str) -> list[str]:
     """Return the applied files that a target of `migrate` is not and does not build on, in their
     order: those after it, and those of branches beside it.
     """
-    kept = history.ancestors(history.find(upto).name)
-    done = collect_applied_names(history, applied)
-    return [item.name for item in history.order() if item.name in done - kept]
+    kept = recorded.history.ancestors(recorded.history.find(upto).name)
+    return [name for name in recorded.list_applied_names() if name not in kept]
 
 
 def collect_names_kept_by_rollback(history: History, to: str) -> set[str]:

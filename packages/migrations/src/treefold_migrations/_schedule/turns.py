@@ -17,8 +17,7 @@ from collections.abc import Collection, Mapping
 
 from treefold_migrations._files.databases import runs_python
 from treefold_migrations._files.history import History
-from treefold_migrations._records.record_names import collect_applied_names
-from treefold_migrations._records.records import Applied
+from treefold_migrations._records.recorded_history import RecordedHistory
 
 
 def plan_migrate_calls(
@@ -93,9 +92,9 @@ def plan_rollback_calls(
     return [(alias, found) for alias, found in turns if found]
 
 
-def collect_recorded_files(history: History, applied: Applied) -> set[str]:
+def collect_recorded_files(recorded: RecordedHistory) -> set[str]:
     """Return the files that a database has something of."""
-    return collect_applied_names(history, applied) | applied.progress.keys()
+    return recorded.collect_applied_names() | recorded.applied.progress.keys()
 
 
 def select_fill_flags(
