@@ -153,8 +153,9 @@ def expressions(cell: Any) -> Iterator[Any]:
         item = stack.pop()
         if isinstance(item, (treefold_orm.Expression, treefold_orm.Condition)):
             yield item
-            slots = [getattr(kind, "__slots__", ()) for kind in type(item).__mro__]
+            slots = [vars(kind).get("__slots__", ()) for kind in type(item).__mro__]
             stack += [getattr(item, slot, None) for names in slots for slot in as_names(names)]
+            stack += getattr(item, "__dict__", {}).values()
         elif isinstance(item, (list, tuple)):
             stack += cast("list[Any]", item)
         elif isinstance(item, dict):

@@ -56,8 +56,6 @@ class Aggregate(Resolvable):
     the result, converted as for a column.
     """
 
-    __slots__ = ("default", "distinct", "expression", "filter", "output_field")
-
     name = ""
 
     def __init_subclass__(cls, *, name: str = "", **kwargs: Any) -> None:
@@ -199,8 +197,6 @@ def _trim_after_last_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
 class Count(Aggregate, name="count"):
     """How many: rows of a relation, values that are not NULL, or with `"*"` rows of the group."""
 
-    __slots__ = ()
-
     def __init__(self, expression: Any, **options: Unpack[AggregateOptions]) -> None:
         if options.get("default") is not None:
             raise FieldError("Count cannot have a default: where there is nothing, it is 0")
@@ -210,32 +206,22 @@ class Count(Aggregate, name="count"):
 class Sum(Aggregate, name="sum"):
     """The sum of numbers or spans, None where there is nothing to add."""
 
-    __slots__ = ()
-
 
 class Avg(Aggregate, name="avg"):
     """The mean, None where there is nothing: a float, of decimals a Decimal with at least six
     places, of spans a timedelta.
     """
 
-    __slots__ = ()
-
 
 class Min(Aggregate, name="min"):
     """The smallest value, None where there is none."""
-
-    __slots__ = ()
 
 
 class Max(Aggregate, name="max"):
     """The largest value, None where there is none."""
 
-    __slots__ = ()
-
 
 class _Truth(Aggregate):
-    __slots__ = ()
-
     def __init__(self, expression: Any, **options: Unpack[AggregateOptions]) -> None:
         condition = isinstance(expression, Condition)
         super().__init__(Truth(expression) if condition else expression, **options)
@@ -246,21 +232,15 @@ class BoolAnd(_Truth, name="bool_and"):
     `BoolAnd(Q(price__gt=0))`.
     """
 
-    __slots__ = ()
-
 
 class BoolOr(_Truth, name="bool_or"):
     """True if any value is true, None where there are none; a condition may stand for the value:
     `BoolOr(Q(price__gt=0))`.
     """
 
-    __slots__ = ()
-
 
 class _Statistic(Aggregate):
     """Base of floats of the whole population, or with `sample` of a part of it."""
-
-    __slots__ = ("sample",)
 
     names: ClassVar[tuple[str, str]] = ("", "")
 
@@ -283,7 +263,6 @@ class StdDev(_Statistic, name="stddev"):
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """
 
-    __slots__ = ()
     names = ("stddev_pop", "stddev_samp")
 
 
@@ -296,5 +275,4 @@ class Variance(_Statistic, name="variance"):
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """
 
-    __slots__ = ()
     names = ("var_pop", "var_samp")

@@ -46,8 +46,6 @@ class Function(Resolvable):
             for that of the first argument that has one.
     """
 
-    __slots__ = ("args", "option")
-
     names: ClassVar[tuple[str, ...]] = ()
     arity: ClassVar[int | None] = None
     output: ClassVar[str] = ""
@@ -84,8 +82,6 @@ class Function(Resolvable):
 
 class OneArgument(Function):
     """Base of functions of one argument."""
-
-    __slots__ = ()
 
     def __init__(self, expression: Any) -> None:
         super().__init__(expression)
@@ -125,8 +121,6 @@ def require_integer_in_range(
 
 class Constant(Resolvable):
     """A plain whole number that belongs to the shape of a query; bound all the same."""
-
-    __slots__ = ("value",)
 
     def __init__(self, value: int) -> None:
         self.value = value

@@ -44,8 +44,6 @@ class Cast(Resolvable):
     value is not one of that type.
     """
 
-    __slots__ = ("expression", "output_field")
-
     def __init__(self, expression: Any, output_field: AnyField | type[Any]) -> None:
         self.expression = expression
         self.output_field = _normalize_cast_target(output_field)

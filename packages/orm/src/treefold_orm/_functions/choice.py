@@ -24,8 +24,6 @@ from treefold_orm._terms.values import F
 
 
 class _Choice(Resolvable):
-    __slots__ = ("args", "output_field")
-
     name: ClassVar[str] = ""
     fewest: ClassVar[int] = 2
 
@@ -49,7 +47,6 @@ class _Choice(Resolvable):
 class Coalesce(_Choice):
     """The first operand that is not NULL."""
 
-    __slots__ = ()
     name = "coalesce"
     fewest = 1
 
@@ -57,21 +54,18 @@ class Coalesce(_Choice):
 class Greatest(_Choice):
     """The largest operand; NULL only where all are NULL."""
 
-    __slots__ = ()
     name = "greatest"
 
 
 class Least(_Choice):
     """The smallest operand; NULL only where all are NULL."""
 
-    __slots__ = ()
     name = "least"
 
 
 class NullIf(_Choice):
     """NULL where both operands are equal, else the first."""
 
-    __slots__ = ()
     name = "nullif"
 
     def __init__(self, first: Any, second: Any) -> None:
@@ -82,8 +76,6 @@ class When:
     """A condition and its result, for `Case`: `When(n__gt=3, then=Value("many"))`; a text is the
     name of a field.
     """
-
-    __slots__ = ("condition", "then")
 
     # a model may have a field that is called `self`
     def __init__(self, /, *conditions: Condition, then: Any, **lookups: Any) -> None:
@@ -98,8 +90,6 @@ class When:
 
 class Case(Resolvable):
     """The result of the first `When` that is true, else `default`; a text names a field."""
-
-    __slots__ = ("default", "output_field", "whens")
 
     def __init__(
         self, *whens: When, default: Any = None, output_field: AnyField | None = None

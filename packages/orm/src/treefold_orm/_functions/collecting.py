@@ -18,8 +18,6 @@ from treefold_orm._terms.values import Value
 
 
 class _Collecting(Aggregate):
-    __slots__ = ("order_by",)
-
     def __init__(
         self, expression: Any, *, order_by: Any = (), **options: Unpack[AggregateOptions]
     ) -> None:
@@ -55,8 +53,6 @@ class StringAgg(_Collecting, name="string_agg"):
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """
 
-    __slots__ = ("delimiter",)
-
     def __init__(
         self,
         expression: Any,
@@ -90,8 +86,6 @@ class ArrayAgg(_Collecting, name="array_agg"):
         order_by: As for `order_by()` of a query.
         options: `distinct`, `filter` and `default`, as for every aggregate.
     """
-
-    __slots__ = ()
 
     def apply_options(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         made = super().apply_options(node, scope)

@@ -49,8 +49,6 @@ class Func(Resolvable):
     unless `takes` says what the SQL expects.
     """
 
-    __slots__ = ("args",)
-
     template: ClassVar[str] = ""
     postgres: ClassVar[str] = ""
     sqlite: ClassVar[str] = ""

@@ -35,8 +35,6 @@ _PARTS_OF = {
 class Now(Function, names="now"):
     """The time of the statement, to the microsecond: one for all of its rows."""
 
-    __slots__ = ()
-
     def __init__(self) -> None:
         super().__init__()
 
@@ -54,8 +52,6 @@ class Extract(Resolvable):
     belongs to; "week_day" counts from 1 on Sunday, "iso_week_day" from 1 on Monday; "second" is
     whole.
     """
-
-    __slots__ = ("expression", "part", "tzinfo")
 
     def __init__(self, expression: Any, part: Part, tzinfo: dt.tzinfo | None = None) -> None:
         if part not in PARTS:
@@ -106,8 +102,6 @@ class Trunc(Resolvable):
 
     A datetime is cut in UTC, or in the zone that is given (and then comes back in it).
     """
-
-    __slots__ = ("expression", "tzinfo", "unit")
 
     def __init__(self, expression: Any, unit: Unit, tzinfo: dt.tzinfo | None = None) -> None:
         if unit not in UNITS:

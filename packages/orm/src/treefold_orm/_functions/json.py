@@ -31,8 +31,6 @@ class JSONObject(Resolvable):
     Raises `FieldError` for values that JSON has no form for.
     """
 
-    __slots__ = ("values",)
-
     def __init__(self, **values: Any) -> None:
         if len(values) > _MOST:
             raise FieldError(f"JSONObject must be given at most {_MOST} values, got {len(values)}")

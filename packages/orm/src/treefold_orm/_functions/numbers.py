@@ -23,7 +23,6 @@ from treefold_orm._functions.base import Constant, Function, OneArgument, requir
 class _Number(OneArgument):
     """A function of one number whose SQL depends on the number's type."""
 
-    __slots__ = ()
     arity = 1
 
     @classmethod
@@ -61,8 +60,6 @@ class _Number(OneArgument):
 class Abs(_Number, names="abs abs_integer abs_decimal abs_float"):
     """The absolute value."""
 
-    __slots__ = ()
-
     @classmethod
     def build_integer_node(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
         return FuncNode(INTEGER, "abs_integer", (number,))
@@ -79,8 +76,6 @@ class Abs(_Number, names="abs abs_integer abs_decimal abs_float"):
 class Sign(OneArgument, names="sign"):
     """-1, 0 or 1, as the number is below, at or above zero."""
 
-    __slots__ = ()
-
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         return FuncNode(INTEGER, "sign", (require_number_argument("Sign", args[0]),))
@@ -96,7 +91,6 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
         places: A whole number; a negative one rounds to tens, hundreds and so on.
     """
 
-    __slots__ = ()
     arity = 2
 
     def __init__(self, expression: Any, places: int = 0) -> None:
@@ -127,19 +121,13 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
 class Floor(_Number, names="floor floor_decimal floor_float"):
     """The largest whole number that is not larger."""
 
-    __slots__ = ()
-
 
 class Ceil(_Number, names="ceil ceil_decimal ceil_float"):
     """The smallest whole number that is not smaller."""
 
-    __slots__ = ()
-
 
 class _Real(Function):
     """A function of floats."""
-
-    __slots__ = ()
 
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
@@ -155,8 +143,6 @@ class Power(_Real, names="power"):
     `DataError` for a row where it is no real number or leaves the range of a float.
     """
 
-    __slots__ = ()
-
     def __init__(self, base: Any, exponent: Any) -> None:
         super().__init__(base, exponent)
 
@@ -164,19 +150,13 @@ class Power(_Real, names="power"):
 class Sqrt(_Real, OneArgument, names="sqrt"):
     """The square root, as a float; `DataError` for a row with a number below zero."""
 
-    __slots__ = ()
-
 
 class Exp(_Real, OneArgument, names="exp"):
     """e to the power of the number, as a float; `DataError` where it leaves a float's range."""
 
-    __slots__ = ()
-
 
 class Ln(_Real, OneArgument, names="ln"):
     """The natural logarithm, as a float; `DataError` for a row without a number above zero."""
-
-    __slots__ = ()
 
 
 class Log(_Real, names="log"):
@@ -184,8 +164,6 @@ class Log(_Real, names="log"):
 
     `DataError` for a row where one of them is not above zero, or the base is 1.
     """
-
-    __slots__ = ()
 
     def __init__(self, base: Any, expression: Any) -> None:
         super().__init__(base, expression)
@@ -196,8 +174,6 @@ class Random(Function, names="random", output="float"):
 
     No two statements give the same numbers, and none of them are secret.
     """
-
-    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__()

@@ -34,8 +34,6 @@ class Range(Resolvable):
     A NULL at an end leaves that end open.
     """
 
-    __slots__ = ("bounds", "lower", "upper")
-
     def __init__(
         self, lower: Any, upper: Any, bounds: Literal["[)", "[]", "()", "(]"] = "[)"
     ) -> None:

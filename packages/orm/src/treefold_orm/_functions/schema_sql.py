@@ -29,7 +29,6 @@ class SchemaSQL(ResolvableCondition, Resolvable):
     Raises `ModelError` for text that is more than one expression.
     """
 
-    __slots__ = ("fields", "text")
     is_native = True
 
     def __init__(self, text: str, *fields: str) -> None:

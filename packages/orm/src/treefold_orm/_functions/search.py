@@ -24,8 +24,6 @@ class SearchVector:
     The fields must be of one `SearchIndex` of the model: all of them, or a part.
     """
 
-    __slots__ = ("fields",)
-
     def __init__(self, *fields: str) -> None:
         if not fields:
             raise FieldError("SearchVector needs at least one field")
@@ -53,8 +51,6 @@ class SearchVector:
 
 
 class _Matches(ResolvableCondition):
-    __slots__ = ("_query", "_vector")
-
     def __init__(self, vector: SearchVector, query: SearchQuery) -> None:
         self._vector = vector
         self._query = query
@@ -71,8 +67,6 @@ class SearchRank(Resolvable):
 
     Only the order of one result means something: the databases count differently.
     """
-
-    __slots__ = ("query", "vector")
 
     def __init__(self, vector: SearchVector, query: SearchQuery | str) -> None:
         if not isinstance(vector, SearchVector):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped

@@ -26,8 +26,6 @@ from treefold_orm._terms.operators import Expression
 class _Texts(Function, output="text"):
     """A function of texts alone."""
 
-    __slots__ = ()
-
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         return super().build_node(
@@ -36,61 +34,43 @@ class _Texts(Function, output="text"):
 
 
 class _Text(_Texts, OneArgument):
-    __slots__ = ()
+    """A function of one text."""
 
 
 class Lower(_Text, names="lower"):
     """Text in lower case, letter by letter."""
 
-    __slots__ = ()
-
 
 class Upper(_Text, names="upper"):
     """Text in upper case, letter by letter: "ß" stays as it is."""
-
-    __slots__ = ()
 
 
 class Trim(_Text, names="trim"):
     """Text without spaces at both ends."""
 
-    __slots__ = ()
-
 
 class LTrim(_Text, names="ltrim"):
     """Text without spaces at its start."""
-
-    __slots__ = ()
 
 
 class RTrim(_Text, names="rtrim"):
     """Text without spaces at its end."""
 
-    __slots__ = ()
-
 
 class ReversedText(_Text, names="reverse"):
     """Text with its characters in the opposite order, public as `Reverse` (`models/reverse`)."""
-
-    __slots__ = ()
 
 
 class MD5(_Text, names="md5"):
     """The MD5 of the text in UTF-8, as 32 hexadecimal digits; no protection for secrets."""
 
-    __slots__ = ()
-
 
 class SHA256(_Text, names="sha256"):
     """The SHA-256 of the text in UTF-8, as 64 hexadecimal digits."""
 
-    __slots__ = ()
-
 
 class Length(_Text, names="length", output="integer"):
     """Number of characters."""
-
-    __slots__ = ()
 
 
 class Position(_Texts, names="position", output="integer"):
@@ -100,8 +80,6 @@ class Position(_Texts, names="position", output="integer"):
         text: A field or expression.
         part: Text, or an expression; empty text is found at 1.
     """
-
-    __slots__ = ()
 
     def __init__(self, text: Any, part: Any) -> None:
         super().__init__(text, make_text_argument("Position", "part", part))
@@ -113,8 +91,6 @@ class Concat(Function, names="concat"):
     Numbers, dates, times and UUIDs are written as `Cast(..., fields.TextField())` writes them;
     other types are a `FieldError`. Text of its own is a `Value`: `Concat("name", Value("!"))`.
     """
-
-    __slots__ = ()
 
     def __init__(self, *expressions: Any) -> None:
         if not expressions:
@@ -135,14 +111,9 @@ class Replace(_Texts, names="replace"):
         new: Text, or an expression.
     """
 
-    __slots__ = ()
-
     def __init__(self, text: Any, old: Any, new: Any = "") -> None:
-        super().__init__(
-            text,
-            make_text_argument("Replace", "old", old),
-            make_text_argument("Replace", "new", new),
-        )
+        old = make_text_argument("Replace", "old", old)
+        super().__init__(text, old, make_text_argument("Replace", "new", new))
 
 
 class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
@@ -154,8 +125,6 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
             where there are no characters.
         length: A number from 0, or an expression; `DataError` for a row where it is negative.
     """
-
-    __slots__ = ()
 
     def __init__(self, text: Any, start: Any, length: Any = None) -> None:
         if not isinstance(start, Expression):
@@ -188,8 +157,6 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
 class _TextAndNumber(Function):
     """A text, and a number of characters or copies."""
 
-    __slots__ = ()
-
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         function = cls.__name__
@@ -203,16 +170,12 @@ class _TextAndNumber(Function):
 class Left(_TextAndNumber, names="left"):
     """The first `length` characters; a negative `length` leaves out so many at the end."""
 
-    __slots__ = ()
-
     def __init__(self, text: Any, length: Any) -> None:
         super().__init__(text, make_integer_argument("Left", "length", length))
 
 
 class Right(_TextAndNumber, names="right"):
     """The last `length` characters; a negative `length` leaves out so many at the start."""
-
-    __slots__ = ()
 
     def __init__(self, text: Any, length: Any) -> None:
         super().__init__(text, make_integer_argument("Right", "length", length))
@@ -226,8 +189,6 @@ class LPad(_TextAndNumber, names="lpad"):
         length: A number, or an expression.
         fill: Text that is repeated, or an expression; empty text fills nothing.
     """
-
-    __slots__ = ()
 
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
         number = make_integer_argument("LPad", "length", length, low=0)
@@ -243,8 +204,6 @@ class RPad(_TextAndNumber, names="rpad"):
         fill: Text that is repeated, or an expression; empty text fills nothing.
     """
 
-    __slots__ = ()
-
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
         number = make_integer_argument("RPad", "length", length, low=0)
         super().__init__(text, number, make_text_argument("RPad", "fill", fill))
@@ -252,8 +211,6 @@ class RPad(_TextAndNumber, names="rpad"):
 
 class Repeat(_TextAndNumber, names="repeat"):
     """The text so many times; empty for 0 and less."""
-
-    __slots__ = ()
 
     def __init__(self, text: Any, number: Any) -> None:
         super().__init__(text, make_integer_argument("Repeat", "number", number, low=0))

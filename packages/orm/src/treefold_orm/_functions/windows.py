@@ -45,8 +45,6 @@ class WindowFrame:
     out the row ("current"), it and the rows equal to it ("group"), or only these ("ties").
     """
 
-    __slots__ = ("end", "exclude", "start")
-
     kind: ClassVar[str] = ""
 
     def __init__(self, start: Any = None, end: Any = None, *, exclude: Exclude = "") -> None:
@@ -69,10 +67,8 @@ class WindowFrame:
 
     def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.WindowFrameNode:
         """Return the node of the frame in a window with this ordering."""
-        start, end = (
-            self._resolve_bound(scope, self.start, order),
-            self._resolve_bound(scope, self.end, order),
-        )
+        start = self._resolve_bound(scope, self.start, order)
+        end = self._resolve_bound(scope, self.end, order)
         return nodes.WindowFrameNode(self.kind, start, end, self.exclude)
 
     def _resolve_bound(
@@ -96,14 +92,12 @@ class WindowFrame:
 class RowRange(WindowFrame):
     """Rows counted from the row itself: `RowRange(-6, 0)` is a row and the six before it."""
 
-    __slots__ = ()
     kind = "rows"
 
 
 class GroupRange(WindowFrame):
     """Groups of rows that the window's ordering leaves equal, counted from the row's own group."""
 
-    __slots__ = ()
     kind = "groups"
 
     def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.WindowFrameNode:
@@ -120,7 +114,6 @@ class ValueRange(WindowFrame):
     Bounds other than 0 and None take an ordering by one number, date or time.
     """
 
-    __slots__ = ()
     kind = "range"
 
     def check(self, bound: Any) -> None:
@@ -159,8 +152,6 @@ def _choose_range_offset_field(field: AnyField | None) -> AnyField:
 class Subquery(Resolvable):
     """The one value of another query, which may look at this one through `OuterRef`."""
 
-    __slots__ = ("query",)
-
     def __init__(self, query: QuerySource) -> None:
         self.query = query
 
@@ -171,8 +162,6 @@ class Subquery(Resolvable):
 class Exists(ResolvableCondition):
     """True if another query, which may look at this one through `OuterRef`, has a row."""
 
-    __slots__ = ("query",)
-
     def __init__(self, query: QuerySource) -> None:
         self.query = query
 
@@ -182,8 +171,6 @@ class Exists(ResolvableCondition):
 
 class WindowFunction(Function):
     """Base of functions that have a value in a window only."""
-
-    __slots__ = ()
 
     def resolve(self, scope: Scope) -> nodes.Expr:
         name = type(self).__name__
@@ -199,25 +186,17 @@ class WindowFunction(Function):
 class RowNumber(WindowFunction, names="row_number", output="integer"):
     """The row's number in its window."""
 
-    __slots__ = ()
-
 
 class Rank(WindowFunction, names="rank", output="integer"):
     """The rank, with gaps after ties."""
-
-    __slots__ = ()
 
 
 class DenseRank(WindowFunction, names="dense_rank", output="integer"):
     """The rank, without gaps."""
 
-    __slots__ = ()
-
 
 class Ntile(WindowFunction, names="ntile", output="integer"):
     """Which of `buckets` equal parts the row is in."""
-
-    __slots__ = ()
 
     def __init__(self, buckets: int) -> None:
         require_integer_in_range("Ntile", "buckets", buckets, low=1)
@@ -225,8 +204,6 @@ class Ntile(WindowFunction, names="ntile", output="integer"):
 
 
 class _OffsetFunction(WindowFunction):
-    __slots__ = ("default",)
-
     def __init__(self, expression: Any, offset: int = 1, default: Any = None) -> None:
         require_integer_in_range(type(self).__name__, "offset", offset, low=1)
         super().__init__(expression, Value(offset))
@@ -258,8 +235,6 @@ class Lag(_OffsetFunction, names="lag lag_default"):
         default: A bare value or an expression; a name means a field.
     """
 
-    __slots__ = ()
-
 
 class Lead(_OffsetFunction, names="lead lead_default"):
     """The value `offset` rows after; where there is no such row `default`, or NULL.
@@ -270,16 +245,12 @@ class Lead(_OffsetFunction, names="lead lead_default"):
         default: A bare value or an expression; a name means a field.
     """
 
-    __slots__ = ()
-
 
 class NthValue(WindowFunction, names="nth_value"):
     """The value in the row `nth` of the window's frame, counted from 1; NULL where it has none.
 
     With an ordering the frame ends at the row itself: name `frame="all"` to mean all rows.
     """
-
-    __slots__ = ()
 
     def __init__(self, expression: Any, nth: int = 1) -> None:
         require_integer_in_range("NthValue", "nth", nth, low=1)
@@ -289,27 +260,19 @@ class NthValue(WindowFunction, names="nth_value"):
 class FirstValue(WindowFunction, names="first_value"):
     """The value in the window's first row."""
 
-    __slots__ = ()
-
 
 class LastValue(WindowFunction, names="last_value"):
     """The value in the window's last row; with an ordering, name `frame="all"` to mean the last of
     all rows.
     """
 
-    __slots__ = ()
-
 
 class PercentRank(WindowFunction, names="percent_rank", output="float"):
     """The rank as a part of the window, from 0 to 1."""
 
-    __slots__ = ()
-
 
 class CumeDist(WindowFunction, names="cume_dist", output="float"):
     """The part of the window's rows that are not after this one."""
-
-    __slots__ = ()
 
 
 class Window(Resolvable):
@@ -324,8 +287,6 @@ class Window(Resolvable):
         frame: "rows_to_current", "all", a `RowRange`, a `ValueRange` or a `GroupRange`. Without
             one, an ordering means the rows up to the current one and those equal to it.
     """
-
-    __slots__ = ("expression", "frame", "order_by", "partition_by")
 
     def __init__(
         self,
