@@ -74,11 +74,8 @@ def define_model(cls: type[Any], root: type[Any]) -> None:
                 f"{cls.__name__} inherits from {base.__name__}, which is not abstract: set "
                 "Meta.abstract there"
             )
-    meta = Meta(
-        cls,
-        table=options.get("table", cls.__name__.lower()),
-        abstract=bool(options.get("abstract", False)),
-    )
+    table, abstract = options.get("table", cls.__name__.lower()), options.get("abstract", False)
+    meta = Meta(cls, table=table, abstract=bool(abstract))
     cls._meta = meta
     _apply_options(meta, options)
     _assign_database(cls, meta)

@@ -69,10 +69,8 @@ class ManyToManyField(Generic[M]):
 
     def copy(self) -> ManyToManyField[M]:
         """An unbound twin for a model that inherits from an abstract one."""
-        return cast(
-            "ManyToManyField[M]",
-            ManyToManyField(self.to, related_name=self.related_name, through=self.through),
-        )
+        made = ManyToManyField(self.to, related_name=self.related_name, through=self.through)
+        return cast("ManyToManyField[M]", made)
 
     def bind(self, meta: Meta, name: str) -> None:
         """Take the place `name` in the model described by `meta`."""

@@ -21,6 +21,7 @@ from treefold_orm._expressions.lookups import Lookup, parse_lookup
 from treefold_orm._expressions.steps import Filter
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._models import related_links, related_rows
+from treefold_orm._models.related_rows import OwnedRelation
 from treefold_orm._operations import lazy, saving
 from treefold_orm._queries.managers import Manager, QuerySet
 from treefold_orm._runtime.run import arun, run
@@ -54,6 +55,7 @@ class RelatedManager(Manager[M], Generic[M]):
     _relation: Relation
     _owner: Lookup | None  # of a row of the relation: the row it belongs to
     _writes: Any = related_rows
+    _defaults: Mapping[str, Any] | None = None
 
     def get_queryset(self) -> QuerySet[M]:
         """The related rows; those that were prefetched come without a query."""
@@ -145,23 +147,21 @@ class RelatedManager(Manager[M], Generic[M]):
         yield from self._after_related_insert(made)
         return made
 
+    @property
+    def _owned(self) -> OwnedRelation:
+        return OwnedRelation(self._instance, self._relation, self._alias, self._defaults)
+
     def _add_related(self, others: Sequence[Any]) -> Operation[None]:
-        work = related_rows.add_related(self._instance, self._relation, others, self._alias)
-        return self._drop_cache_after(work)
+        return self._drop_cache_after(self._writes.add_related(self._owned, others))
 
     def _remove_related(self, others: Sequence[Any]) -> Operation[int]:
-        work = self._writes.remove_related(self._instance, self._relation, others, self._alias)
-        return self._drop_cache_after(work)
+        return self._drop_cache_after(self._writes.remove_related(self._owned, others))
 
     def _clear_related(self) -> Operation[int]:
-        return self._drop_cache_after(
-            self._writes.clear_related(self._instance, self._relation, self._alias)
-        )
+        return self._drop_cache_after(self._writes.clear_related(self._owned))
 
     def _replace_related(self, others: Any, *, clear: bool) -> Operation[None]:
-        work = related_rows.replace_related(
-            self._instance, self._relation, others, self._alias, clear_first=clear
-        )
+        work = self._writes.replace_related(self._owned, others, clear_first=clear)
         return self._drop_cache_after(work)
 
 
@@ -171,7 +171,6 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     `through_defaults` are values, or functions that give them, for new rows of the through model.
     """
 
-    _defaults: Mapping[str, Any] | None = None
     _writes = related_links
 
     @property
@@ -188,11 +187,8 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         self, *others: M | Any, through_defaults: Mapping[str, Any] | None = None
     ) -> None:
         """`add` for async code."""
-        await arun(
-            self._alias,
-            self._with_through_defaults(through_defaults)._add_related(others),
-            write=True,
-        )
+        work = self._with_through_defaults(through_defaults)._add_related(others)
+        await arun(self._alias, work, write=True)
 
     def remove(self, *others: M | Any) -> int:
         """Disconnect instances or keys; return how many were connected."""
@@ -246,11 +242,8 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> tuple[M, bool]:
         """As `get_or_create` of a query; a row that is inserted is connected."""
-        return (
-            self._with_through_defaults(through_defaults)
-            .get_queryset()
-            .get_or_create(defaults, **lookups)
-        )
+        query = self._with_through_defaults(through_defaults).get_queryset()
+        return query.get_or_create(defaults, **lookups)
 
     def aget_or_create(
         self,
@@ -261,11 +254,8 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         **lookups: Any,
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`get_or_create` for async code."""
-        return (
-            self._with_through_defaults(through_defaults)
-            .get_queryset()
-            .aget_or_create(defaults, **lookups)
-        )
+        query = self._with_through_defaults(through_defaults).get_queryset()
+        return query.aget_or_create(defaults, **lookups)
 
     def update_or_create(
         self,
@@ -311,23 +301,6 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     def _insert_related(self, values: dict[str, Any], alias: str) -> Operation[M]:
         yield ATOMIC
         return (yield from super()._insert_related(values, alias))
-
-    def _add_related(self, others: Sequence[Any]) -> Operation[None]:
-        work = related_links.add_related(
-            self._instance, self._relation, others, self._alias, defaults=self._defaults
-        )
-        return self._drop_cache_after(work)
-
-    def _replace_related(self, others: Any, *, clear: bool) -> Operation[None]:
-        work = related_links.replace_related(
-            self._instance,
-            self._relation,
-            others,
-            self._alias,
-            clear_first=clear,
-            defaults=self._defaults,
-        )
-        return self._drop_cache_after(work)
 
 
 def _require_through_model(relation: Relation) -> type[Any]:

@@ -7,11 +7,12 @@ the database holds. Many-to-many relations are written in `related_links`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo, set_attribute_with_undo
+from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.one_database import require_common_database
 from treefold_orm._building.query import AnyQuery, QueryBuilder
@@ -29,15 +30,26 @@ from treefold_orm._queries.managers import Manager
 from treefold_orm._runtime.connections import database_for
 
 
-def add_related(
-    owner: Instance, relation: Relation, others: Sequence[Any], alias: str
-) -> Operation[None]:
-    """Point the rows of instances or keys to `owner`."""
-    keys = resolve_related_keys(owner, relation, others, alias)
+@frozen_record
+class OwnedRelation(Record):
+    """A to-many relation of one instance, and the database in which it is changed; `defaults` are
+    for new rows of a through model.
+    """
+
+    owner: Instance
+    relation: Relation
+    alias: str
+    defaults: Mapping[str, Any] | None = None
+
+
+def add_related(owned: OwnedRelation, others: Sequence[Any]) -> Operation[None]:
+    """Point the rows of instances or keys to the owner."""
+    relation = owned.relation
+    keys = resolve_related_keys(owned, others)
     if not keys:
         return
     yield ATOMIC
-    found = yield from _lock_and_read_foreign_keys(relation, keys, alias)
+    found = yield from _lock_and_read_foreign_keys(owned, keys)
     missing = [key for key in keys if key not in found]
     if missing:
         key = _format_key_for_error(relation.target, missing[0])
@@ -45,73 +57,70 @@ def add_related(
             f"{relation.target.name} with key {key} does not exist; save it before it is added "
             f"to {relation.source.name}.{relation.name}"
         )
-    yield from _update_foreign_keys(relation, found, owner, alias)
-    _sync_instances_in_memory(relation, others, found, owner, alias)
+    yield from _update_foreign_keys(owned, found, owned.owner)
+    _sync_instances_in_memory(owned, others, found, owned.owner)
 
 
-def remove_related(
-    owner: Instance, relation: Relation, others: Sequence[Any], alias: str
-) -> Operation[int]:
-    """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
-    require_nullable_foreign_key(relation, "remove()")
-    keys = resolve_related_keys(owner, relation, others, alias)
+def remove_related(owned: OwnedRelation, others: Sequence[Any]) -> Operation[int]:
+    """Set the foreign key of these rows to NULL where it points to the owner; return how many
+    did.
+    """
+    require_nullable_foreign_key(owned.relation, "remove()")
+    keys = resolve_related_keys(owned, others)
     if not keys:
         return 0
     yield ATOMIC
-    found = yield from _lock_and_read_foreign_keys(relation, keys, alias)
-    own = {key: row for key, row in found.items() if row[0] == owner.pk}
-    yield from _update_foreign_keys(relation, own, None, alias)
-    _sync_instances_in_memory(relation, others, own, None, alias)
+    found = yield from _lock_and_read_foreign_keys(owned, keys)
+    own = {key: row for key, row in found.items() if row[0] == owned.owner.pk}
+    yield from _update_foreign_keys(owned, own, None)
+    _sync_instances_in_memory(owned, others, own, None)
     return len(own)
 
 
-def clear_related(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
-    """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
-    require_nullable_foreign_key(relation, "clear()")
-    require_same_database(owner, relation, (), alias)
-    query = build_unfiltered_query(relation.target, alias).filter(
-        relation.target_field.column == owner.pk
+def clear_related(owned: OwnedRelation) -> Operation[int]:
+    """Set the foreign key of every row that points to the owner to NULL; return how many did."""
+    require_nullable_foreign_key(owned.relation, "clear()")
+    require_same_database(owned, ())
+    return (
+        yield from update_rows(_build_rows_query(owned), {owned.relation.target_field.name: None})
     )
-    return (yield from update_rows(query, {relation.target_field.name: None}))
 
 
-def replace_related(
-    owner: Instance, relation: Relation, others: Any, alias: str, *, clear_first: bool
-) -> Operation[None]:
-    """Point exactly these rows to `owner`; the others get NULL."""
+def replace_related(owned: OwnedRelation, others: Any, *, clear_first: bool) -> Operation[None]:
+    """Point exactly these rows to the owner; the others get NULL."""
     yield ATOMIC
-    wanted = yield from materialize_related_objects(owner, others, alias)
-    keys = set(resolve_related_keys(owner, relation, wanted, alias))
-    query = build_unfiltered_query(relation.target, alias).filter(
-        relation.target_field.column == owner.pk
-    )
-    present = yield from _read_foreign_keys(relation, query)
+    wanted = yield from materialize_related_objects(owned, others)
+    keys = set(resolve_related_keys(owned, wanted))
+    present = yield from _read_foreign_keys(owned.relation, _build_rows_query(owned))
     if clear_first:
-        yield from clear_related(owner, relation, alias)
+        yield from clear_related(owned)
     elif gone := [key for key in present if key not in keys]:
-        require_nullable_foreign_key(relation, "set() without some of the present rows")
-        yield from remove_related(owner, relation, gone, alias)
-    yield from add_related(owner, relation, wanted, alias)
+        require_nullable_foreign_key(owned.relation, "set() without some of the present rows")
+        yield from remove_related(owned, gone)
+    yield from add_related(owned, wanted)
 
 
-def materialize_related_objects(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
+def _build_rows_query(owned: OwnedRelation) -> AnyQuery:
+    query = build_unfiltered_query(owned.relation.target, owned.alias)
+    return query.filter(owned.relation.target_field.column == owned.owner.pk)
+
+
+def materialize_related_objects(owned: OwnedRelation, others: Any) -> Operation[list[Any]]:
     """Return instances or keys as a list; a query is run for its rows."""
     query: Any = others
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
-        require_common_database(query._alias, alias, owner._meta)
+        require_common_database(query._alias, owned.alias, owned.owner._meta)
         return (yield from fetch_rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 
 
-def resolve_related_keys(
-    owner: Instance, relation: Relation, others: Iterable[Any], alias: str
-) -> list[Any]:
+def resolve_related_keys(owned: OwnedRelation, others: Iterable[Any]) -> list[Any]:
     """Return the keys of instances or keys, each once; raise `FieldError` for instances of other
     models or databases, and unsaved ones.
     """
-    target = relation.target
+    target = owned.relation.target
     found: dict[Any, None] = {}
     for other in others:
         if isinstance(other, target.model):
@@ -128,14 +137,13 @@ def resolve_related_keys(
             )
         else:
             found[target.pk.coerce(other)] = None
-    require_same_database(owner, relation, others, alias)
+    require_same_database(owned, others)
     return list(found)
 
 
-def require_same_database(
-    owner: Instance, relation: Relation, others: Iterable[Any], alias: str
-) -> None:
+def require_same_database(owned: OwnedRelation, others: Iterable[Any]) -> None:
     """Raise `FieldError` where the owner and a given row are of different databases."""
+    owner, relation, alias = owned.owner, owned.relation, owned.alias
     if alias != owner._alias:
         raise FieldError(
             f"{relation.source.name}.{relation.name} must be changed in the database of its "
@@ -161,11 +169,11 @@ def require_nullable_foreign_key(relation: Relation, call: str) -> None:
 
 
 def _lock_and_read_foreign_keys(
-    relation: Relation, keys: Sequence[Any], alias: str
+    owned: OwnedRelation, keys: Sequence[Any]
 ) -> Operation[dict[Any, tuple[Any, ...]]]:
-    target = relation.target
-    query = build_unfiltered_query(target, alias).filter(target.pk.column.in_(list(keys)))
-    return (yield from _read_foreign_keys(relation, query.select_for_update()))
+    target = owned.relation.target
+    query = build_unfiltered_query(target, owned.alias).filter(target.pk.column.in_(list(keys)))
+    return (yield from _read_foreign_keys(owned.relation, query.select_for_update()))
 
 
 def _read_foreign_keys(
@@ -182,27 +190,24 @@ def _read_foreign_keys(
 
 
 def _update_foreign_keys(
-    relation: Relation, rows_by_key: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
+    owned: OwnedRelation, rows_by_key: dict[Any, tuple[Any, ...]], owner: Instance | None
 ) -> Operation[None]:
     if rows_by_key:
-        target = relation.target
-        query = build_unfiltered_query(target, alias).filter(
-            target.pk.column.in_(list(rows_by_key))
-        )
-        yield from update_rows(
-            query, {relation.target_field.name: None if owner is None else owner.pk}
-        )
+        target, key = owned.relation.target, None if owner is None else owner.pk
+        query = build_unfiltered_query(target, owned.alias)
+        query = query.filter(target.pk.column.in_(list(rows_by_key)))
+        yield from update_rows(query, {owned.relation.target_field.name: key})
 
 
 def _sync_instances_in_memory(
-    relation: Relation,
+    owned: OwnedRelation,
     others: Iterable[Any],
     found: dict[Any, tuple[Any, ...]],
     owner: Instance | None,
-    alias: str,
 ) -> None:
+    relation = owned.relation
     field, version = relation.target_field, relation.target.version
-    ((_, encode, _),) = list_field_codecs(database_for(alias), (field,))
+    ((_, encode, _),) = list_field_codecs(database_for(owned.alias), (field,))
     key = None if owner is None else owner.pk
     raw = key if key is None or encode is None else encode(key)
     for other in others:

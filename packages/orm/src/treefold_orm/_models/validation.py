@@ -57,11 +57,9 @@ def _clean_and_collect_errors(instance: Instance, field: Field[Any]) -> list[str
 def _collect_value_errors(field: Field[Any], value: Any) -> list[str]:
     """Return the errors of a value of the right type; nothing for a value of another type."""
     try:
-        return (
-            []
-            if value is None
-            else [each.reason for each in field.iter_value_errors(field.coerce(value))]
-        )
+        if value is None:
+            return []
+        return [each.reason for each in field.iter_value_errors(field.coerce(value))]
     except FieldValueError:
         return []
 
