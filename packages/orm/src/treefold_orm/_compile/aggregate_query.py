@@ -63,11 +63,9 @@ def build_aggregate_plan(
     for name, node in aggregates:
         _refuse_single_row_values(name, node)
     nodes = [node for _, node in aggregates]
-    write = (
-        _build_subquery_aggregate_select
-        if _needs_subquery(state, nodes)
-        else _build_direct_aggregate_select
-    )
+    write = _build_direct_aggregate_select
+    if _needs_subquery(state, nodes):
+        write = _build_subquery_aggregate_select
     decode = hydrate.compile_dict_decoder(
         [n for n, _ in aggregates], [e.field for e in nodes], dialect.name
     )
@@ -129,11 +127,8 @@ def _build_direct_aggregate_select(frame: Frame, state: State, key: Key, nodes: 
         if state.is_where_only:
             return clauses.build_where_clause(frame, state)
         # a LIMIT beside the aggregates would cut their single row, not the rows they are taken of
-        return SQL(
-            " WHERE {} IN ({})",
-            frame.build_own_column(state.meta.pk),
-            build_primary_key_select(frame, key),
-        )
+        own = frame.build_own_column(state.meta.pk)
+        return SQL(" WHERE {} IN ({})", own, build_primary_key_select(frame, key))
 
     clauses.configure_aggregation(frame, state)
     # conditions speak of single rows: they are written before the frame counts as grouped

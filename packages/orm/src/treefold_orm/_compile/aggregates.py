@@ -121,16 +121,13 @@ def build_own_rows_aggregate(
 
     # a window sees the rows that are left, which are groups in a grouped query
     with suspend_grouping(frame) if over_clause is None else nullcontext():
-        where = (
-            None
-            if node.where is None
-            else build_condition(frame, node.where, right_frame=frame).sql
-        )
+        where = None
+        if node.where is not None:
+            where = build_condition(frame, node.where, right_frame=frame).sql
         if over_clause is not None and node.arg is not None:
             args = [build_argument(arg) for arg in (node.arg, *node.args)]
-            made = frame.dialect.build_window_aggregate(
-                node.name, args, where=where, over=over_clause, empty=may_be_empty
-            )
+            build = frame.dialect.build_window_aggregate
+            made = build(node.name, args, where=where, over=over_clause, empty=may_be_empty)
             if made is not None:
                 return made
         if where is not None:
@@ -147,10 +144,8 @@ def _build_aggregate_call(
     """The aggregate of the expressions from `build_argument`; `trailing_clauses` are the clauses
     after each call.
     """
-    value, after = (
-        SQL("*") if node.arg is None else build_argument(node.arg),
-        trailing_clauses or SQL(""),
-    )
+    value = SQL("*") if node.arg is None else build_argument(node.arg)
+    after = trailing_clauses or SQL("")
     if node.name in {"string_agg", "array_agg"}:
         terms = [(build_argument(term.expr), term) for term in node.order]
         args = [build_argument(arg) for arg in node.args]
@@ -260,11 +255,9 @@ def _rebind_to_related_row(
         rest = node.hops[len(prefix) :]
         return InFrame(node.field, inner, JoinedColumn(node.field, rest, node.column))
     if isinstance(node, nodes.Compare):
-        right = (
-            None
-            if node.right is None
-            else _rebind_to_related_row(inner, node.right, prefix, aggregated_path)
-        )
+        right = None
+        if node.right is not None:
+            right = _rebind_to_related_row(inner, node.right, prefix, aggregated_path)
         compare = nodes.Compare(node.lookup, cast("nodes.Expr | None", right), node.field)
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
@@ -299,11 +292,8 @@ def build_distinct_related_clauses(
     value = base.dialect.cast_function_result(
         _build_related_aggregate_call(base, inner, node, prefix), node.field
     )
-    return (
-        value,
-        inner.build_from,
-        join_sql(" AND ", [correlation, *_build_aggregate_filter(base, inner, node, prefix)]),
-    )
+    tests = [correlation, *_build_aggregate_filter(base, inner, node, prefix)]
+    return value, inner.build_from, join_sql(" AND ", tests)
 
 
 # -- related rows of every row --------------------------------------------------------------------

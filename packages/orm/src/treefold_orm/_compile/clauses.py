@@ -74,7 +74,9 @@ def configure_aggregation(frame: Frame, state: State, *, needs_few_rows: bool = 
         needs_few_rows or state.selects_few_rows or state.joins or state.source is not None
     )
     kept = [
-        node for node in split_mixed_conjunctions(state.where) if _has_no_aggregate_or_window(node)
+        node
+        for node in split_mixed_conjunctions(state.where)
+        if not nodes.contains_aggregate_or_window(node)
     ]
     if kept and (frame.dialect.name == "sqlite" or any(map(is_selective, kept))):
         # Where conditions leave few rows, looking up what belongs to each is several times faster;
@@ -84,15 +86,6 @@ def configure_aggregation(frame: Frame, state: State, *, needs_few_rows: bool = 
         refuse_ungrouped_values(state)
         frame.distinct_over = lambda node: _join_distinct_group_aggregate(frame, state, node)
         _join_lateral_group_subqueries(frame, state)
-
-
-def _has_no_aggregate_or_window(node: nodes.Node) -> bool:
-    found = (
-        nodes.contains_group_aggregate,
-        nodes.contains_per_row_aggregate,
-        nodes.contains_window,
-    )
-    return not any(contains(node) for contains in found)
 
 
 def _join_lateral_group_subqueries(frame: Frame, state: State) -> None:
@@ -200,7 +193,7 @@ def _join_distinct_group_aggregate(frame: Frame, state: State, node: nodes.Aggre
 
 def _duplicate_frame(frame: Frame) -> Frame:
     """The rows of a frame once more, its CTEs included."""
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    base = frame.open_beside(frame.meta)
     base.needs_all_rows = frame.needs_all_rows
     # aliases of joined CTEs belong to one FROM: the copy joins them under its own
     if frame.attach is not None:

@@ -63,12 +63,7 @@ _NULL_TESTS = frozenset(("null", "notnull"))
 
 
 def build_comparison(
-    frame: Frame,
-    node: nodes.Compare,
-    hops: Hops,
-    *,
-    right_frame: Frame,
-    joined_hops: int = 0,
+    frame: Frame, node: nodes.Compare, hops: Hops, *, right_frame: Frame, joined_hops: int = 0
 ) -> ConditionSQL:
     """Return the SQL of one lookup: a column at the end of `hops`, compared with the right side.
 
@@ -239,31 +234,23 @@ def _build_expression_test(frame: Frame, node: nodes.ExpressionCompare) -> SQL:
         return build_plain_comparison(node.op, left, _build_operand(frame, right, cast=True))
     if node.op in {"in", "range"} and node.left.field is not None:
         lookup = Lookup("annotation", (), node.left.field, node.op, node.left.field)
-        return (
-            _build_membership(frame, left, right, lookup)
-            if node.op == "in" or not isinstance(right, nodes.ParamNode)
-            else _build_range(frame, left, right)
-        )
+        if node.op == "in" or not isinstance(right, nodes.ParamNode):
+            return _build_membership(frame, left, right, lookup)
+        return _build_range(frame, left, right)
     _require_regex_enabled(frame, node.op)
     return frame.dialect.text(node.op, left, _build_operand(frame, right, cast=False))
 
 
 def _build_json_lookup(
-    frame: Frame,
-    lookup: Lookup,
-    hops: Hops,
-    right: nodes.Expr | None,
-    right_frame: Frame,
+    frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None, right_frame: Frame
 ) -> ConditionSQL:
     """`data__size__gt=3`, `data__has_key="size"`; NULL where the path leads to nothing."""
     column = frame.build_column(hops, lookup.column)
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
     if isinstance(right, nodes.ParamNode):
-        encode, place = (
-            frame.dialect.json.select_json_test_encoder(name),
-            right.index + right_frame.offset,
-        )
+        encode = frame.dialect.json.select_json_test_encoder(name)
+        place = right.index + right_frame.offset
         mark = right_frame.builder.bind_param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
@@ -303,10 +290,8 @@ def _build_conjunction(
         else:
             compared, hops = placing.unwrap_lookup(child)
             found.setdefault(key, []).append((compared, hops[len(key.hops) :]))
-    parts += [
-        _build_exists_condition(owner, prefix, tests, right_frame)
-        for (owner, prefix), tests in found.items()
-    ]
+    for (owner, prefix), tests in found.items():
+        parts.append(_build_exists_condition(owner, prefix, tests, right_frame))
     return _join_parts(" AND ", parts)
 
 
@@ -320,10 +305,7 @@ def _join_parts(word: LiteralString, parts: list[ConditionSQL]) -> ConditionSQL:
 
 
 def _build_shared_row_condition(
-    frame: Frame,
-    children: list[nodes.Node],
-    key: placing.RelatedRowsKey,
-    right_frame: Frame,
+    frame: Frame, children: list[nodes.Node], key: placing.RelatedRowsKey, right_frame: Frame
 ) -> ConditionSQL:
     """One EXISTS around conditions of which some are in an OR.
 
@@ -389,10 +371,8 @@ def _build_exists_condition(
         else:
             # EXISTS takes unknown for no match: what may be NULL inside is decided here
             tests.append(build_comparison(inner, child, rest, right_frame=right_frame).sql)
-    tests += [
-        _build_exists_condition(inner, nested, below, right_frame).sql
-        for nested, below in deeper.items()
-    ]
+    for nested, below in deeper.items():
+        tests.append(_build_exists_condition(inner, nested, below, right_frame).sql)
     text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join_sql(" AND ", tests))
     return ConditionSQL(SQL("NOT {}", text) if missing else text, nullable=False)
 

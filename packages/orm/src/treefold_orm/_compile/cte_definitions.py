@@ -29,11 +29,7 @@ from treefold_orm._fields.carriers import INTEGER
 
 # the way to a row: where it begins, how it goes on, and whether a key is not on it yet
 _WAYS: dict[str, tuple[LiteralString, LiteralString, LiteralString]] = {
-    "postgres": (
-        "ARRAY[({})::text]",
-        "{} || ({})::text",
-        "({})::text <> ALL({})",
-    ),
+    "postgres": ("ARRAY[({})::text]", "{} || ({})::text", "({})::text <> ALL({})"),
     "sqlite": (
         # hex() leaves no comma in a key of text, and commas around each keep 1 apart from 11
         "',' || hex({}) || ','",

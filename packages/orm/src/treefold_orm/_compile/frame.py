@@ -222,14 +222,19 @@ class Frame:
         inner.correlation = SQL("{} = {}", key, self.build_referenced_column(relation, hops))
         return inner, inner.correlation
 
+    def open_beside(self, meta: Meta, later: int = 0) -> Frame:
+        """A new frame over all rows of a model, with the same parent; `later` counts the parameters
+        before its own.
+        """
+        start = self.offset + later
+        return Frame(self.builder, self.dialect, meta, offset=start, parent=self.parent)
+
     def build_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
         # the parent is that of this frame: OuterRef counts queries, not sub-selects made here
-        inner = Frame(
-            self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
-        )
+        inner = self.open_beside(relation.target)
         if relation.kind != "many":
             return inner, inner.build_own_column(relation.target_field)
         inner.through_alias = self.builder.generate_table_alias()
@@ -254,10 +259,8 @@ class Frame:
         if () in self._aliases:  # joined before
             return
         self._aliases[()] = self.alias
-        own, theirs = (
-            build_qualified_column(self.alias, self.meta.pk),
-            build_qualified_column(through_alias, relation.target_field),
-        )
+        own = build_qualified_column(self.alias, self.meta.pk)
+        theirs = build_qualified_column(through_alias, relation.target_field)
         self._add_join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
 
     def _add_join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
@@ -276,9 +279,7 @@ class Frame:
         self.joins.append(
             SQL("LEFT JOIN {} ON {}", build_through_from_item(relation, through_alias), same)
         )
-        own, theirs = (
-            build_qualified_column(alias, relation.target.pk),
-            build_qualified_column(through_alias, relation.target_field),
-        )
+        own = build_qualified_column(alias, relation.target.pk)
+        theirs = build_qualified_column(through_alias, relation.target_field)
         self._add_join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

@@ -237,12 +237,8 @@ def _build_instance_lines(code: _DecoderSource, shape: InstanceLayout, row: str)
         key = f"c{code.cells + related.key}"
         inner = _build_deduplicated_instance_lines(code, related, child)
         if related.optional:
-            lines += [
-                f"if {key} is None:",
-                f"    {child} = None",
-                "else:",
-                *(f"    {line}" for line in inner),
-            ]
+            lines += [f"if {key} is None:", f"    {child} = None", "else:"]
+            lines += [f"    {line}" for line in inner]
         else:
             lines += inner
         lines.append(f"{name}._cached_{attribute} = {child}")

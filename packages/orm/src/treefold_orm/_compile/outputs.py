@@ -76,12 +76,7 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Insta
 
 
 def _build_shape_and_columns(
-    frame: Frame,
-    state: State,
-    meta: Meta,
-    hops: Hops,
-    tree: dict[str, Any],
-    columns: list[SQL],
+    frame: Frame, state: State, meta: Meta, hops: Hops, tree: dict[str, Any], columns: list[SQL]
 ) -> InstanceLayout:
     prefix = "".join(f"{hop.name}__" for hop in hops)
     wanted = _choose_loaded_fields(state, meta, prefix)

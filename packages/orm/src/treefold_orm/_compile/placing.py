@@ -113,12 +113,9 @@ def split_conditions_by_related_rows(
         inside += joining
         outside = [child for child in outside if child not in joining]
         # an OR may speak of rows of further relations, whose conditions have to come inside with it
-        reached |= {
-            k
-            for child in joining
-            if isinstance(child, Or)
-            for k in identify_all_related_rows(frame, child)
-        }
+        for child in joining:
+            if isinstance(child, Or):
+                reached |= set(identify_all_related_rows(frame, child))
 
 
 def rebind_condition(frame: Any, node: Node, key: RelatedRowsKey, inner: Any) -> Node:

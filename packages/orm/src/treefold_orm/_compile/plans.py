@@ -70,11 +70,9 @@ def build_rows_plan(
         decode, decode_lazy = hydrate.compile_async_and_sync_decoders(
             shape, dialect.name, alias=alias
         )
-        decode_one = (
-            hydrate.compile_single_instance_decoder(shape, dialect.name, alias=alias)
-            if for_one
-            else None
-        )
+        decode_one = None
+        if for_one:
+            decode_one = hydrate.compile_single_instance_decoder(shape, dialect.name, alias=alias)
     else:
         columns = build_output_columns(frame, state)
         decode = decode_lazy = compile_values_decoder(state, dialect)
@@ -159,14 +157,10 @@ def build_many_to_many_plan(
     columns, shape = build_instance_columns(frame, state)
     through_alias, source = builder.generate_table_alias(), relation.source_field
     keys = builder.bind_param(given - 1, dialect.list_encoder(source))
-    connected, table = (
-        build_qualified_column(through_alias, source),
-        build_through_from_item(relation, through_alias),
-    )
-    theirs, own = (
-        build_qualified_column(through_alias, relation.target_field),
-        frame.build_own_column(state.meta.pk),
-    )
+    connected = build_qualified_column(through_alias, source)
+    table = build_through_from_item(relation, through_alias)
+    theirs = build_qualified_column(through_alias, relation.target_field)
+    own = frame.build_own_column(state.meta.pk)
     test = dialect.build_in_list(connected, keys, source)
     frame.joins.append(SQL("JOIN {} ON {} = {} AND {}", table, theirs, own, test))
     columns = [*columns, connected]

@@ -85,12 +85,8 @@ def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
     # what a part has, the whole has too: the index finds the rows, and the part decides
-    return SQL(
-        "({} @@ {} AND {})",
-        _build_search_vector(frame, node, hops, searched_only=False),
-        query,
-        part,
-    )
+    vector = _build_search_vector(frame, node, hops, searched_only=False)
+    return SQL("({} @@ {} AND {})", vector, query, part)
 
 
 def build_rank(frame: Frame, node: RankNode) -> SQL:

@@ -106,10 +106,8 @@ def build_subquery(
     """
     if not converts:
         return SQL("({})", build_nested_select(frame, node, exists=exists, width=width))
-    inner, alias = (
-        build_nested_select(frame, node, alias_columns=True),
-        frame.builder.generate_table_alias(),
-    )
+    inner = build_nested_select(frame, node, alias_columns=True)
+    alias = frame.builder.generate_table_alias()
     value = SQL("{}.c0", alias)
     for convert in reversed(converts):
         value = build_converted_value(frame, value, convert)
@@ -212,10 +210,8 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     named += [SQL("({}) AS k{}", test, render_integer(i)) for i, test in enumerate(tests)]
     named += [SQL("{} AS o{}", term, render_integer(i)) for i, term in enumerate(order)]
-    where, group = (
-        clauses.build_where_clause(frame, state),
-        clauses.build_group_by_and_having(frame, state),
-    )
+    where = clauses.build_where_clause(frame, state)
+    group = clauses.build_group_by_and_having(frame, state)
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
     outer = frame.builder.generate_table_alias()
     picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
@@ -237,15 +233,8 @@ def _build_window_filtered_select(frame: Frame, state: State, columns: list[SQL]
     else:
         by = SQL(" ORDER BY {}", join_sql(", ", terms)) if terms else SQL("")
     head = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", picked)
-    return SQL(
-        "{} FROM ({}) AS {} WHERE {}{}{}",
-        head,
-        inner,
-        outer,
-        kept,
-        by,
-        _build_limit_offset(frame, state),
-    )
+    limit = _build_limit_offset(frame, state)
+    return SQL("{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, limit)
 
 
 def _build_distinct_on_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
@@ -300,10 +289,8 @@ def build_partitioned_select(
     named = [SQL("{} AS c{}", column, render_integer(i)) for i, column in enumerate(columns)]
     order = join_sql(", ", terms)
     named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", partition_by, order))
-    where, group = (
-        clauses.build_where_clause(frame, state),
-        clauses.build_group_by_and_having(frame, state),
-    )
+    where = clauses.build_where_clause(frame, state)
+    group = clauses.build_group_by_and_having(frame, state)
     inner = SQL("SELECT {} FROM {}{}{}", join_sql(", ", named), frame.build_from(), where, group)
     outer = frame.builder.generate_table_alias()
     picked = join_sql(", ", [SQL("{}.c{}", outer, render_integer(i)) for i in range(len(columns))])
@@ -349,11 +336,9 @@ def _build_limit_offset(frame: Frame, state: State) -> SQL:
     limit = (
         None if state.limit is None else frame.builder.bind_param(state.limit + frame.offset, None)
     )
-    offset = (
-        None
-        if state.offset is None
-        else frame.builder.bind_param(state.offset + frame.offset, None)
-    )
+    offset = None
+    if state.offset is not None:
+        offset = frame.builder.bind_param(state.offset + frame.offset, None)
     return frame.dialect.build_limit_clause(limit, offset)
 
 
@@ -376,13 +361,7 @@ def _build_set_operation(frame: Frame, state: State, columns: list[SQL], *, nest
     )
     for part in state.combined:
         op, other = part.op, replay_steps(part.key)
-        inner = Frame(
-            frame.builder,
-            frame.dialect,
-            other.meta,
-            offset=frame.offset + part.base,
-            parent=frame.parent,
-        )
+        inner = frame.open_beside(other.meta, part.base)
         attach_ctes(inner, other)
         clauses.configure_aggregation(inner, other)
         if other.lock is not None:
@@ -410,12 +389,8 @@ def _build_set_operation(frame: Frame, state: State, columns: list[SQL], *, nest
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
             text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.generate_table_alias())
         made = SQL(_COMBINE[op], made, text)
-    return SQL(
-        "{}{}{}",
-        made,
-        _build_order_by_position(frame, state, len(columns)),
-        _build_limit_offset(frame, state),
-    )
+    order = _build_order_by_position(frame, state, len(columns))
+    return SQL("{}{}{}", made, order, _build_limit_offset(frame, state))
 
 
 def _build_loaded_signature(state: State) -> tuple[Any, ...] | None:

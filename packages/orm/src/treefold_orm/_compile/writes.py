@@ -89,10 +89,8 @@ def build_insert_plan(
             _build_placeholder(builder, dialect, f, i, encode)
             for i, (f, encode) in enumerate(pairs)
         ]
-        names, values = (
-            join_sql(", ", map(quote_column, fields)),
-            _build_value_rows(cells, len(fields)),
-        )
+        names = join_sql(", ", map(quote_column, fields))
+        values = _build_value_rows(cells, len(fields))
         source = SQL("({}) VALUES {}", names, values)
     statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
     return build_plan_from_statement(builder, statement, dialect, given=row_count * len(fields))
@@ -170,11 +168,9 @@ def _build_insert(
 
 
 def _build_conflict_clause(meta: Meta, conflict: Conflict) -> SQL:
-    target = (
-        SQL(" ({})", join_sql(", ", map(quote_column, conflict.target)))
-        if conflict.target
-        else SQL("")
-    )
+    target = SQL("")
+    if conflict.target:
+        target = SQL(" ({})", join_sql(", ", map(quote_column, conflict.target)))
     if not conflict.update:
         return SQL(" ON CONFLICT{} DO NOTHING", target)
     sets = [SQL("{} = EXCLUDED.{}", quote_column(f), quote_column(f)) for f in conflict.update]
@@ -197,11 +193,9 @@ def _build_array_element_type(field: AnyField) -> SQL:
 
 def _make_array_encoder(field: AnyField, dialect: Dialect) -> Callable[[Any], Any] | None:
     encode = field.encoder(dialect.name)
-    return (
-        None
-        if encode is None
-        else lambda column: [None if v is None else encode(v) for v in column]
-    )
+    if encode is None:
+        return None
+    return lambda column: [None if v is None else encode(v) for v in column]
 
 
 def build_row_update_plan(
@@ -222,12 +216,8 @@ def build_row_update_plan(
         SQL("{} = {}", quote_column(f), builder.bind_param(i, f.encoder(dialect.name)))
         for i, f in enumerate(known, len(fields))
     ]
-    statement = SQL(
-        "UPDATE {} SET {} WHERE {}",
-        quote_table(meta),
-        join_sql(", ", sets),
-        join_sql(" AND ", tests),
-    )
+    where = join_sql(" AND ", tests)
+    statement = SQL("UPDATE {} SET {} WHERE {}", quote_table(meta), join_sql(", ", sets), where)
     return build_plan_from_statement(builder, statement, dialect, given=len(fields) + len(known))
 
 
@@ -333,11 +323,8 @@ def _build_write_plan(
             pass  # a condition reaches into another table: say it over keys
 
     def build_key_filter(frame: Frame) -> SQL:
-        return SQL(
-            " WHERE {} IN ({})",
-            frame.build_own_column(frame.meta.pk),
-            build_primary_key_select(frame, key),
-        )
+        own = frame.build_own_column(frame.meta.pk)
+        return SQL(" WHERE {} IN ({})", own, build_primary_key_select(frame, key))
 
     try:
         return build_plan_with_filter(build_key_filter)

@@ -15,7 +15,7 @@ from treefold_orm._dialects.sql import SQL, Encoder
 
 if TYPE_CHECKING:
     from treefold_orm._expressions.nodes import OrderNode
-    from treefold_orm._fields.base import Field
+    from treefold_orm._fields.base import AnyField, Fields
 
 Bind = Callable[[Any], SQL]
 
@@ -79,15 +79,15 @@ class Arithmetic(Protocol):
         """
         ...
 
-    def build_checked_sum(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def build_checked_sum(self, value: SQL, field: AnyField | None) -> SQL:
         """A sum as `field`, which is an error where it is too large."""
         ...
 
     def build_mean(
         self,
         build_call: Callable[[str], SQL],
-        argument_field: Field[Any] | None,
-        result_field: Field[Any] | None,
+        argument_field: AnyField | None,
+        result_field: AnyField | None,
         *,
         distinct: bool,
     ) -> SQL:
@@ -112,35 +112,31 @@ class Dialect(ABC):
         """The mark for the parameter at a position, counted from 1."""
 
     @abstractmethod
-    def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast(self, value: SQL, field: AnyField | None) -> SQL:
         """`value` with its type made plain, where the database would otherwise have to guess."""
 
     @abstractmethod
-    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: AnyField | None) -> SQL:
         """The result of a function or aggregate as the type its field expects."""
 
     @abstractmethod
-    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: AnyField | None, field: AnyField) -> SQL:
         """`value`, which travels as `source`, cast to another type of number by the caller."""
 
     @abstractmethod
-    def build_conversion(
-        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
-    ) -> SQL:
+    def build_conversion(self, value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
         """The value of a `ConvertNode`: `value`, which travels as `source`, as `target` does."""
 
     @abstractmethod
-    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: AnyField) -> SQL:
         """`left` is one of the values of a parameter encoded by `list_encoder`."""
 
     @abstractmethod
-    def list_encoder(self, field: Field[Any]) -> Encoder:
+    def list_encoder(self, field: AnyField) -> Encoder:
         """The encoder from a list of checked values to one parameter."""
 
     @abstractmethod
-    def build_key_rows_query(
-        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
-    ) -> SQL:
+    def build_key_rows_query(self, parts: Fields, bind: Callable[[Encoder], SQL]) -> SQL:
         """A query for the rows of a parameter that is a list of tuples of `parts`.
 
         `bind` gives a placeholder for the encoded list.
@@ -151,11 +147,11 @@ class Dialect(ABC):
         """A text lookup; `right` is escaped here where the database has wildcards."""
 
     @abstractmethod
-    def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
+    def extract(self, part: str, value: SQL, field: AnyField) -> SQL:
         """A part of a date, time or text."""
 
     @abstractmethod
-    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+    def trunc(self, kind: str, value: SQL, field: AnyField, zone: SQL | None = None) -> SQL:
         """A date or time cut down to a unit, in a time zone where one is given."""
 
     @abstractmethod
@@ -193,7 +189,7 @@ class Dialect(ABC):
         return None
 
     @abstractmethod
-    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: AnyField) -> SQL:
         """A value in the ordering of a window whose frame goes by distances."""
 
     @abstractmethod

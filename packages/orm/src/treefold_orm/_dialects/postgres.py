@@ -7,20 +7,16 @@ inside the statement, so that a wildcard in a value stays an ordinary character.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects import postgres_arithmetic, postgres_conversion, postgres_json
 from treefold_orm._dialects.dialect import UNIT_WORDS, Dialect
-from treefold_orm._dialects.functions import (
-    add_distinct,
-    build_order_term,
-    fill_function_template,
-)
+from treefold_orm._dialects.functions import add_distinct, build_order_term, fill_function_template
 from treefold_orm._dialects.postgres_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
 from treefold_orm._dialects.sql import SQL, Encoder, join_sql, render_integer, render_query_type
 from treefold_orm._expressions.nodes import OrderNode
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Fields
 
 _TYPED: dict[str, LiteralString] = {
     "bigint": "({})::bigint",
@@ -57,7 +53,7 @@ _ARRAY: dict[str, LiteralString] = {
 }
 
 
-def _choose_array_element_type(field: Field[Any]) -> SQL:
+def _choose_array_element_type(field: AnyField) -> SQL:
     # a cast to varchar(n) would cut longer text, and match rows that the caller did not ask for
     return SQL("text") if field.internal == "text" else render_query_type(field, "postgres")
 
@@ -83,40 +79,34 @@ class Postgres(Dialect):
     def format_placeholder(self, position: int) -> SQL:
         return SQL("${}", render_integer(position))
 
-    def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast(self, value: SQL, field: AnyField | None) -> SQL:
         if field is None:
             return value
         template = _PARAM.get(field.internal)
-        return (
-            SQL("{}::{}", value, render_query_type(field, "postgres"))
-            if template is None
-            else SQL(template, value)
-        )
+        if template is None:
+            return SQL("{}::{}", value, render_query_type(field, "postgres"))
+        return SQL(template, value)
 
-    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: AnyField | None) -> SQL:
         template = None if field is None else _TYPED.get(field.internal)
         return value if template is None else SQL(template, value)
 
-    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: AnyField | None, field: AnyField) -> SQL:
         if source is not None:
             value = postgres_conversion.build_conversion(value, source, field)
         return SQL("CAST({} AS {})", value, render_query_type(field, "postgres"))
 
-    def build_conversion(
-        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
-    ) -> SQL:
+    def build_conversion(self, value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
         return postgres_conversion.build_conversion(value, source, target)
 
-    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: AnyField) -> SQL:
         return SQL("{} = ANY({}::{}[])", left, param, _choose_array_element_type(field))
 
-    def list_encoder(self, field: Field[Any]) -> Encoder:
+    def list_encoder(self, field: AnyField) -> Encoder:
         encode = field.encoder("postgres")
         return list if encode is None else lambda values: [encode(value) for value in values]
 
-    def build_key_rows_query(
-        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
-    ) -> SQL:
+    def build_key_rows_query(self, parts: Fields, bind: Callable[[Encoder], SQL]) -> SQL:
         def make_column_encoder(place: int, encode: Encoder | None) -> Encoder:
             if encode is None:
                 return lambda rows: [row[place] for row in rows]
@@ -152,7 +142,7 @@ class Postgres(Dialect):
                     pattern,
                 )
 
-    def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
+    def extract(self, part: str, value: SQL, field: AnyField) -> SQL:
         if part == "length":
             return SQL("LENGTH({})" if field.internal == "text" else "CARDINALITY({})", value)
         if part not in _EXTRACT:
@@ -163,7 +153,7 @@ class Postgres(Dialect):
             SQL("{} AT TIME ZONE 'UTC'", value) if field.internal == "datetime" else value,
         )
 
-    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+    def trunc(self, kind: str, value: SQL, field: AnyField, zone: SQL | None = None) -> SQL:
         if kind not in UNIT_WORDS or (
             field.internal == "date" and kind in {"hour", "minute", "second"}
         ):
@@ -202,7 +192,7 @@ class Postgres(Dialect):
         tail = SQL(" ORDER BY {}", order) if terms else order
         return COLLECT[name].fill_template([value, *args[1:], tail])
 
-    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: AnyField) -> SQL:
         # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile
         return SQL("({} AT TIME ZONE 'UTC')", value) if field.internal == "datetime" else value
 

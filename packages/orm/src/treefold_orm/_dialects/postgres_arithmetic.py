@@ -81,11 +81,8 @@ def build_mean(
     """
     if argument_field is not None and classify_field(argument_field) == "integer":
         # the server's own mean is rounded twice on the way to a float
-        return SQL(
-            "({}::double precision / NULLIF({}, 0))",
-            build_call("sum"),
-            build_call("count"),
-        )
+        total, count = build_call("sum"), build_call("count")
+        return SQL("({}::double precision / NULLIF({}, 0))", total, count)
     match "" if result_field is None else classify_field(result_field):
         case "decimal" if result_field is not None:
             return build_rounded_quotient(

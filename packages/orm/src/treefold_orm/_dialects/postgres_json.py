@@ -122,11 +122,9 @@ def build_json_path_condition(
         left = SQL('({} COLLATE "C")', left)  # by code point, as SQLite does
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *given)
-    return (
-        build_plain_comparison(op, left, given[0])
-        if op in OPERATORS
-        else build_text_lookup(op, left, given[0])
-    )
+    if op in OPERATORS:
+        return build_plain_comparison(op, left, given[0])
+    return build_text_lookup(op, left, given[0])
 
 
 def _encode_number(value: float) -> decimal.Decimal:

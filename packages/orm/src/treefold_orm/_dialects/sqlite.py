@@ -23,7 +23,7 @@ from treefold_orm._dialects.functions import add_distinct, fill_function_templat
 from treefold_orm._dialects.sql import SQL, Encoder, join_sql, render_integer, require_plain_word
 from treefold_orm._dialects.sqlite_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
 from treefold_orm._expressions.nodes import OrderNode
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Fields
 
 
 class SQLite(Dialect):
@@ -42,29 +42,27 @@ class SQLite(Dialect):
     def format_placeholder(self, position: int) -> SQL:
         return SQL("?")
 
-    def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast(self, value: SQL, field: AnyField | None) -> SQL:
         return value
 
-    def cast_function_result(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def cast_function_result(self, value: SQL, field: AnyField | None) -> SQL:
         return value
 
-    def build_cast(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+    def build_cast(self, value: SQL, source: AnyField | None, field: AnyField) -> SQL:
         if source is None:
             raise FieldError("Cast must be given an expression whose type is known")
         return sqlite_conversion.build_conversion(value, source, field, "assign")
 
-    def build_conversion(
-        self, value: SQL, source: Field[Any], target: Field[Any], mode: str
-    ) -> SQL:
+    def build_conversion(self, value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
         return sqlite_conversion.build_conversion(value, source, target, mode)
 
-    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: AnyField) -> SQL:
         if field.internal == "binary":  # JSON holds no bytes
             return SQL("{} IN (SELECT treefold_unhex(value) FROM json_each({}))", left, param)
         # one parameter for the whole list: SQLite counts each `?` against its limit
         return SQL("{} IN (SELECT value FROM json_each({}))", left, param)
 
-    def list_encoder(self, field: Field[Any]) -> Encoder:
+    def list_encoder(self, field: AnyField) -> Encoder:
         encode = field.encoder("sqlite")
         if field.internal == "binary":
             return lambda values: json.dumps([value.hex() for value in values])
@@ -72,9 +70,7 @@ class SQLite(Dialect):
             return json.dumps
         return lambda values: json.dumps([encode(value) for value in values])
 
-    def build_key_rows_query(
-        self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]
-    ) -> SQL:
+    def build_key_rows_query(self, parts: Fields, bind: Callable[[Encoder], SQL]) -> SQL:
         encoders = [part.encoder("sqlite") for part in parts]
 
         def encode_rows(rows: Any) -> str:
@@ -90,11 +86,8 @@ class SQLite(Dialect):
 
     def text(self, op: str, left: SQL, right: SQL) -> SQL:
         if op in {"regex", "iregex"}:
-            return SQL(
-                "treefold_regex({}, {}, 1)" if op == "iregex" else "treefold_regex({}, {}, 0)",
-                left,
-                right,
-            )
+            ignores_case = SQL("1" if op == "iregex" else "0")
+            return SQL("treefold_regex({}, {}, {})", left, right, ignores_case)
         if op.startswith("i"):
             op = op[1:]
             left = SQL("treefold_fold({})", left)
@@ -108,12 +101,12 @@ class SQLite(Dialect):
         # an empty ending would take the whole text: compare the tail only as long as the ending is
         return SQL("treefold_ends({}, {})", left, right)
 
-    def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
+    def extract(self, part: str, value: SQL, field: AnyField) -> SQL:
         if part == "length":
             return SQL("length({})", value)
         return sqlite_dates.extract_date_part(part, value, field.internal)
 
-    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+    def trunc(self, kind: str, value: SQL, field: AnyField, zone: SQL | None = None) -> SQL:
         return sqlite_dates.truncate_to_unit(kind, value, field.internal, zone)
 
     def build_null_safe_equality(self, left: SQL, right: SQL) -> SQL:
@@ -158,7 +151,7 @@ class SQLite(Dialect):
             name, args, where=where, over=over, may_be_empty=empty
         )
 
-    def build_range_frame_key(self, value: SQL, field: Field[Any]) -> SQL:
+    def build_range_frame_key(self, value: SQL, field: AnyField) -> SQL:
         return sqlite_arithmetic.convert_temporal_to_microseconds(value, field)
 
     def build_limit_clause(self, limit: SQL | None, offset: SQL | None) -> SQL:

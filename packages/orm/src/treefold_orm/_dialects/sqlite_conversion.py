@@ -62,13 +62,8 @@ def _convert_to_decimal(value: SQL, source: AnyField, target: AnyField, mode: st
     digits = target.max_digits if isinstance(target, DecimalField) and mode == "assign" else 18
     most = render_integer(10 ** min(digits, 18) - 1)
     if classify_field(source) in {"float", "number"}:
-        return SQL(
-            "treefold_scaled({}, {}, -{}, {})",
-            value,
-            render_integer(count_decimal_places(target)),
-            most,
-            most,
-        )
+        places = render_integer(count_decimal_places(target))
+        return SQL("treefold_scaled({}, {}, -{}, {})", value, places, most, most)
     shift = count_decimal_places(target) - count_decimal_places(source)
     if mode == "assign":
         return SQL("treefold_fit({}, {}, -{}, {})", value, render_integer(shift), most, most)
@@ -82,10 +77,6 @@ def _convert_to_integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
     half = 2 ** (count_integer_bits(target) - 1)
     limits = render_integer(-half), render_integer(half - 1)
     if classify_field(source) in {"integer", "decimal"}:
-        return SQL(
-            "treefold_fit({}, {}, {}, {})",
-            value,
-            render_integer(-count_decimal_places(source)),
-            *limits,
-        )
+        shift = render_integer(-count_decimal_places(source))
+        return SQL("treefold_fit({}, {}, {}, {})", value, shift, *limits)
     return SQL("treefold_rounded({}, {}, {})", value, *limits)

@@ -108,11 +108,8 @@ def build_json_path_condition(
         wanted: LiteralString = "CASE WHEN {0} = 'object' THEN " + _KEYS[kind] + " ELSE 0 END"
         return select_at_path(lambda type_, value: SQL(wanted, type_, value, right[0]))
     if kind == "item":
-        return select_at_path(
-            lambda type_, value: _build_contains_text_test(
-                type_, value, right[0], build_text_lookup
-            )
-        )
+        build = build_text_lookup
+        return select_at_path(lambda t, value: _build_contains_text_test(t, value, right[0], build))
     if kind == "same":
         return SQL(
             "{} = treefold_json_plain({})",
@@ -137,11 +134,9 @@ def build_json_path_condition(
     left = select_at_path(lambda type_, value: SQL(template, type_, value))
     if op == "range":
         return SQL("{} BETWEEN {} AND {}", left, *right)
-    return (
-        build_plain_comparison(op, left, right[0])
-        if op in OPERATORS
-        else build_text_lookup(op, left, right[0])
-    )
+    if op in OPERATORS:
+        return build_plain_comparison(op, left, right[0])
+    return build_text_lookup(op, left, right[0])
 
 
 def _build_path_select(

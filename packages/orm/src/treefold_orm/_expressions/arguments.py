@@ -6,11 +6,7 @@ A value at a JSON path is read as the requested kind.
 from __future__ import annotations
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conversion import (
-    classify_field,
-    convert_node,
-    describe_type,
-)
+from treefold_orm._expressions.conversion import classify_field, convert_node, describe_type
 from treefold_orm._expressions.nodes import ConstNode, Expr
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
 

@@ -99,11 +99,9 @@ def _build_numeric_node(op: str, left: Expr, right: Expr) -> Expr:
 def _convert_duration_factor(node: Expr) -> Expr:
     """The factor or divisor of a span: decimals and JSON numbers as floats."""
     kind = "" if node.field is None else classify_field(node.field)
-    return (
-        convert_node(node, carriers.FLOAT, "operand")
-        if kind in {"decimal", "number", "json"}
-        else node
-    )
+    if kind in {"decimal", "number", "json"}:
+        return convert_node(node, carriers.FLOAT, "operand")
+    return node
 
 
 def _choose_temporal_result_field(field: AnyField | None) -> AnyField:

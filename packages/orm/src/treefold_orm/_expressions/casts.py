@@ -71,11 +71,9 @@ def _cast_within_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
         node = ConvertNode(source.base, node, "same")
         source = source.base
     if classify_field(source) == "integer":
-        return (
-            node
-            if count_integer_bits(source) <= count_integer_bits(target)
-            else ConvertNode(target, node, "cast")
-        )
+        if count_integer_bits(source) <= count_integer_bits(target):
+            return node
+        return ConvertNode(target, node, "cast")
     if isinstance(source, DecimalField) and isinstance(target, DecimalField):
         fits = source.decimal_places == target.decimal_places and (
             source.max_digits <= target.max_digits

@@ -13,11 +13,7 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
-from treefold_orm._expressions.conversion import (
-    classify_field,
-    convert_node,
-    find_common_type,
-)
+from treefold_orm._expressions.conversion import classify_field, convert_node, find_common_type
 from treefold_orm._expressions.operands import build_column_comparison_node, build_comparison_node
 from treefold_orm._expressions.resolving import (
     COMPUTED,
@@ -72,11 +68,9 @@ def _resolve_combined(condition: Q, scope: Scope) -> nodes.Node:
     if len(children) == 1:
         return children[0]
     # without any condition every row is meant, however it was combined
-    return (
-        nodes.Or(tuple(children))
-        if condition.connector == "or" and children
-        else nodes.And(tuple(children))
-    )
+    if condition.connector == "or" and children:
+        return nodes.Or(tuple(children))
+    return nodes.And(tuple(children))
 
 
 def _resolve_negation(condition: Negated, scope: Scope) -> nodes.Node:

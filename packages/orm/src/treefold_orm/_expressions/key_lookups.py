@@ -52,14 +52,10 @@ def resolve_composite_key_lookup(
     match lookup.op:
         case "exact":
             pairs = zip(key.parts, _split_key_value(scope, lookup, value), strict=True)
-            return nodes.And(
-                tuple(
-                    [
-                        resolve_part(scope, _build_key_part_lookup(lookup, p, "exact"), v)
-                        for p, v in pairs
-                    ]
-                )
-            )
+            tests = [
+                (_build_key_part_lookup(lookup, part, "exact"), value) for part, value in pairs
+            ]
+            return nodes.And(tuple([resolve_part(scope, test, value) for test, value in tests]))
         case "in":
             return _compare_key_in_list(scope, lookup, value)
         case "range":

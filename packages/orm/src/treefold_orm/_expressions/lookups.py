@@ -21,6 +21,7 @@ Example, keywords of a model `Post` and the parts that they are read into:
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError
@@ -103,6 +104,9 @@ def _compute_mro_distance(field: AnyField, classes: tuple[type[AnyField], ...]) 
     return min(line.index(kind) for kind in classes if kind in line)
 
 
+_EQUALITY_PARTS = attrgetter("hops", "column", "transforms", "keys", "op", "takes", "search")
+
+
 class Lookup:
     """One resolved lookup: the way to a column, the part taken from it, and how it is compared.
 
@@ -151,15 +155,7 @@ class Lookup:
 
     def build_equality_key(self) -> tuple[Any, ...]:
         """The parts by which two lookups are equal."""
-        return (
-            self.hops,
-            self.column,
-            self.transforms,
-            self.keys,
-            self.op,
-            self.takes,
-            self.search,
-        )
+        return _EQUALITY_PARTS(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

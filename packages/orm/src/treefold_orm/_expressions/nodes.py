@@ -365,6 +365,12 @@ def contains_window(node: Node | None) -> bool:
     return _contains_kind(node, WindowNode, without=(SubqueryNode,))
 
 
+def contains_aggregate_or_window(node: Node) -> bool:
+    """Return True if the tree has an aggregate, of a group or of single rows, or a window."""
+    wanted = (contains_group_aggregate, contains_per_row_aggregate, contains_window)
+    return any(contains(node) for contains in wanted)
+
+
 def contains_outer_reference(node: Node | None) -> bool:
     """Return True if the tree has a value of the enclosing query."""
     return _contains_kind(node, OuterNode, without=(SubqueryNode,))

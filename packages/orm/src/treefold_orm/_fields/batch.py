@@ -6,10 +6,10 @@ its last instance is. Loading itself is in `_operations/lazy.py`; nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Codec, Fields
 
 
 class LazyBatch:
@@ -21,18 +21,14 @@ class LazyBatch:
 
     __slots__ = ("columns", "fields", "related", "rows", "start")
 
-    def __init__(
-        self, rows: Sequence[Sequence[Any]], fields: tuple[Field[Any], ...], start: int
-    ) -> None:
+    def __init__(self, rows: Sequence[Sequence[Any]], fields: Fields, start: int) -> None:
         self.rows = rows
         self.fields = fields
         self.start = start
-        self.columns: dict[Field[Any], dict[Any, Any]] = {}
+        self.columns: dict[AnyField, dict[Any, Any]] = {}
         self.related: dict[str, dict[Any, Any]] = {}
 
-    def collect_distinct_values(
-        self, field: Field[Any], decode: Callable[[Any], Any] | None
-    ) -> set[Any]:
+    def collect_distinct_values(self, field: AnyField, decode: Codec | None) -> set[Any]:
         """Return the distinct values of a column that was loaded with the rows or later."""
         if field in self.fields:
             place = self.start + self.fields.index(field)
@@ -44,7 +40,7 @@ class LazyBatch:
         return found if decode is None else set(map(decode, found))
 
     def collect_distinct_keys(
-        self, parts: Sequence[Field[Any]], decoders: Sequence[Callable[[Any], Any] | None]
+        self, parts: Sequence[AnyField], decoders: Sequence[Codec | None]
     ) -> set[tuple[Any, ...]]:
         """Return the distinct keys of several columns, which always come with the rows."""
         places = [self.start + self.fields.index(part) for part in parts]

@@ -85,11 +85,8 @@ class Registry:
             self._gone = dict(former)
             for key in former:
                 del self._models[key]
-            own = [
-                named
-                for named in self._named_targets
-                if _build_registry_key(named.source) in former
-            ]
+            targets = self._named_targets
+            own = [named for named in targets if _build_registry_key(named.source) in former]
             self._named_targets = [named for named in self._named_targets if named not in own]
 
         def restore_module_models(names: Collection[str]) -> None:

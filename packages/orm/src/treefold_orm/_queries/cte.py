@@ -70,11 +70,6 @@ N = TypeVar("N", bound=Instance)
 R = TypeVar("R")
 
 _LOADING = {steps.Load, steps.SelectRelated, steps.Lock}
-_NOT_CARRIED = (
-    nodes.contains_group_aggregate,
-    nodes.contains_per_row_aggregate,
-    nodes.contains_window,
-)
 _MOST_ROUNDS = 3
 """A round may make a type wider, and the next one that of another value which reads it."""
 
@@ -264,11 +259,8 @@ class CTE(Generic[M, R]):
             for i, (name, field) in enumerate(self.source.columns)
         }
         made: Any = build_unfiltered_query(meta, self.alias)
-        made._key = (
-            meta,
-            steps.FromCTE(self.source),
-            steps.Values(self.rows, tuple(notes), tuple(notes.items())),
-        )
+        values = steps.Values(self.rows, tuple(notes), tuple(notes.items()))
+        made._key = (meta, steps.FromCTE(self.source), values)
         made._params = self.params
         made._notes = notes
         return as_base_query(made)
@@ -430,7 +422,7 @@ def _infer_carried_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Fiel
 
 
 def _convert_carried_node(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
-    if any(contains(node) for contains in _NOT_CARRIED):
+    if nodes.contains_aggregate_or_window(node):
         raise FieldError(f"carry[{name!r}] cannot hold aggregates or windows")
     made = convert_node(node, field)
     return made if made.field is field else nodes.ConvertNode(field, made, "same")
