@@ -42,10 +42,7 @@ from treefold_orm._functions.numbers import (
 )
 from treefold_orm._functions.ranges import Range as Range
 from treefold_orm._functions.schema_sql import SchemaSQL as SchemaSQL
-from treefold_orm._functions.search import (
-    SearchRank as SearchRank,
-    SearchVector as SearchVector,
-)
+from treefold_orm._functions.search import SearchRank as SearchRank, SearchVector as SearchVector
 from treefold_orm._functions.text import (
     MD5 as MD5,
     SHA256 as SHA256,

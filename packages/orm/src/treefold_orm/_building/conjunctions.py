@@ -103,11 +103,9 @@ def _append_params_and_ordering(query: Q, other: QuerySteps) -> Q:
     by = len(query._params)
     made._params = (*query._params, *other._params)
     made = made._add_step(steps.Given(len(made._params)))
-    return (
-        made._add_step(steps.Ordering(tuple(_shift_params(term, by) for term in order)))
-        if order
-        else made
-    )
+    if order:
+        return made._add_step(steps.Ordering(tuple(_shift_params(term, by) for term in order)))
+    return made
 
 
 def _list_shifted_conditions(query: QuerySteps, param_offset: int) -> list[nodes.Node]:

@@ -110,14 +110,8 @@ def _choose_added_columns(
 def require_unused_annotation_name(query: Any, name: str, *also_taken: str) -> None:
     """Raise `FieldError` for a name that the query has already, or that is one of `also_taken`."""
     meta = query._meta
-    taken = {
-        *meta.fields,
-        *meta.by_attname,
-        *meta.relations,
-        "pk",
-        *(query._notes or ()),
-        *also_taken,
-    }
+    taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk"}
+    taken |= {*(query._notes or ()), *also_taken}
     require_annotation_name(name, taken=frozenset(taken))
     if hasattr(meta.model, name):
         raise FieldError(
@@ -147,11 +141,9 @@ def find_ctes_shared_with_outer(
             source, base = step.source, 0
         else:
             source, base = step.join.source, step.join.base
-        place = (
-            find_identical_slice_start(scope.params, params[base : base + source.size])
-            if source.size
-            else None
-        )
+        place = None
+        if source.size:
+            place = find_identical_slice_start(scope.params, params[base : base + source.size])
         if place is not None:
             shared.append((base, source.size, place))
     return tuple(shared)

@@ -78,11 +78,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         if self._high is not None or self._low:
             self._require_unsliced_and_uncombined("filter()")
         if conditions or self._notes is not None or not lookups:
-            return (
-                self._add_condition(Q(*conditions, **lookups))
-                if conditions or lookups
-                else self._clone()
-            )
+            if conditions or lookups:
+                return self._add_condition(Q(*conditions, **lookups))
+            return self._clone()
         params = self._params
         known = self._meta.lookups
         lookups_given: list[Lookup] = []
@@ -419,11 +417,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         scope: Scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
         labels: list[steps.Label] = []
-        if aliased := [
-            name
-            for name in names
-            if isinstance(name, str) and name in self._find_unloaded_annotations()
-        ]:
+        unloaded = self._find_unloaded_annotations()
+        if aliased := [name for name in names if isinstance(name, str) and name in unloaded]:
             raise FieldError(
                 f"values() cannot select {aliased[0]!r}, which alias() has made; load it with "
                 f'annotate({aliased[0]}=F("{aliased[0]}"))'

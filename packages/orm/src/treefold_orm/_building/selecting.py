@@ -32,10 +32,8 @@ def annotate_unnamed_expressions(
     }
     if not found:
         return query, names_and_expressions
-    taken = {
-        *(query._notes or ()),
-        *(name for name in names_and_expressions if isinstance(name, str)),
-    }
+    taken = {name for name in names_and_expressions if isinstance(name, str)}
+    taken |= set(query._notes or ())
     labels: dict[str, Any] = {}
     made: list[Any] = list(names_and_expressions)
     for place, expression in found.items():

@@ -36,11 +36,9 @@ def build_default_manager_query(meta: Meta, alias: str) -> SetOperations[Any, An
     one.
     """
     manager = meta.default_manager
-    return (
-        build_unfiltered_query(meta, alias)
-        if manager is None
-        else manager.db_manager(alias).get_queryset()
-    )
+    if manager is None:
+        return build_unfiltered_query(meta, alias)
+    return manager.db_manager(alias).get_queryset()
 
 
 def initialize_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:

@@ -443,10 +443,8 @@ class SQLiteDatabase(Database):
         return bool(self._writer.all_items or self._readers.all_items)
 
     def _detach_sessions(self) -> list[SQLiteSession]:
-        sessions = [
-            *self._writer.all_items,
-            *(self._readers.all_items if self._readers is not self._writer else []),
-        ]
+        readers = self._readers.all_items if self._readers is not self._writer else []
+        sessions = [*self._writer.all_items, *readers]
         self._create_pools()
         return sessions
 

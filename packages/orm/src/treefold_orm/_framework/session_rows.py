@@ -99,11 +99,8 @@ class SessionRows:
     async def delete_expired(self) -> int:
         """Remove expired rows; return how many there were."""
         self._swept = _utc_now()
-        return (
-            await (await self._ensure_table_and_query())
-            .filter(expires_at__lte=_utc_now())
-            .adelete()
-        )
+        rows = await self._ensure_table_and_query()
+        return await rows.filter(expires_at__lte=_utc_now()).adelete()
 
     async def _ensure_table_and_query(self) -> QuerySet[TreefoldSession]:
         database = database_for(self._alias)

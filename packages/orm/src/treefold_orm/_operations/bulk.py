@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
 
 
+Columns = list[list[Any]]
+
 UNNEST_ROWS = 10_000
 # SQLite takes 32,766 parameters in one statement, asyncpg 32,767
 PARAMETERS = 30_000
@@ -223,8 +225,8 @@ def _choose_batch_size(remaining: int, max_size: int) -> int:
     return max_size if remaining >= max_size else 1 << (remaining.bit_length() - 1)
 
 
-def _clean_values_by_column(rows: list[Any], fields: Fields) -> list[list[Any]]:
-    columns: list[list[Any]] = []
+def _clean_values_by_column(rows: list[Any], fields: Fields) -> Columns:
+    columns: Columns = []
     for field in fields:
         values = _read_column(rows, field)
         if field.plain and values and _values_fit_field(field, values):
@@ -243,14 +245,10 @@ def _values_fit_field(field: AnyField, values: list[Any]) -> bool:
     return field.fits_all(values)
 
 
-def _encode_columns(
-    database: Database, fields: Fields, columns: list[list[Any]]
-) -> list[list[Any]]:
+def _encode_columns(database: Database, fields: Fields, columns: Columns) -> Columns:
     """The columns as the driver takes them."""
     name = database.dialect.name
-    return [
-        field.encode_column(column, name) for field, column in zip(fields, columns, strict=True)
-    ]
+    return [f.encode_column(column, name) for f, column in zip(fields, columns, strict=True)]
 
 
 def _read_column(rows: list[Any], field: AnyField) -> list[Any]:
@@ -291,7 +289,7 @@ def _find_or_build_insert_plan(
 
 
 def _record_inserted_rows(
-    database: Database, rows: list[Any], raw: list[list[Any]], *, may_have_skipped: bool
+    database: Database, rows: list[Any], raw: Columns, *, may_have_skipped: bool
 ) -> None:
     journal = active.journal
     for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
@@ -303,7 +301,7 @@ def _record_inserted_rows(
 
 
 def _set_generated_keys(
-    database: Database, meta: Meta, rows: list[Any], raw: list[list[Any]], keys: list[Any]
+    database: Database, meta: Meta, rows: list[Any], raw: Columns, keys: list[Any]
 ) -> None:
     place, attname = meta.key_place, meta.pk.attname
     journal = active.journal
@@ -319,7 +317,7 @@ def _apply_returned_columns(
     database: Database,
     rows: list[Any],
     fields: Fields,
-    raw: list[list[Any]],
+    raw: Columns,
     *,
     returning: Fields,
     found: Any,

@@ -23,11 +23,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo
 from treefold_orm._base.references import find_cached_related, is_relation_cached
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import (
-    extend_loaded_columns,
-    filter_by_keys,
-    load_only_fields,
-)
+from treefold_orm._building.own_rows import extend_loaded_columns, filter_by_keys, load_only_fields
 from treefold_orm._building.sources import (
     Prefetch,
     list_relation_source_columns,

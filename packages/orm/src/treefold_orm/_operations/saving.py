@@ -118,13 +118,10 @@ def _update_row(
     if plan is None:
         from treefold_orm._compile.writes import build_row_update_plan
 
-        plan = database.plans.keep_plan(
-            key, build_row_update_plan(database.dialect, meta, fields, version_field=version)
-        )
-    params = [
-        automatic_values[f] if f in automatic_values else row_state.clean_and_set_value(instance, f)
-        for f in fields
-    ]
+        plan = build_row_update_plan(database.dialect, meta, fields, version_field=version)
+        plan = database.plans.keep_plan(key, plan)
+    clean, given = row_state.clean_and_set_value, automatic_values
+    params = [given[f] if f in given else clean(instance, f) for f in fields]
     params += [getattr(instance, part.attname) for part in meta.keys]
     if version is not None:
         params.append(automatic_values[version] - 1)

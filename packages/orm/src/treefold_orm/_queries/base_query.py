@@ -95,11 +95,8 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     def __iter__(self) -> Iterator[R]:
         if self._cache is None:
-            self._cache = run_query(
-                self,
-                loading.fetch_rows(self, batch_lazy=True),
-                "`async for`, or await the query",
-            )
+            work = loading.fetch_rows(self, batch_lazy=True)
+            self._cache = run_query(self, work, "`async for`, or await the query")
         return iter(self._cache)
 
     def __len__(self) -> int:
@@ -328,34 +325,28 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
         """
-        work = fetching.fetch_first_or_raise(
-            order_by_time(self, fields, latest=True), batch_lazy=True
-        )
+        ordered = order_by_time(self, fields, latest=True)
+        work = fetching.fetch_first_or_raise(ordered, batch_lazy=True)
         return run_query(self, work, "await alatest()")
 
     def alatest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`latest` for async code."""
-        work = fetching.fetch_first_or_raise(
-            order_by_time(self, fields, latest=True), batch_lazy=False
-        )
-        return arun_query(self, work)
+        ordered = order_by_time(self, fields, latest=True)
+        return arun_query(self, fetching.fetch_first_or_raise(ordered, batch_lazy=False))
 
     def earliest(self, *fields: str | Column[Any]) -> R:
         """Return the row that is first by `fields`, or by `Meta.get_latest_by` without any.
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
         """
-        work = fetching.fetch_first_or_raise(
-            order_by_time(self, fields, latest=False), batch_lazy=True
-        )
+        ordered = order_by_time(self, fields, latest=False)
+        work = fetching.fetch_first_or_raise(ordered, batch_lazy=True)
         return run_query(self, work, "await aearliest()")
 
     def aearliest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
         """`earliest` for async code."""
-        work = fetching.fetch_first_or_raise(
-            order_by_time(self, fields, latest=False), batch_lazy=False
-        )
-        return arun_query(self, work)
+        ordered = order_by_time(self, fields, latest=False)
+        return arun_query(self, fetching.fetch_first_or_raise(ordered, batch_lazy=False))
 
     def dates(
         self, field: str | Column[Any], kind: Day, order: Order = "ASC"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import Any, Generic
 
+from treefold_orm._base.statement import Operation
 from treefold_orm._building.query import M, QueryBuilder
 from treefold_orm._operations import fetching
 from treefold_orm._queries.delivering import arun_query, run_query
@@ -33,14 +34,8 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         columns to update instead where `unique_fields` are the same (also as
         `update_conflicts=True` and `update_fields`).
         """
-        rows = list(instances)
-        from treefold_orm._operations import bulk
-
         given = ignore_conflicts, update_conflicts, update_fields, unique_fields
-        rule = bulk.build_conflict_rule(self._meta, *given)
-        work = bulk.insert_instances(
-            self._meta, rows, self._alias, batch_size=batch_size, rule=rule
-        )
+        work = self._insert_many(list(instances), batch_size, *given)
         return run(self._alias, work, "await abulk_create()", write=True)
 
     async def abulk_create(
@@ -54,14 +49,8 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         unique_fields: Sequence[str] = (),
     ) -> list[M]:
         """`bulk_create` for async code."""
-        rows = list(instances)
-        from treefold_orm._operations import bulk
-
         given = ignore_conflicts, update_conflicts, update_fields, unique_fields
-        rule = bulk.build_conflict_rule(self._meta, *given)
-        work = bulk.insert_instances(
-            self._meta, rows, self._alias, batch_size=batch_size, rule=rule
-        )
+        work = self._insert_many(list(instances), batch_size, *given)
         return await arun(self._alias, work, write=True)
 
     def bulk_update(
@@ -78,22 +67,14 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
             StaleObject: one changed since it was read, and the model has a version field; then none
                 is written.
         """
-        from treefold_orm._operations import bulk
-
-        rows = list(instances)
-        alias = bulk.choose_update_database(self, rows)
-        work = bulk.update_instances(self._meta, rows, alias, fields, batch_size)
+        alias, work = self._update_many(list(instances), fields, batch_size)
         return run(alias, work, "await abulk_update()", write=True)
 
     async def abulk_update(
         self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int | None = None
     ) -> int:
         """`bulk_update` for async code."""
-        from treefold_orm._operations import bulk
-
-        rows = list(instances)
-        alias = bulk.choose_update_database(self, rows)
-        work = bulk.update_instances(self._meta, rows, alias, fields, batch_size)
+        alias, work = self._update_many(list(instances), fields, batch_size)
         return await arun(alias, work, write=True)
 
     def in_bulk(
@@ -140,3 +121,21 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
 
         work = select_instances(self._meta, self._alias, sql, values, batch_lazy=False)
         return await arun(self._alias, work)
+
+    def _insert_many(
+        self, rows: list[M], batch_size: int | None, *conflict_options: Any
+    ) -> Operation[list[M]]:
+        from treefold_orm._operations import bulk
+
+        rule = bulk.build_conflict_rule(self._meta, *conflict_options)
+        return bulk.insert_instances(
+            self._meta, rows, self._alias, batch_size=batch_size, rule=rule
+        )
+
+    def _update_many(
+        self, rows: list[M], fields: Sequence[str], batch_size: int | None
+    ) -> tuple[str, Operation[int]]:
+        from treefold_orm._operations import bulk
+
+        alias = bulk.choose_update_database(self, rows)
+        return alias, bulk.update_instances(self._meta, rows, alias, fields, batch_size)

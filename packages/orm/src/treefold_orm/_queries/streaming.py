@@ -50,10 +50,8 @@ def _check_stream_and_find_transaction(
 def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._compile_plan("rows")
-    database, shared = (
-        database_for(query._alias),
-        _check_stream_and_find_transaction(query, plan, chunk_size),
-    )
+    database = database_for(query._alias)
+    shared = _check_stream_and_find_transaction(query, plan, chunk_size)
     if shared is None and database.single:
         yield from run_query(query, loading.fetch_rows(query, batch_lazy=True), "aiterator()")
         return
@@ -73,10 +71,8 @@ def iterate_rows(query: AnyQuery, chunk_size: int) -> Generator[Any]:
 async def aiterate_rows(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
     plan, args = query._compile_plan("rows")
-    database, shared = (
-        database_for(query._alias),
-        _check_stream_and_find_transaction(query, plan, chunk_size),
-    )
+    database = database_for(query._alias)
+    shared = _check_stream_and_find_transaction(query, plan, chunk_size)
     if shared is None and database.single:
         for item in await arun_query(query, loading.fetch_rows(query, batch_lazy=False)):
             yield item
@@ -111,11 +107,9 @@ def _prefetch_chunk(
     query: AnyQuery, found: list[Any], open_transaction: Transaction | None, *, batch_lazy: bool
 ) -> Operation[None]:
     work = loading.prefetch_relations(found, query, batch_lazy=batch_lazy)
-    return (
-        work
-        if open_transaction is None
-        else wrap_operation_with_journal(work, open_transaction.journal)
-    )
+    if open_transaction is None:
+        return work
+    return wrap_operation_with_journal(work, open_transaction.journal)
 
 
 @contextmanager

@@ -72,11 +72,7 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
     base = type(
         "DetachedModel",
         (Model,),
-        {
-            "__module__": __name__,
-            "_registry": own,
-            "Meta": type("Meta", (), {"abstract": True}),
-        },
+        {"__module__": __name__, "_registry": own, "Meta": type("Meta", (), {"abstract": True})},
     )
     reverse_name_counts = _count_reverse_names(shapes)
     made: dict[str, Any] = {

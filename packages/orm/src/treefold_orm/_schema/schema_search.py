@@ -116,10 +116,8 @@ def build_drop_search_sql(operation: DropSearchIndex, dialect: Dialect) -> list[
     name = quote_identifier(search.name)
     if dialect.name == "postgres":
         return [SQL("DROP INDEX{} {}", present, name).text]
-    dropped = [
-        SQL("DROP TRIGGER IF EXISTS {}", quote_identifier(_trigger_name(search, event)))
-        for event in _EVENTS
-    ]
+    triggers = [quote_identifier(_trigger_name(search, event)) for event in _EVENTS]
+    dropped = [SQL("DROP TRIGGER IF EXISTS {}", trigger) for trigger in triggers]
     return [made.text for made in (*dropped, SQL("DROP TABLE{} {}", present, name))]
 
 
@@ -128,11 +126,8 @@ def _trigger_name(search: SearchDef, event: str) -> str:
 
 
 def _build_create_fts5_sql(search: SearchDef, missing: SQL) -> list[SQL]:
-    name, table, key = (
-        quote_identifier(search.name),
-        quote_identifier(search.table),
-        quote_identifier(search.key),
-    )
+    names = (search.name, search.table, search.key)
+    name, table, key = map(quote_identifier, names)
     named = [quote_identifier(column) for column in search.columns]
     columns = join_sql(", ", named)
     new = join_sql(", ", [SQL("new.{}", column) for column in (key, *named)])

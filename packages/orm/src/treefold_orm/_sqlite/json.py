@@ -72,11 +72,9 @@ def _load_with_normalized_numbers(text: str) -> Any:
 
 def sql_json_plain(document: str | None) -> str | None:
     """One text for all documents that are equal."""
-    return (
-        None
-        if document is None
-        else "j" + dump_canonical_json(_load_with_normalized_numbers(document))
-    )
+    if document is None:
+        return None
+    return "j" + dump_canonical_json(_load_with_normalized_numbers(document))
 
 
 def sql_json_contains(document: str | None, wanted: str | None) -> int | None:

@@ -125,11 +125,9 @@ def sql_mean(high_bits_sum: int | None, low_bits_sum: int | None, count: int) ->
     """The mean of integers whose upper and lower 32 bits were summed apart, as the server rounds
     it: the sum to a float, and the quotient.
     """
-    return (
-        None
-        if high_bits_sum is None or low_bits_sum is None
-        else float((high_bits_sum << 32) + low_bits_sum) / count
-    )
+    if high_bits_sum is None or low_bits_sum is None:
+        return None
+    return float((high_bits_sum << 32) + low_bits_sum) / count
 
 
 def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: int) -> int | None:
@@ -139,10 +137,8 @@ def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: 
     if not divisor:
         fail_statement(ZERO)
     finer = max(dividend_places, divisor_places)
-    dividend, divisor = (
-        dividend * 10 ** (finer - dividend_places),
-        divisor * 10 ** (finer - divisor_places),
-    )
+    dividend = dividend * 10 ** (finer - dividend_places)
+    divisor = divisor * 10 ** (finer - divisor_places)
     # the % of Python has the sign of the divisor
     rest = abs(sql_whole(dividend)) % abs(sql_whole(divisor))
     return _check_range(-rest if dividend < 0 else rest, _LOWEST, _HIGHEST)
