@@ -105,10 +105,8 @@ class _TableDraftFiller:
                 draft, [(c, held[c.name]) for c in table.columns if c.name in held]
             )
             return
-        marks, keys = (
-            find_unique_and_indexed_columns(self._found, fold_case=self._folds),
-            self._find_mappable_foreign_keys(),
-        )
+        marks = find_unique_and_indexed_columns(self._found, fold_case=self._folds)
+        keys = self._find_mappable_foreign_keys()
         for column in table.columns:
             if column.name in held:
                 made = self._draft_field(column, held[column.name], keys.get(column.name), marks)
@@ -116,19 +114,15 @@ class _TableDraftFiller:
                 # a reference also has the attribute with its raw key
                 self._taken |= {made.name, f"{made.name}_id"}
         if len(table.primary_key) > 1:
-            places = [
-                next(n for n in held if self._is_same_name(n, key)) for key in table.primary_key
-            ]
+            same = self._is_same_name
+            places = [next(n for n in held if same(n, key)) for key in table.primary_key]
             draft.primary_key = tuple(draft.fields[name].name for name in places)
         add_constraints_and_indexes(draft, self._found, fold_case=self._folds)
 
     def _can_map_primary_key(self, kinds_by_column: Mapping[str, FieldKind]) -> bool:
         key = self._found.table.primary_key
-        kinds = [
-            kind
-            for name, kind in kinds_by_column.items()
-            if any(self._is_same_name(name, k) for k in key)
-        ]
+        held = kinds_by_column.items()
+        kinds = [kind for name, kind in held if any(self._is_same_name(name, k) for k in key)]
         if len(key) == 1 and kinds:
             return accepts_options(kinds[0], primary_key=True)
         ordered = all(kind.make_field().internal not in _NO_KEYS for kind in kinds)
@@ -137,13 +131,16 @@ class _TableDraftFiller:
     def _is_same_name(self, one: str, other: str) -> bool:
         return one.lower() == other.lower() if self._folds else one == other
 
+    def _is_in_primary_key(self, column: ColumnDef) -> bool:
+        key = self._found.table.primary_key
+        return any(self._is_same_name(name, column.name) for name in key)
+
     def _find_mappable_foreign_keys(self) -> dict[str, ForeignKeyDef]:
         """The foreign keys that a field can be, by column."""
         found: dict[str, ForeignKeyDef] = {}
         for key in self._found.table.foreign_keys:
-            columns = [
-                c.name for c in self._found.table.columns if self._is_same_name(c.name, key.column)
-            ]
+            there = self._found.table.columns
+            columns = [c.name for c in there if self._is_same_name(c.name, key.column)]
             if columns and columns[0] not in found and self._can_be_reference(columns[0], key):
                 found[columns[0]] = key
         return found
@@ -154,22 +151,15 @@ class _TableDraftFiller:
         if target is None or not _has_single_column_primary_key(target.table):
             return False
         own = next(c for c in self._found.table.columns if c.name == column)
-        theirs = next(
-            (
-                c
-                for c in target.table.columns
-                if self._is_same_name(c.name, target.table.primary_key[0])
-            ),
-            None,
-        )
+        there, (key_name,) = target.table.columns, target.table.primary_key
+        theirs = next((c for c in there if self._is_same_name(c.name, key_name)), None)
         # a reference to another unique column stays a plain field, and its constraint in `as_found`
         if theirs is None or not self._is_same_name(theirs.name, key.target_column):
             return False
         if not is_quotable(theirs.name):
             return False
-        return (
-            self._find_type_family(own, self._found) == self._find_type_family(theirs, target) != ""
-        )
+        family = self._find_type_family(own, self._found)
+        return family != "" and family == self._find_type_family(theirs, target)
 
     def _find_type_family(self, column: ColumnDef, found: InspectedTable) -> str:
         if not is_quotable(column.name):
@@ -186,9 +176,7 @@ class _TableDraftFiller:
             return "its name has control characters or more than 63 bytes"
         notes = self._found.notes.get(("column", column.name), ())
         generated = next((note for note in notes if note.startswith("generated as")), "")
-        in_key = any(
-            self._is_same_name(name, column.name) for name in self._found.table.primary_key
-        )
+        in_key = self._is_in_primary_key(column)
         # an INSERT of the ORM would send a value for it
         if column.identity and not in_key:
             return "the database fills it"
@@ -247,9 +235,7 @@ class _TableDraftFiller:
         one = (column.name in marks.unique and not is_sole_primary_key) or is_sole_primary_key
         kind = FieldKind(fields.OneToOneField if one else fields.ForeignKey, (target,))
         action = key.on_delete.replace("NO_ACTION", "RESTRICT")
-        in_key = any(
-            self._is_same_name(name, column.name) for name in self._found.table.primary_key
-        )
+        in_key = self._is_in_primary_key(column)
         if action == "CASCADE" or (action == "SET_NULL" and column.null and not in_key):
             kind = FieldKind(kind.type, (target, action))
         if not one and column.name not in marks.indexed:
@@ -327,9 +313,8 @@ def _draft_view(view: View, database: Database, taken_class_names: set[str]) -> 
     draft.kind = view.kind
     held: list[tuple[ColumnDef, FieldKind]] = []
     for column in view.columns:
-        kind = (
-            find_field_kind(column, (), view.name, database) if is_quotable(column.name) else None
-        )
+        readable = is_quotable(column.name)
+        kind = find_field_kind(column, (), view.name, database) if readable else None
         if kind is None:
             draft.notes.append(f"the column {sanitize_for_comment(f'{column.name} {column.type}')}")
         else:

@@ -65,10 +65,9 @@ def _is_unique_made_by_field(
 
 def _is_index_made_by_field(found: InspectedTable, index: schema.IndexDef, column: str) -> bool:
     name = schema.constraint_name("ix", found.table.name, column)
-    plain = (
-        index == schema.IndexDef(name, (schema.quote(column),)) if is_quotable(column) else False
-    )
-    return plain and not found.notes.get(("index", name))
+    if not is_quotable(column) or found.notes.get(("index", name)):
+        return False
+    return index == schema.IndexDef(name, (schema.quote(column),))
 
 
 def add_constraints_and_indexes(
@@ -89,10 +88,8 @@ class _ConstraintAndIndexDrafter:
         }
 
     def draft_constraints_and_indexes(self) -> None:
-        table, marks = (
-            self._found.table,
-            find_unique_and_indexed_columns(self._found, fold_case=self._folds),
-        )
+        table = self._found.table
+        marks = find_unique_and_indexed_columns(self._found, fold_case=self._folds)
         own = {column.lower() if self._folds else column for column in marks.unique}
         for unique in table.uniques:
             names = [c.lower() if self._folds else c for c in unique.columns]
@@ -157,11 +154,8 @@ class _ConstraintAndIndexDrafter:
         for where in self._propose_where_options(unique.where):
             given = {**options, **where}
             if unique.columns:
-                found.append(
-                    _try_build(
-                        schema.UniqueConstraint, self._find_field_names(unique.columns), given
-                    )
-                )
+                names = self._find_field_names(unique.columns)
+                found.append(_try_build(schema.UniqueConstraint, names, given))
                 continue
             plain = [self._parse_column_term(term) for term in unique.terms]
             # a unique index is printed alike for columns and for expressions that are columns: both
@@ -170,14 +164,10 @@ class _ConstraintAndIndexDrafter:
                 names = [p[0] for p in plain if p is not None]
                 if where:
                     found.append(_try_build(schema.UniqueConstraint, names, given))
-                named = {**given, "name": unique.name}
-                found.append(
-                    _try_build(schema.UniqueConstraint, [F(name) for name in names], named)
-                )
-            named = {**given, "name": unique.name}
-            found.append(
-                _try_build(schema.UniqueConstraint, self._convert_index_terms(unique.terms), named)
-            )
+                named, terms = {**given, "name": unique.name}, [F(name) for name in names]
+                found.append(_try_build(schema.UniqueConstraint, terms, named))
+            named, terms = {**given, "name": unique.name}, self._convert_index_terms(unique.terms)
+            found.append(_try_build(schema.UniqueConstraint, terms, named))
         return found
 
     def _propose_check(self, check: schema.CheckDef, name: str) -> list[Any]:
@@ -204,9 +194,10 @@ class _ConstraintAndIndexDrafter:
                 if not any(classes):
                     found.append(_try_build(schema.Index, named, given))
                 elif all(classes):
-                    found.append(_try_build(schema.Index, named, {**given, "opclasses": classes}))
-            named = {**given, "name": index.name}
-            found.append(_try_build(schema.Index, self._convert_index_terms(index.terms), named))
+                    given = {**given, "opclasses": classes}
+                    found.append(_try_build(schema.Index, named, given))
+            terms, given = self._convert_index_terms(index.terms), {**options, **where}
+            found.append(_try_build(schema.Index, terms, {**given, "name": index.name}))
         return [*found, *self._propose_text_search(index)]
 
     def _derive_default_index_name(self, index: schema.IndexDef) -> str:
@@ -236,11 +227,8 @@ class _ConstraintAndIndexDrafter:
         for text in exclusion.terms:
             term, _, operator = text.rpartition(" WITH ")
             plain = self._parse_column_term(term)
-            made = (
-                plain[0]
-                if plain and not plain[1] and not plain[2]
-                else self._convert_expression_term(term)
-            )
+            is_column = plain is not None and not plain[1] and not plain[2]
+            made = plain[0] if plain and is_column else self._convert_expression_term(term)
             if made is None:
                 return []
             pairs.append((made, operator))
@@ -248,21 +236,13 @@ class _ConstraintAndIndexDrafter:
         if exclusion.deferrable:
             options["deferrable"] = exclusion.deferrable
         wheres = self._propose_where_options(exclusion.where)
-        return [
-            _try_build(schema.ExclusionConstraint, [pairs], {**options, **where})
-            for where in wheres
-        ]
+        given = [{**options, **where} for where in wheres]
+        return [_try_build(schema.ExclusionConstraint, [pairs], each) for each in given]
 
     def _propose_search_index(self, search: schema.SearchDef) -> list[Any]:
         names = self._find_field_names(search.columns)
-        try:
-            return (
-                []
-                if names is None
-                else [SearchIndex(names, name=search.name, config=search.config)]
-            )
-        except ORMError:
-            return []
+        options = {"name": search.name, "config": search.config}
+        return [_try_build(SearchIndex, None if names is None else [names], options)]
 
     def _find_field_names(self, columns: Sequence[str]) -> list[str] | None:
         try:
@@ -300,14 +280,12 @@ class _ConstraintAndIndexDrafter:
         for term in terms:
             plain = self._parse_column_term(term)
             named = plain is not None and not plain[1]
-            made = (
-                ("-" if plain[2] else "") + plain[0]
-                if plain and named
-                else self._convert_expression_term(term)
-            )
-            if made is None:
+            if plain and named:
+                found.append(("-" if plain[2] else "") + plain[0])
+            elif (made := self._convert_expression_term(term)) is not None:
+                found.append(made)
+            else:
                 return None
-            found.append(made)
         return found
 
     def _convert_expression_term(self, term: str) -> Any:
@@ -330,18 +308,16 @@ class _ConstraintAndIndexDrafter:
 def _uses_only_catalog_sql(part: Any) -> bool:
     """True where all that a part says in SQL is the catalog's."""
     terms = (*getattr(part, "expressions", ()), *getattr(part, "fields", ()))
-    return not isinstance(part, SearchIndex | schema.ExclusionConstraint) and not any(
-        isinstance(term, F) for term in terms
-    )
+    other = isinstance(part, SearchIndex | schema.ExclusionConstraint)
+    return not other and not any(isinstance(term, F) for term in terms)
 
 
 def _is_enclosed_in_parentheses(text: str) -> bool:
     depth = 0
     # (a) + (b) begins and ends with a parenthesis, and is not within one pair
     for token in tokenize_sql(text)[:-1]:
-        depth += (token.value == "(" and token.kind == "sign") - (
-            token.value == ")" and token.kind == "sign"
-        )
+        if token.kind == "sign":
+            depth += (token.value == "(") - (token.value == ")")
         if not depth:
             return False
     return True

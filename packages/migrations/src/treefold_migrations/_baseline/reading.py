@@ -83,16 +83,12 @@ def read_database_schema(alias: str, engine: str) -> Operation[Database]:
         known = found.get(name, View(RELATION_KINDS[kind], name, ()))
         made = ColumnDef(column, normalize_type_name(printed), null=True)
         found[name] = View(known.kind, name, (*known.columns, made))
-    enums = {
-        normalize_type_name(name): tuple(labels) for name, labels in (yield from fetch_rows(_ENUMS))
-    }
-    domains = {
-        normalize_type_name(name): normalize_type_name(base)
-        for name, base in (yield from fetch_rows(_DOMAINS))
-    }
-    sequences = {
-        row[0]: _render_create_sequence(*row) for row in (yield from fetch_rows(_SEQUENCES, schema))
-    }
+    rows = yield from fetch_rows(_ENUMS)
+    enums = {normalize_type_name(name): tuple(labels) for name, labels in rows}
+    rows = yield from fetch_rows(_DOMAINS)
+    domains = {normalize_type_name(name): normalize_type_name(base) for name, base in rows}
+    rows = yield from fetch_rows(_SEQUENCES, schema)
+    sequences = {row[0]: _render_create_sequence(*row) for row in rows}
     return Database(alias, engine, catalog, tuple(found.values()), enums, domains, sequences)
 
 

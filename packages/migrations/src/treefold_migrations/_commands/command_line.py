@@ -27,10 +27,7 @@ from treefold_migrations._files.databases import select_databases
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run.runner import Runner
-from treefold_migrations._schedule.half_done import (
-    describe_progress,
-    describe_resolving_commands,
-)
+from treefold_migrations._schedule.half_done import describe_progress, describe_resolving_commands
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
 
@@ -294,12 +291,7 @@ def rollback(
 
 @project_command
 def sqlmigrate(
-    name: str,
-    *,
-    dialect: str = "",
-    backwards: bool = False,
-    database: str = "",
-    app_dir: str = ".",
+    name: str, *, dialect: str = "", backwards: bool = False, database: str = "", app_dir: str = "."
 ) -> int:
     """Print the SQL of one migration; no database is asked.
 
@@ -340,10 +332,8 @@ def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
     every = select_databases(history, database or None)
     headed = DatabaseHeadedOutput(print, several=len(every) > 1)
     for alias in every:
-        half, done = (
-            read_and_describe_unfinished_files(history, alias),
-            _read_applied_names(history, alias),
-        )
+        half = read_and_describe_unfinished_files(history, alias)
+        done = _read_applied_names(history, alias)
         files.list_migrations(folder, done, half=half, say=headed.make_line_writer(alias))
     return 0
 
@@ -434,10 +424,8 @@ def read_and_describe_unfinished_files(history: History, database: str) -> dict[
     out.
     """
     applied = Runner(database, history).applied()
-    return {
-        name: f"{describe_progress(e)}. {describe_resolving_commands(e)}"
-        for name, e in applied.progress.items()
-    }
+    rows = applied.progress.items()
+    return {n: f"{describe_progress(e)}. {describe_resolving_commands(e)}" for n, e in rows}
 
 
 def _ignore_line(_line: str) -> None:

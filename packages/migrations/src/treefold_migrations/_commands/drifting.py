@@ -28,9 +28,8 @@ def drift(
     headed = DatabaseHeadedOutput(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _report_differences(
-            comparing.drift(history, alias), headed.make_line_writer(alias)
-        )
+        say = headed.make_line_writer(alias)
+        found += _report_differences(comparing.drift(history, alias), say)
     return found
 
 
@@ -43,9 +42,8 @@ async def adrift(
     headed = DatabaseHeadedOutput(say, several=len(every) > 1)
     found: list[Difference] = []
     for alias in every:
-        found += _report_differences(
-            await comparing.adrift(history, alias), headed.make_line_writer(alias)
-        )
+        say = headed.make_line_writer(alias)
+        found += _report_differences(await comparing.adrift(history, alias), say)
     return found
 
 

@@ -43,10 +43,8 @@ def parse_fill_template(meta: Meta, name: str, text: str) -> Expression | None:
                 "text in quotes stands for itself"
             )
     if meta.fields[name].internal == "text":
-        parts = [
-            _cast_to_text(meta, piece) if odd else Value(piece)
-            for odd, piece in _tag_template_field_names(pieces)
-        ]
+        tagged = _tag_template_field_names(pieces)
+        parts = [_cast_to_text(meta, piece) if odd else Value(piece) for odd, piece in tagged]
         return parts[0] if len(parts) == 1 else Concat(*parts)
     if len(pieces) > 3 or pieces[0] or pieces[2]:
         raise MigrationError(f"{given} must be one name in braces: the field holds no text")

@@ -50,11 +50,9 @@ def _count_decimal_places(field: Any) -> int:
 
 def is_stricter_field(old: AnyField, new: AnyField) -> bool:
     """True for a change that rows written by the release before may violate."""
-    return (
-        (old.null and not new.null)
-        or (new.unique and not old.unique)
-        or _is_narrower_range(old, new)
-    )
+    if (old.null and not new.null) or (new.unique and not old.unique):
+        return True
+    return _is_narrower_range(old, new)
 
 
 def _is_narrower_range(old: AnyField, new: AnyField) -> bool:
@@ -65,20 +63,8 @@ def _is_narrower_range(old: AnyField, new: AnyField) -> bool:
     return type(old) is not type(new) and not (is_foreign_key(old) and is_foreign_key(new))
 
 
-def _compute_length_bounds(field: Any) -> tuple[float, float]:
-    return 0, math.inf if field.max_length is None else field.max_length
-
-
-def _compute_integer_bounds(field: Any) -> tuple[float, float]:
-    return field.low, field.high
-
-
-def _compute_decimal_bounds(field: Any) -> tuple[float, float]:
-    return -field.decimal_places, field.max_digits - field.decimal_places
-
-
 _BOUNDS: dict[type[Any], Callable[[Any], tuple[float, float]]] = {
-    fields.TextField: _compute_length_bounds,
-    fields.IntegerField: _compute_integer_bounds,
-    fields.DecimalField: _compute_decimal_bounds,
+    fields.TextField: lambda f: (0, math.inf if f.max_length is None else f.max_length),
+    fields.IntegerField: lambda f: (f.low, f.high),
+    fields.DecimalField: lambda f: (-f.decimal_places, f.max_digits - f.decimal_places),
 }

@@ -9,13 +9,7 @@ from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations.base import require_plain_names
 from treefold_migrations._state import schema_state
 from treefold_orm import ORMError
-from treefold_orm.schema import (
-    Meta,
-    check_relations,
-    is_foreign_key,
-    registry,
-    unbound_copy,
-)
+from treefold_orm.schema import Meta, check_relations, is_foreign_key, registry, unbound_copy
 
 
 def build_models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaState:

@@ -108,11 +108,9 @@ class Migrations:
 
         history = self._load_history()
         if history is None:
-            return (
-                _UNWRITTEN
-                if _is_table_or_column_added(SchemaState(), self._load_models_state(), missing)
-                else ""
-            )
+            if _is_table_or_column_added(SchemaState(), self._load_models_state(), missing):
+                return _UNWRITTEN
+            return ""
         for name in _list_unapplied_on_any_database(history):
             if _is_table_or_column_added(
                 history.compute_state_before(name), history.compute_state_after(name), missing

@@ -75,10 +75,8 @@ def _filter_operations_by_database(
     database: str, operations: Sequence[Operation], before: SchemaState
 ) -> tuple[Operation, ...]:
     states = compute_states(operations, before)
-    found = (
-        _restrict_operation_to_database(database, *pair)
-        for pair in zip(operations, states, strict=False)
-    )
+    pairs = zip(operations, states, strict=False)
+    found = (_restrict_operation_to_database(database, *pair) for pair in pairs)
     return tuple(part for part in found if part is not None)
 
 

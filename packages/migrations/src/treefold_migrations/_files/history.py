@@ -136,21 +136,15 @@ class History:
 
         Raises `StateError` for an operation that does not fit, with its file and number.
         """
-        return self._replay_ancestors_or_all(
-            None if name is None else self[name].name, including=True
-        )
+        if name is None:
+            return self.replay_migrations(self._order)
+        before = self.ancestors(name)
+        return self.replay_migrations([n for n in self._order if n in before])
 
     def compute_state_before(self, name: str) -> SchemaState:
         """Return the state that a migration begins with."""
-        return self._replay_ancestors_or_all(self[name].name, including=False)
-
-    def _replay_ancestors_or_all(self, name: str | None, *, including: bool) -> SchemaState:
-        wanted = self._order if name is None else self._list_ancestors(name, including=including)
-        return self.replay_migrations(wanted)
-
-    def _list_ancestors(self, name: str, *, including: bool) -> list[str]:
-        before = self.ancestors(name)
-        return [n for n in self._order if n in before and (including or n != name)]
+        before = self.ancestors(name) - {self[name].name}
+        return self.replay_migrations([n for n in self._order if n in before])
 
     def replay_migrations(self, names: Sequence[str]) -> SchemaState:
         """Return the state after these migrations, in this order."""
@@ -192,12 +186,9 @@ class History:
         for step in self._order if name not in self._digests else ():
             if step not in self._digests:
                 item = self._kept[step]
-                parents = [
-                    self.compute_digest_for_children(parent) for parent in self._parents[step]
-                ]
-                self._digests[step] = compute_file_digest(
-                    parents, item.migration, _read_source(item)
-                )
+                parents = list(map(self.compute_digest_for_children, self._parents[step]))
+                text = _read_source(item)
+                self._digests[step] = compute_file_digest(parents, item.migration, text)
         return self._digests[name]
 
     def walk_states(self) -> Iterator[tuple[LoadedMigration, SchemaState, SchemaState]]:

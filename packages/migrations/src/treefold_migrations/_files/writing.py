@@ -62,11 +62,8 @@ def render_migration_source(
     else:
         lines.append("    operations=[],")
     lines.append(")")
-    return (
-        f"{_render_docstring(operations, title)}\n\n{render_imports(imports)}\n\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+    head = f"{_render_docstring(operations, title)}\n\n{render_imports(imports)}\n\n"
+    return head + "\n".join(lines) + "\n"
 
 
 def _render_docstring(operations: Sequence[Operation], title: str) -> str:

@@ -126,40 +126,29 @@ class Comparison:
             where = f"{table}.{column.name}"
             found = there.pop(self._normalize_name(column.name), None)
             if found is None:
-                yield Difference(
-                    table,
-                    "column",
-                    column.name,
-                    f"Column {where} is missing from the database",
-                    f"add it: ALTER TABLE {quote(table)} ADD COLUMN {quote(column.name)} "
-                    f"{column.type}",
-                )
+                problem = f"Column {where} is missing from the database"
+                clause = f"ADD COLUMN {quote(column.name)} {column.type}"
+                advice = f"add it: ALTER TABLE {quote(table)} {clause}"
+                yield Difference(table, "column", column.name, problem, advice)
                 continue
             yield from self._compare_column(table, column, found)
             yield from self._compare_extra_properties(
                 wanted, live, "column", column.name, where, live_name=found.name
             )
         for found in there.values():
-            yield Difference(
-                table,
-                "column",
-                found.name,
-                f"Column {table}.{found.name} ({found.type or 'no type'}) is in the database, and "
-                "no migration made it",
-                "drop it, or add the field and record its migration with `migrate --fake`",
-                found.type or "no type",
-            )
+            where, shown = f"{table}.{found.name}", found.type or "no type"
+            problem = f"Column {where} ({shown}) is in the database, and no migration made it"
+            advice = "drop it, or add the field and record its migration with `migrate --fake`"
+            yield Difference(table, "column", found.name, problem, advice, shown)
 
     def _compare_column(
         self, table: str, wanted: schema.ColumnDef, live: schema.ColumnDef
     ) -> Iterator[Difference]:
         where = f"{table}.{wanted.name}"
 
-        def make_difference(
-            what: str, live_value: str, wanted_value: str, advice: str
-        ) -> Difference:
-            problem = f"{where} has {what} {live_value}, and the migrations made {wanted_value}"
-            return Difference(table, what, wanted.name, problem, advice, live_value)
+        def make_difference(what: str, found: str, made: str, advice: str) -> Difference:
+            problem = f"{where} has {what} {found}, and the migrations made {made}"
+            return Difference(table, what, wanted.name, problem, advice, found)
 
         if wanted.type.upper() != live.type.upper():
             advice = f"change it back to {wanted.type}"
@@ -179,9 +168,8 @@ class Comparison:
             yield Difference(table, "identity", wanted.name, problem, advice, found)
         if self.text(wanted.default) != self.text(live.default):
             advice = f"set it back to {wanted.default}" if wanted.default else "drop the default"
-            yield make_difference(
-                "default", live.default or "(none)", wanted.default or "(none)", advice
-            )
+            has, made = live.default or "(none)", wanted.default or "(none)"
+            yield make_difference("default", has, made, advice)
 
     def _compare_extra_properties(
         self,
@@ -240,40 +228,33 @@ class Comparison:
                 f"{found.target_column} is in the database, and no migration made it"
             )
             advice = "drop it, or make the field a ForeignKey"
-            yield Difference(
-                table, "foreign key", found.column, problem, advice, _describe_target(found)
-            )
+            shown = _describe_target(found)
+            yield Difference(table, "foreign key", found.column, problem, advice, shown)
 
     def _compare_foreign_key(
         self, table: str, key: schema.ForeignKeyDef, found: schema.ForeignKeyDef
     ) -> Iterator[Difference]:
         """Yield at most one difference: where the target differs, the name does not matter."""
-        where = f"{table}.{key.column}"
+        where, shown = f"{table}.{key.column}", _describe_target(found)
         advice = "drop that foreign key and add the right one"
         if self._normalize_target(key) != self._normalize_target(found):
             problem = (
                 f"{where} points to {found.target}.{found.target_column}, and the migrations "
                 f"made it point to {key.target}.{key.target_column}"
             )
-            yield Difference(
-                table, "foreign key", key.column, problem, advice, _describe_target(found)
-            )
+            yield Difference(table, "foreign key", key.column, problem, advice, shown)
         elif not self._is_same_reference(key, found):
             problem = (
                 f"The foreign key from {where} has ON DELETE "
                 f"{found.on_delete.replace('_', ' ')}, and the migrations made "
                 f"{key.on_delete.replace('_', ' ')}"
             )
-            yield Difference(
-                table, "foreign key", key.column, problem, advice, _describe_target(found)
-            )
+            yield Difference(table, "foreign key", key.column, problem, advice, shown)
         # no statement of SQLite names a reference, and later ones of PostgreSQL do
         elif self.engine == "postgres" and found.name != key.name:
             problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
-            advice = (
-                f"ALTER TABLE {quote(table)} RENAME CONSTRAINT {quote(found.name)} TO "
-                f"{quote(key.name)}"
-            )
+            names = f"{quote(found.name)} TO {quote(key.name)}"
+            advice = f"ALTER TABLE {quote(table)} RENAME CONSTRAINT {names}"
             yield Difference(table, "name", key.column, problem, advice, found.name)
 
     def _normalize_target(self, key: schema.ForeignKeyDef) -> tuple[str, str]:
@@ -289,9 +270,8 @@ class Comparison:
         self, wanted: InspectedTable, live: InspectedTable, kind: str
     ) -> Iterator[Difference]:
         table = wanted.table.name
-        there = {
-            self._build_part_match_key(part): part for part in list_parts_of_kind(live.table, kind)
-        }
+        live_parts = list_parts_of_kind(live.table, kind)
+        there = {self._build_part_match_key(part): part for part in live_parts}
         missing: list[Any] = []
         for part in list_parts_of_kind(wanted.table, kind):
             found = there.pop(self._build_part_match_key(part), None)
@@ -308,10 +288,8 @@ class Comparison:
             label = "index" if isinstance(part, schema.UniqueDef) and part.is_index else kind
             yield from self._compare_extra_properties(wanted, live, label, part.name, part.name)
         for part in missing:
-            twin = next(
-                (p for p in there.values() if self.normalize_part(p) == self.normalize_part(part)),
-                None,
-            )
+            same = self.normalize_part(part)
+            twin = next((p for p in there.values() if self.normalize_part(p) == same), None)
             if twin is None:
                 problem = f"The {kind} {part.name!r} of {table} is missing: {describe_part(part)}"
                 yield Difference(table, kind, part.name, problem, "create it again")
@@ -319,9 +297,8 @@ class Comparison:
             del there[self._build_part_match_key(twin)]
             if twin.name or self.engine == "postgres":
                 problem = f"The {kind} {part.name!r} of {table} is called {twin.name!r}"
-                yield Difference(
-                    table, "name", part.name, problem, "give it back its name", twin.name
-                )
+                advice = "give it back its name"
+                yield Difference(table, "name", part.name, problem, advice, twin.name)
         for part in there.values():
             yield self._build_unexpected_part_difference(live, kind, part)
 

@@ -76,10 +76,8 @@ def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
             others.append(UnmanagedObject("virtual table", search.name))
         else:
             tables[owner] = _with_search_index(tables[owner], search, missing)
-    return Catalog(
-        {name: _resolve_foreign_key_targets(found, tables) for name, found in tables.items()},
-        tuple(others),
-    )
+    made = {name: _resolve_foreign_key_targets(found, tables) for name, found in tables.items()}
+    return Catalog(made, tuple(others))
 
 
 def build_expected_tables(tables: Iterable[schema.TableDef]) -> dict[str, InspectedTable]:
@@ -170,12 +168,10 @@ def _resolve_foreign_key_targets(
 
 def _check_against_pragmas(found: InspectedTable) -> schema.Operation[None]:
     table = found.table
-    columns = yield schema.Statement(
-        "rows", 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)', (table.name,)
-    )
-    keys = yield schema.Statement(
-        "rows", "SELECT count(DISTINCT id) FROM pragma_foreign_key_list(?)", (table.name,)
-    )
+    sql = 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)'
+    columns = yield schema.Statement("rows", sql, (table.name,))
+    sql = "SELECT count(DISTINCT id) FROM pragma_foreign_key_list(?)"
+    keys = yield schema.Statement("rows", sql, (table.name,))
     without_rowid = "WITHOUT ROWID" in found.notes.get(("table", table.name), ())
     in_key = {name.lower(): place for place, name in enumerate(table.primary_key, 1)}
     told = [(str(name), bool(full), int(place)) for name, full, place in columns]

@@ -135,11 +135,8 @@ class CreateTableParser:
         else:
             reader.accept_tokens("generated", "always")
             reader.expect_tokens("as")
-            self._add_note(
-                "column",
-                name,
-                f"generated as {reader.slice_text(reader.read_parenthesized_group())}",
-            )
+            text = reader.slice_text(reader.read_parenthesized_group())
+            self._add_note("column", name, f"generated as {text}")
             _ = reader.accept_tokens("stored") or reader.accept_tokens("virtual")
 
     def _read_default(self, reader: TokenReader) -> str:

@@ -10,7 +10,12 @@ from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations import base
 from treefold_migrations._operations.tables import check_field
 from treefold_migrations._state.renaming import find_parts_using_field, rename_field
-from treefold_migrations._state.schema_state import AnyField, SchemaState, derive_column_name
+from treefold_migrations._state.schema_state import (
+    AnyField,
+    SchemaState,
+    TableState,
+    derive_column_name,
+)
 from treefold_orm import Expression, Now
 from treefold_orm.schema import MISSING, is_foreign_key, quoted
 
@@ -33,13 +38,7 @@ class AddField(base.Operation):
             raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
         base.require_plain_names(self.table, table.model, [self.name])
         check_field(state, table, self.name, self.field)
-        column = derive_column_name(self.name, self.field)
-        for name, field in table.fields.items():
-            if derive_column_name(name, field) == column:
-                raise StateError(
-                    f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
-                    f"{self.table}.{name}"
-                )
+        _require_unused_column(table, self.name, self.field)
         return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
 
     def reverse(self, before: SchemaState) -> base.Operation:
@@ -136,13 +135,8 @@ class AlterField(base.Operation):
         table = state.table(self.table)
         table.field(self.name)
         check_field(state, table, self.name, self.field)
-        column = derive_column_name(self.name, self.field)
-        for name, field in table.fields.items():
-            if name != self.name and derive_column_name(name, field) == column:
-                raise StateError(
-                    f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
-                    f"{self.table}.{name}; change that one first, in a migration of its own"
-                )
+        remedy = "; change that one first, in a migration of its own"
+        _require_unused_column(table, self.name, self.field, remedy)
         return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
 
     def reverse(self, before: SchemaState) -> base.Operation:
@@ -191,6 +185,16 @@ class RenameField(base.Operation):
 
     def touches(self) -> set[str]:
         return {f"{self.table}.{self.old}", f"{self.table}.{self.new}"}
+
+
+def _require_unused_column(table: TableState, name: str, field: AnyField, remedy: str = "") -> None:
+    column = derive_column_name(name, field)
+    for other, there in table.fields.items():
+        if other != name and derive_column_name(other, there) == column:
+            raise StateError(
+                f"{table.name}.{name} cannot use the column {column!r}, which belongs to "
+                f"{table.name}.{other}{remedy}"
+            )
 
 
 def collect_target_tables(field: AnyField) -> set[str]:

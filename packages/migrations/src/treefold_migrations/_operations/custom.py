@@ -77,9 +77,8 @@ class RunSQL(base.Operation):
         options: dict[str, str] = {}
         if self.reverse_sql is not None:
             options["reverse_sql"] = writer.write_value(_convert_to_builtins(self.reverse_sql))
-        return [
-            writer.write_value(_convert_to_builtins(self.sql))
-        ], options | _write_common_options(self)
+        options |= _write_common_options(self)
+        return [writer.write_value(_convert_to_builtins(self.sql))], options
 
 
 def may_change_schema_by_sql(operation: base.Operation) -> bool:
@@ -153,9 +152,8 @@ class RunPython(base.Operation):
             options["backward"] = f"{writer.imports.name('treefold_migrations', 'RunPython')}.noop"
         elif self.backward is not None:
             options["backward"] = writer.write_function_reference(self.backward)
-        return [writer.write_function_reference(self.forward)], options | _write_common_options(
-            self
-        )
+        options |= _write_common_options(self)
+        return [writer.write_function_reference(self.forward)], options
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +179,8 @@ class SeparateStateAndDatabase(base.Operation):
         return state
 
     def reverse(self, before: SchemaState) -> base.Operation | None:
-        database, state = (
-            _reverse_operations(self.database, before),
-            _reverse_operations(self.state, before),
-        )
+        database = _reverse_operations(self.database, before)
+        state = _reverse_operations(self.state, before)
         if database is None or state is None:
             return None
         return SeparateStateAndDatabase(database, state)

@@ -117,10 +117,8 @@ def _split_addition(
     held = MISSING if own or value is MISSING else _with_database_default(field, value)
     if held is MISSING:
         # neither release gives rows of the other one a value
-        finish = replace(finish, fill=value)
-        return PhaseParts(
-            (AddField(table, name, with_options(field, null=True), value),), (finish,)
-        )
+        finish, held = replace(finish, fill=value), with_options(field, null=True)
+        return PhaseParts((AddField(table, name, held, value),), (finish,))
     fill = value if is_fill_computed_per_row(value) else MISSING
     return PhaseParts((AddField(table, name, held, fill),), (finish,))
 
@@ -130,9 +128,8 @@ def _has_volatile_default(operation: AddField, before: SchemaState, dialect: Dia
     # SQLite has one writer at a time in any case
     if dialect.name != "postgres" or default is MISSING or default is None:
         return False
-    return is_volatile_default(
-        render_fill_sql(operation.apply(before), table, name, default, dialect)
-    )
+    state = operation.apply(before)
+    return is_volatile_default(render_fill_sql(state, table, name, default, dialect))
 
 
 def _with_database_default(field: AnyField, value: object) -> AnyField:

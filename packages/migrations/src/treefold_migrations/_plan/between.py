@@ -83,11 +83,8 @@ def compute_table_changes(
     }
     gone = before.keys() - {source for source in pairs.values() if source}
     touched = _add_referencing_tables(touched, gone, pairs, old, new)
-    changes = [
-        _build_table_change(old, new, pairs[name], name, answers, dialect)
-        for name in after
-        if name in touched
-    ]
+    given = [(pairs[name], name) for name in after if name in touched]
+    changes = [_build_table_change(old, new, *pair, answers, dialect) for pair in given]
     changes += [TableChange(old.build_table_def(name), None) for name in before if name in gone]
     # a change of labels or validators makes another shape, and the same table
     return [c for c in changes if c.before != c.after or c.conversions or c.fills]

@@ -50,9 +50,8 @@ def _integer_to_integer(old: AnyField, new: AnyField) -> Conversion:
     if not can_exceed_range(old, new):
         return Conversion()
     low, high = find_integer_range(new)
-    return Conversion(
-        "{0}", _build_out_of_range_condition("{0}", new), f"an integer outside {low} to {high}"
-    )
+    misfit = _build_out_of_range_condition("{0}", new)
+    return Conversion("{0}", misfit, f"an integer outside {low} to {high}")
 
 
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
@@ -76,9 +75,8 @@ def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     # abs() of the smallest bigint is out of the range of bigint, and would end the guard
     misfit = f"abs({{0}}::numeric) >= {10 ** (size - places)}"
     what = f"more than {size - places} digits before the point"
-    return Conversion(
-        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
-    )
+    value = _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage)
+    return Conversion(value, misfit, what)
 
 
 def _build_decimal_load_and_check(field: AnyField) -> tuple[str, str]:
@@ -102,11 +100,8 @@ def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
     loaded, broken = _build_decimal_load_and_check(old)
     misfit = f"{loaded} <> trunc({loaded}) OR {_build_out_of_range_condition(loaded, new)}"
     value = f"({loaded})::{_find_postgres_type(new)}"
-    return Conversion(
-        value,
-        build_ordered_or_condition(broken, misfit),
-        "a number that is not an integer of the field",
-    )
+    misfit = build_ordered_or_condition(broken, misfit)
+    return Conversion(value, misfit, "a number that is not an integer of the field")
 
 
 def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
@@ -141,9 +136,8 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"ELSE {{0}}::numeric <> round({{0}}::numeric, {places}) END"
     )
     what = describe_too_many_digits(new)
-    return Conversion(
-        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
-    )
+    value = _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage)
+    return Conversion(value, misfit, what)
 
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
@@ -165,9 +159,8 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"OR abs({{0}}::numeric) >= {10 ** (size - places)} ELSE TRUE END"
     )
     what = f"text that is not a number of {size} digits with {places} places"
-    return Conversion(
-        _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage), misfit, what
-    )
+    value = _build_decimal_store_sql(f"{{0}}::numeric({size}, {places})", storage)
+    return Conversion(value, misfit, what)
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:

@@ -42,30 +42,20 @@ _HEX = "[0-9a-fA-F]"
 _UUID = "-".join(_HEX * size for size in (8, 4, 4, 4, 12))
 
 
-def _build_too_many_digits_condition(digit_count: int, places: int) -> str:
-    return f"abs({{0}}) >= {10 ** (digit_count - places)}"
-
-
 def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = read_decimal_options(new)
     room = f"more than {size - places} digits before the point"
     scaled = f"({{0}} * {10**places})"
-    return Conversion(
-        _build_decimal_store_sql(scaled, places, storage),
-        _build_too_many_digits_condition(size, places),
-        room,
-    )
+    misfit = f"abs({{0}}) >= {10 ** (size - places)}"
+    return Conversion(_build_decimal_store_sql(scaled, places, storage), misfit, room)
 
 
 def _decimal_to_integer(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
     loaded, broken = _build_decimal_load_and_check(old)
     unit = 10**places
-    return Conversion(
-        f"({loaded} / {unit})",
-        build_ordered_or_condition(broken, f"{loaded} % {unit} <> 0"),
-        "a fraction",
-    )
+    misfit = build_ordered_or_condition(broken, f"{loaded} % {unit} <> 0")
+    return Conversion(f"({loaded} / {unit})", misfit, "a fraction")
 
 
 def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
@@ -86,9 +76,8 @@ def _decimal_to_decimal(old: AnyField, new: AnyField) -> Conversion:
         misfit = build_ordered_or_condition(broken, fits) if wide else broken
     else:
         value = f"({loaded} / {10**-shift})"
-        misfit = build_ordered_or_condition(
-            broken, f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}"
-        )
+        inexact = f"{loaded} % {10**-shift} <> 0 OR abs({loaded}) >= {limit}"
+        misfit = build_ordered_or_condition(broken, inexact)
     what = describe_too_many_digits(new) if misfit else ""
     return Conversion(_build_decimal_store_sql(value, places, storage), misfit, what)
 
@@ -123,11 +112,9 @@ def _build_decimal_store_sql(scaled: str, places: int, storage: str) -> str:
 def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = read_decimal_options(old)
     loaded, broken = _build_decimal_load_and_check(old)
-    return Conversion(
-        f"(CAST({loaded} AS REAL) / {10.0**places!r})",
-        build_ordered_or_condition(broken, f"abs({loaded}) >= {10**15}"),
-        "more than 15 digits",
-    )
+    value = f"(CAST({loaded} AS REAL) / {10.0**places!r})"
+    misfit = build_ordered_or_condition(broken, f"abs({loaded}) >= {10**15}")
+    return Conversion(value, misfit, "more than 15 digits")
 
 
 def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:

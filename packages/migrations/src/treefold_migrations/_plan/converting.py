@@ -25,10 +25,7 @@ from treefold_migrations._plan.conversion import (
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import Dialect, is_foreign_key, literal
 
-TABLES = {
-    "postgres": conversion_postgres.CONVERSIONS,
-    "sqlite": conversion_sqlite.CONVERSIONS,
-}
+TABLES = {"postgres": conversion_postgres.CONVERSIONS, "sqlite": conversion_sqlite.CONVERSIONS}
 """Conversions of values, by database and by the kinds of the fields."""
 
 
@@ -78,11 +75,8 @@ def _add_length_misfit(kinds: tuple[str, str], new: AnyField, conversion: Conver
 
 def _add_misfit_condition(conversion: Conversion, condition: str, description: str) -> Conversion:
     both = build_ordered_or_condition(conversion.misfit, condition)
-    return Conversion(
-        conversion.value,
-        both,
-        f"{conversion.what}, or {description}" if conversion.what else description,
-    )
+    what = f"{conversion.what}, or {description}" if conversion.what else description
+    return Conversion(conversion.value, both, what)
 
 
 def _add_enum_misfit(

@@ -17,13 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from treefold_migrations._plan.step import Step
-from treefold_orm.schema import (
-    CheckDef,
-    ForeignKeyDef,
-    TableDef,
-    UniqueDef,
-    quote,
-)
+from treefold_orm.schema import CheckDef, ForeignKeyDef, TableDef, UniqueDef, quote
 
 _SOURCE = '"treefold_rows"'
 

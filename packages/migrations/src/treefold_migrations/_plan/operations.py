@@ -26,12 +26,7 @@ from treefold_migrations._operations.custom import (
     SeparateStateAndDatabase,
     describe_sql,
 )
-from treefold_migrations._operations.tables import (
-    CreateTable,
-    DropTable,
-    RenameTable,
-    SetOptions,
-)
+from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable, SetOptions
 from treefold_migrations._plan.between import PlannerHints, Shapes, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
@@ -211,10 +206,7 @@ def _has_managed_tables(change: TableChange, before: SchemaState, after: SchemaS
 
 
 def _plan_ungrouped_operation(
-    operation: Operation,
-    before: SchemaState,
-    dialect: Dialect,
-    new_tables: frozenset[str],
+    operation: Operation, before: SchemaState, dialect: Dialect, new_tables: frozenset[str]
 ) -> list[Step]:
     if isinstance(operation, RunSQL):
         texts = operation.statements(dialect.name)

@@ -83,11 +83,8 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
         # after all parts: a reference needs the unique constraint of its target
         for key in keys[work.after.name].added:
             steps += postgres_parts.add_foreign_key(work.after, key, dialect, is_new=work.is_new)
-    guards = [
-        guard
-        for work in works
-        for guard in postgres_guards.build_table_guards(work, keys[work.after.name].added)
-    ]
+    build = postgres_guards.build_table_guards
+    guards = [guard for work in works for guard in build(work, keys[work.after.name].added)]
     return [*guards, *first, *steps, *later]
 
 

@@ -236,17 +236,11 @@ def _add_column(work: TableAlteration, column: ColumnDef, dialect: Dialect) -> l
         # value
         steps = [build_add_step(replace(bare, null=True, default=""))]
         steps += [_set_or_drop_default(table, column)] if column.default else []
-        return (
-            steps
-            + _fill_existing_nulls(work, column)
-            + ([] if column.null else _set_not_null(work, column))
-        )
+        filled = steps + _fill_existing_nulls(work, column)
+        return filled if column.null else filled + _set_not_null(work, column)
     if column.null or column.default:
         # a default that is the same for every row is kept in the catalog since PostgreSQL 11
         rewrites = column.default and is_volatile_default(column.default) and not fresh
         return [replace(build_add_step(bare), blocks=WRITES if rewrites else "")]
-    return [
-        replace(
-            build_add_step(bare), explain=None if fresh else build_no_rows_guard(table, column.name)
-        )
-    ]
+    explain = None if fresh else build_no_rows_guard(table, column.name)
+    return [replace(build_add_step(bare), explain=explain)]

@@ -47,11 +47,8 @@ def build_table_guards(work: TableAlteration, keys: Sequence[ForeignKeyDef]) -> 
     if work.is_new or before is None:
         return []
     found = _TableGuardBuilder(work, before)
-    steps = (
-        *build_loss_guards(work, before),
-        *found.build_column_guards(),
-        *found.build_constraint_guards(keys),
-    )
+    own = (*found.build_column_guards(), *found.build_constraint_guards(keys))
+    steps = (*build_loss_guards(work, before), *own)
     return [found.with_read_columns(step) for step in steps]
 
 
@@ -105,11 +102,9 @@ class _TableGuardBuilder:
                     yield self._build_no_nulls_guard(column.name)
                 continue
             conversion = self._change.conversions.get(column.name)
-            found = (
-                build_misfit_guard(self._before, quote(source.name), conversion)
-                if conversion
-                else None
-            )
+            found = None
+            if conversion:
+                found = build_misfit_guard(self._before, quote(source.name), conversion)
             if found is not None:
                 yield found
             if source.null and not column.null:

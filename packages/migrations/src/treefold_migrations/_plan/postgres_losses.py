@@ -152,15 +152,8 @@ def _build_catalog_guard(
 ) -> Step:
     summary = f"check what {table.name} has that no migration made"
     reads = frozenset(f"{table.name}.{column}" for column in columns)
-    return Step(
-        "",
-        table=table.name,
-        summary=summary,
-        verify=verify,
-        problem=problem,
-        reads=reads,
-        catalog=True,
-    )
+    made = Step("", table=table.name, summary=summary, verify=verify, problem=problem)
+    return replace(made, reads=reads, catalog=True)
 
 
 def _describe_remedy(table: TableDef) -> str:

@@ -208,12 +208,8 @@ def add_unique(
         # the statement of an index needs its table by name alone
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
-        return [
-            replace(
-                create_index(table.name, unique.name, sql, is_new=is_new),
-                explain=explain,
-            )
-        ]
+        step = create_index(table.name, unique.name, sql, is_new=is_new)
+        return [replace(step, explain=explain)]
     summary = f"add constraint {unique.name}"
     if is_new:
         return [alter_table(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]

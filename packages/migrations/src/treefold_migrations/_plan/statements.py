@@ -56,11 +56,10 @@ def create_indexes(
     table: str, creates: Iterable[schema.CreateIndex], dialect: schema.Dialect
 ) -> list[Step]:
     """Create indexes of a table."""
-    return [
-        step
-        for create in creates
-        for step in build_steps(create, dialect, table, f"create index {create.index.name}")
-    ]
+    made: list[Step] = []
+    for create in creates:
+        made += build_steps(create, dialect, table, f"create index {create.index.name}")
+    return made
 
 
 def create_search_indexes(

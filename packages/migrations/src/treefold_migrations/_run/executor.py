@@ -189,9 +189,8 @@ class _Execution:
             failed=-1,
             started=progress.started and place != progress.done,
         )
-        yield Atomic(
-            self._run_with_lock_check(self._engine.records.save_progress(self._file.progress))
-        )
+        saving = self._engine.records.save_progress(self._file.progress)
+        yield Atomic(self._run_with_lock_check(saving))
 
     def _record_failure(self) -> Flow[None]:
         """Note in the journal that a step failed, unless what failed came after its commit."""
@@ -245,9 +244,8 @@ class _Execution:
             except (DatabaseLocked, TransactionConflict) as error:
                 # the whole transaction begins again, which gives its other locks back meanwhile
                 if attempt + 1 < limits.attempts:
-                    self._file.report_event(
-                        "retry", f"{self._file.describe_step()}: {error}; trying again"
-                    )
+                    step = self._file.describe_step()
+                    self._file.report_event("retry", f"{step}: {error}; trying again")
                     yield Pause(limits.pause(attempt))
                     continue
                 raise self._file.build_lock_timeout_error(error) from error
@@ -273,11 +271,9 @@ class _Execution:
 
     def _remove_failed_index(self, standalone_unit: Unit | None) -> Flow[None]:
         """Remove an index whose build failed, which a corrected file may not build again."""
-        remains = (
-            build_remains_removal_step(standalone_unit.step, was_refused=True)
-            if isinstance(standalone_unit, SqlUnit)
-            else None
-        )
+        remains = None
+        if isinstance(standalone_unit, SqlUnit):
+            remains = build_remains_removal_step(standalone_unit.step, was_refused=True)
         if remains is not None:
             with suppress(ORMError):  # the next run removes it, or drift names it
                 yield from perform_step(remains)
@@ -347,9 +343,8 @@ class _Execution:
     def _record_completion(self) -> Flow[None]:
         records, run = self._engine.records, self._run
         if run.phase == "expand":
-            yield from records.save_progress(
-                self._file.compute_progress_after(run.unit_count - self._file.progress.done)
-            )
+            left = run.unit_count - self._file.progress.done
+            yield from records.save_progress(self._file.compute_progress_after(left))
             return
         if run.direction == "forwards":
             yield from records.add_record(run.name, run.hash)
@@ -389,11 +384,8 @@ class _Execution:
             )
         done = self._file.compute_progress_after(1)
         last = done.done == self._run.unit_count
-        yield Atomic(
-            self._run_with_lock_check(
-                self._record_completion() if last else records.save_progress(done)
-            )
-        )
+        noting = self._record_completion() if last else records.save_progress(done)
+        yield Atomic(self._run_with_lock_check(noting))
         self._file.progress = done
 
     def _run_with_lock_check(self, flow: Flow[object]) -> Flow[None]:
@@ -416,11 +408,9 @@ class _Execution:
     def _recover_or_skip_interrupted_step(self, unit: Unit) -> Flow[bool]:
         if can_repeat_after_interruption(unit):
             failed = self._file.progress.failed == self._file.place
-            remains = (
-                build_remains_removal_step(unit.step, was_refused=failed)
-                if isinstance(unit, SqlUnit)
-                else None
-            )
+            remains = None
+            if isinstance(unit, SqlUnit):
+                remains = build_remains_removal_step(unit.step, was_refused=failed)
             if remains is not None:
                 yield from perform_step(remains)
             if failed:  # from here on it may be cut off, behind its end
@@ -486,12 +476,8 @@ class _Execution:
     def _save_batch_position(self, position: str, rows: int) -> Flow[Callable[[], None]]:
         """Write the end of a batch into the journal, in the transaction of the batch."""
         before = self._file.progress
-        moved = replace(
-            before,
-            position=position,
-            batches=before.batches + (1 if rows else 0),
-            rows=before.rows + rows,
-        )
+        batches = before.batches + (1 if rows else 0)
+        moved = replace(before, position=position, batches=batches, rows=before.rows + rows)
         yield from self._run_with_lock_check(self._engine.records.save_progress(moved))
 
         # called behind the commit: a batch whose COMMIT failed must not count when the failure is

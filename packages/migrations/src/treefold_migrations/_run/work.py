@@ -62,11 +62,7 @@ class Work:
         self._tell(text, rows, total)
 
     def batched(
-        self,
-        query: QuerySet[M],
-        function: Callable[[list[M]], object],
-        *,
-        size: int = SIZE,
+        self, query: QuerySet[M], function: Callable[[list[M]], object], *, size: int = SIZE
     ) -> int:
         """Call a function with the rows of a query, at most `size` at a time, in the query's order,
         or that of the key.

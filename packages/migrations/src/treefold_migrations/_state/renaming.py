@@ -108,8 +108,7 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
                 moved,
                 name=new,
                 options=replace(
-                    moved.options,
-                    as_found=_rename_findings(moved.options.as_found, old, new),
+                    moved.options, as_found=_rename_findings(moved.options.as_found, old, new)
                 ),
             )
         made[moved.name] = moved

@@ -62,11 +62,8 @@ def render_managed_tables(
     state: SchemaState, dialect: schema.Dialect
 ) -> dict[str, schema.TableDef]:
     """Return the records of all tables that migrations manage."""
-    return {
-        name: render_table(state, name, dialect)
-        for name, table in state.tables.items()
-        if table.options.managed
-    }
+    managed = [name for name, table in state.tables.items() if table.options.managed]
+    return {name: render_table(state, name, dialect) for name in managed}
 
 
 def render_fill_sql(
