@@ -30,18 +30,18 @@ from treefold_migrations import (
     RenameTable,
     SchemaState,
 )
+from treefold_migrations._conversions import conversion_sqlite
 from treefold_migrations._operations.base import Operation, compute_states
-from treefold_migrations._plan import conversion_sqlite
 from treefold_migrations._plan.operations import plan_operations
 from treefold_orm import Index, fields
 from treefold_orm.schema import Dialect, Postgres, SQLite
 
-PLANNER = Path(treefold_migrations.__file__).parent / "_plan"
+ROOMS = Path(treefold_migrations.__file__).parent
+PLANNER = [*ROOMS.glob("_plan/*.py"), *ROOMS.glob("_conversions/*.py")]
 OTHERS = {
     "__init__": "no code",
     "perform": "runs a step",
     "step": "a record",
-    "sql_locks": "reads the author's own SQL",
     "sqlite_script": "reads the author's own SQL",
     "postgres_guards": "its example is in words",
     "postgres_losses": "its example is in words",
@@ -78,7 +78,7 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    for file in sorted(PLANNER.glob("*.py")):
+    for file in sorted(PLANNER):
         text = ast.get_docstring(ast.parse(file.read_bytes())) or ""
         for block in re.findall(r"^ {4}>>> .*(?:\n {4}.*)*", text, re.MULTILINE):
             lines = [line.strip() for line in block.splitlines()]
@@ -119,6 +119,6 @@ def test_the_conversion_of_the_example_is_the_one_that_is_used() -> None:
 
 
 def test_each_file_of_the_planner_has_one() -> None:
-    files = {file.stem for file in PLANNER.glob("*.py")} - OTHERS.keys()
+    files = {file.stem for file in PLANNER} - OTHERS.keys()
     assert files == {example.module for example in EXAMPLES}
     assert all(example.statements for example in EXAMPLES)

@@ -20,9 +20,9 @@ from test_plan_changes import CASES
 from test_run_steps import at_alter_table, locked
 
 from treefold_migrations import LockTimeout, RunError, lint, migrate
+from treefold_migrations._base.sql_locks import find_strongest_lock
 from treefold_migrations._lint.changes import LintedOperation, lint_operation_effect
 from treefold_migrations._plan.operations import plan_changes
-from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._run.events import Event
 from treefold_migrations._run.runner import Runner
 from treefold_migrations._run.timeouts import Limits

@@ -117,7 +117,7 @@ def test_caches_stay_bounded(db: Any) -> None:
     for number in range(3000):
         Everything.objects.filter(**{f"data__k{number}": 1})
     assert len(Everything._meta.lookups) < 2100
-    from treefold_orm._compile.plan import MAX_PLANS, Plan, PlanCache
+    from treefold_orm._decode.plan import MAX_PLANS, Plan, PlanCache
 
     cache = PlanCache()
     for number in range(MAX_PLANS + 10):

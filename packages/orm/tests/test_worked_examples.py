@@ -27,8 +27,8 @@ import pytest
 
 import treefold_orm
 from treefold_orm import Model, ORMError, create_all, fields, record_queries
-from treefold_orm._compile import hydrate
 from treefold_orm._compile.plans import build_rows_plan
+from treefold_orm._decode import hydrate
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import Meta
@@ -38,9 +38,9 @@ from treefold_orm._schema.describe import table_of
 from treefold_orm._sqlite import aggregates
 
 COMPILER = Path(treefold_orm.__file__).parent / "_compile"
-WITHOUT = {"__init__", "hydrate", "writing"}
+WITHOUT = {"__init__", "writing"}
 """They write no SQL."""
-OTHERS = (COMPILER.parent / "_queries/cte.py",)
+OTHERS = (COMPILER.parent / "_decode/plan.py", COMPILER.parent / "_queries/cte.py")
 """Files of other rooms that show what becomes of a query."""
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import PlanError
+from treefold_migrations._conversions.conversion import can_exceed_range, find_value_kind
+from treefold_migrations._conversions.converting import find_conversion
 from treefold_migrations._lint.rules import Finding, make_finding
 from treefold_migrations._plan.between import FieldPair, PlannerHints, Shapes, pair_fields
 from treefold_migrations._plan.changes import (
@@ -19,8 +21,6 @@ from treefold_migrations._plan.changes import (
     index_columns_by_name,
     sql_mentions_column,
 )
-from treefold_migrations._plan.conversion import can_exceed_range, find_value_kind
-from treefold_migrations._plan.converting import find_conversion
 from treefold_migrations._plan.postgres_rewrites import (
     is_volatile_default,
     type_change_rewrites_rows,

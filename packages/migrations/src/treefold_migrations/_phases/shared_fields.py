@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import PlanError
+from treefold_migrations._conversions.conversion import find_value_kind
+from treefold_migrations._conversions.converting import find_conversion
 from treefold_migrations._detect.losses import is_stricter_field
-from treefold_migrations._plan.conversion import find_value_kind
-from treefold_migrations._plan.converting import find_conversion
 from treefold_migrations._plan.postgres_rewrites import type_change_rewrites_rows
 from treefold_migrations._state.schema_state import AnyField, is_same_declaration
 from treefold_orm.fields import EnumField

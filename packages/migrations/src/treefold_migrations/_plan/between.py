@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field as attribute
 from typing import Any
 
+from treefold_migrations._conversions.conversion import Conversion
+from treefold_migrations._conversions.converting import find_conversion
 from treefold_migrations._plan.changes import TableChange
-from treefold_migrations._plan.conversion import Conversion
-from treefold_migrations._plan.converting import find_conversion
 from treefold_orm import schema
 
 AnyField = schema.Field[Any]

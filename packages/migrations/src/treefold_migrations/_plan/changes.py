@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar, cast
 
-from treefold_migrations._plan.conversion import Conversion
+from treefold_migrations._conversions.conversion import Conversion
 from treefold_orm.schema import (
     CheckDef,
     ColumnDef,

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from treefold_migrations._base.sql_locks import find_strongest_lock
 from treefold_migrations._operations.base import Operation, compute_states
 from treefold_migrations._operations.custom import (
     RunPython,
@@ -30,7 +31,6 @@ from treefold_migrations._operations.tables import CreateTable, DropTable, Renam
 from treefold_migrations._plan.between import PlannerHints, Shapes, compute_table_changes
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
-from treefold_migrations._plan.sql_locks import find_strongest_lock
 from treefold_migrations._plan.sqlite import plan_sqlite
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step

@@ -21,8 +21,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._base.errors import PlanError
+from treefold_migrations._conversions.conversion import Conversion
 from treefold_migrations._plan.changes import index_columns_by_name, is_sql_literal
-from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import build_no_nulls_guard, build_no_rows_guard
 from treefold_migrations._plan.postgres_guards import build_misfit_guard
 from treefold_migrations._plan.postgres_parts import EXCLUSIVE, add_validated_constraint

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from treefold_migrations._conversions.conversion import Conversion
 from treefold_migrations._plan.changes import (
     collect_table_and_column_checks,
     index_columns_by_name,
     is_sql_literal,
     sql_mentions_column,
 )
-from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import (
     build_cast_test_function_sql,
     build_check_guard,

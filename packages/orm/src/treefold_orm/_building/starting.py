@@ -12,7 +12,7 @@ from treefold_orm._fields.meta import Meta
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 B = TypeVar("B", bound=QueryBuilder[Any, Any])
 

@@ -25,7 +25,7 @@ from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
     from treefold_orm._building.sources import Prefetch
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 
 S = TypeVar("S", bound=Step)

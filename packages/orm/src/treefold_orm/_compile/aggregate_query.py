@@ -20,11 +20,10 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import copy_with_changes
-from treefold_orm._compile import clauses, hydrate
+from treefold_orm._compile import clauses
 from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
-from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.select import needs_distinct
 from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._compile.writing import (
@@ -32,6 +31,8 @@ from treefold_orm._compile.writing import (
     build_expression,
     build_primary_key_select,
 )
+from treefold_orm._decode import hydrate
+from treefold_orm._decode.plan import Plan, build_plan_from_statement
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, StatementBuilder, join_sql, render_integer
 from treefold_orm._expressions.nodes import (

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._base.records import copy_with_changes
-from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import convert_to_common_type
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.hydrate import InstanceLayout
 from treefold_orm._compile.rules import build_expression
 from treefold_orm._compile.state import State
+from treefold_orm._decode import hydrate
+from treefold_orm._decode.hydrate import InstanceLayout
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL
 from treefold_orm._expressions.nodes import ColumnNode, Expr

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import LiteralString
 
 from treefold_orm._base.records import copy_with_changes
-from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import (
     build_output_columns,
     build_where_clause,
@@ -29,13 +28,14 @@ from treefold_orm._compile.ctes import build_statement_frame
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.links import build_through_from_item
 from treefold_orm._compile.outputs import build_instance_columns, compile_values_decoder
-from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.state import Key, State
 from treefold_orm._compile.writing import (
     build_aliased_select,
     build_partitioned_select,
     build_select,
 )
+from treefold_orm._decode import hydrate
+from treefold_orm._decode.plan import Plan, build_plan_from_statement
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, build_qualified_column
 from treefold_orm._expressions.nodes import Compare

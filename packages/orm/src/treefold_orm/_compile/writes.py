@@ -27,10 +27,10 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import build_where_clause
 from treefold_orm._compile.frame import Frame, NeedsJoin
-from treefold_orm._compile.plan import Plan, build_plan_from_statement
 from treefold_orm._compile.state import Key, replay_steps
 from treefold_orm._compile.values import build_param
 from treefold_orm._compile.writing import build_expression, build_primary_key_select
+from treefold_orm._decode.plan import Plan, build_plan_from_statement
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,

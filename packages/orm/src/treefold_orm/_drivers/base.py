@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ORMError, ReadOnlyViolation
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._compile.plan import PlanCache
+from treefold_orm._decode.plan import PlanCache
 from treefold_orm._dialects.dialect import Dialect
 
 T = TypeVar("T")

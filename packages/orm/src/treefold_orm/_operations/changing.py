@@ -21,7 +21,7 @@ from treefold_orm._terms.values import F
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 
 def update_rows(

@@ -32,7 +32,7 @@ from treefold_orm._terms.columns import Column
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 
 def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:

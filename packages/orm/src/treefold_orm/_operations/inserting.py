@@ -31,7 +31,7 @@ from treefold_orm._operations.row_state import (
 from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
     from treefold_orm._drivers.base import Database
 
 

@@ -37,7 +37,7 @@ from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 
 def require_lock_transaction() -> None:

@@ -13,7 +13,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import active
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._compile.hydrate import InstanceLayout, compile_instance_list_decoder
+from treefold_orm._decode.hydrate import InstanceLayout, compile_instance_list_decoder
 from treefold_orm._dialects.sql import SQL, StatementBuilder
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import infer_value_field

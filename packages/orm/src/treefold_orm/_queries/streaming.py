@@ -30,7 +30,7 @@ from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
-    from treefold_orm._compile.plan import Plan
+    from treefold_orm._decode.plan import Plan
 
 
 def _check_stream_and_find_transaction(

@@ -13,8 +13,8 @@ import enum
 from typing import Any, cast
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._plan import conversion_postgres, conversion_sqlite
-from treefold_migrations._plan.conversion import (
+from treefold_migrations._conversions import conversion_postgres, conversion_sqlite
+from treefold_migrations._conversions.conversion import (
     AnyField,
     Conversion,
     build_ordered_or_condition,

@@ -16,7 +16,7 @@ Example: USING repeats the misfits, and fails for one that was written after the
 from __future__ import annotations
 
 from treefold_migrations._base.errors import PlanError
-from treefold_migrations._plan.conversion import (
+from treefold_migrations._conversions.conversion import (
     AnyField,
     Conversion,
     Rule,

@@ -27,7 +27,7 @@ returns the conversion, and the planner puts the column in the place of `{0}`:
 
 from __future__ import annotations
 
-from treefold_migrations._plan.conversion import (
+from treefold_migrations._conversions.conversion import (
     AnyField,
     Conversion,
     Rule,

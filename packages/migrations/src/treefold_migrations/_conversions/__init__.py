@@ -1,0 +1,1 @@
+"""Values of a column as those of another type, on each database."""
