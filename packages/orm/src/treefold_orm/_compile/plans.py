@@ -25,8 +25,7 @@ from treefold_orm._compile.clauses import (
     configure_aggregation,
 )
 from treefold_orm._compile.ctes import build_statement_frame
-from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.links import build_through_from_item
+from treefold_orm._compile.frame import Frame, build_through_from_item
 from treefold_orm._compile.outputs import build_instance_columns, compile_values_decoder
 from treefold_orm._compile.state import Key, State
 from treefold_orm._compile.writing import (
