@@ -41,9 +41,8 @@ def draft_tables(database: Database) -> list[TableDraft]:
     """
     own = list_own_tables()
     found = {n: f for n, f in database.catalog.tables.items() if n not in own}
-    refused = [
-        name for name in (*found, *(v.name for v in database.views)) if not is_quotable(name)
-    ]
+    names = (*found, *(view.name for view in database.views))
+    refused = [name for name in names if not is_quotable(name)]
     if refused:
         raise InspectError(
             f"The table {refused[0]!r} must have another name, without control characters and of "
@@ -101,9 +100,8 @@ class _TableDraftFiller:
                 continue
             held[column.name] = kind
         if not self._can_map_primary_key(held):
-            fill_unmanaged_draft(
-                draft, [(c, held[c.name]) for c in table.columns if c.name in held]
-            )
+            columns = [(c, held[c.name]) for c in table.columns if c.name in held]
+            fill_unmanaged_draft(draft, columns)
             return
         marks = find_unique_and_indexed_columns(self._found, fold_case=self._folds)
         keys = self._find_mappable_foreign_keys()

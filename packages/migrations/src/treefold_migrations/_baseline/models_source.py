@@ -185,10 +185,8 @@ class _ModelsModuleWriter:
         if not draft.managed:
             what = f"{what}, a {draft.kind} that migrations leave alone"
         lines = [f"class {draft.model}(Model):", f'    """{what}."""', ""]
-        notes = [
-            f"Left to the database: {item}"
-            for item in (*draft.notes, *describe_omitted_parts(draft))
-        ]
+        left = (*draft.notes, *describe_omitted_parts(draft))
+        notes = [f"Left to the database: {item}" for item in left]
         if draft.stand_in:
             notes += [
                 f"No primary key is known: {draft.stand_in} stands for it, so choose the field",

@@ -40,10 +40,8 @@ def split_identifier_words(name: str) -> list[str]:
 
 def derive_class_name(table: str, taken: Container[str]) -> str:
     """Return the name of a model."""
-    words = (
-        w.capitalize() if w.isupper() else w[:1].upper() + w[1:]
-        for w in split_identifier_words(table)
-    )
+    found = split_identifier_words(table)
+    words = (w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in found)
     name = unicodedata.normalize("NFKC", "".join(words))
     if not name.isidentifier():
         name = f"Table{name}"

@@ -204,17 +204,15 @@ def _find_missing_or_changed_parts(
 
 def _emit_constraint_and_index_drops(walk: OperationsBuilder, table: str) -> None:
     known = _collect_constraints_and_indexes(walk.state.table(table))
-    for name in _find_missing_or_changed_parts(
-        known, _collect_constraints_and_indexes(walk.wanted.table(table))
-    ):
+    after = _collect_constraints_and_indexes(walk.wanted.table(table))
+    for name in _find_missing_or_changed_parts(known, after):
         walk.append_and_apply_operation(known[name].drop(table, name))
 
 
 def _emit_constraint_and_index_additions(walk: OperationsBuilder, table: str) -> None:
     wanted = _collect_constraints_and_indexes(walk.wanted.table(table))
-    for name in _find_missing_or_changed_parts(
-        wanted, _collect_constraints_and_indexes(walk.state.table(table))
-    ):
+    before = _collect_constraints_and_indexes(walk.state.table(table))
+    for name in _find_missing_or_changed_parts(wanted, before):
         walk.append_and_apply_operation(wanted[name].add(table, wanted[name].declared))
 
 
@@ -285,9 +283,8 @@ def _emit_field_additions_and_changes(
 ) -> None:
     _emit_reused_column_drops(walk, name)
     old, new = walk.state.table(name).fields, walk.wanted.table(name)
-    waiting = {
-        n: f for n, f in new.fields.items() if n not in old or not is_same_declaration(old[n], f)
-    }
+    same = {n for n, f in new.fields.items() if n in old and is_same_declaration(old[n], f)}
+    waiting = {name: field for name, field in new.fields.items() if name not in same}
     while waiting:
         field_name = _find_field_with_free_column(walk.state.table(name), waiting)
         field = waiting.pop(field_name)
@@ -330,9 +327,8 @@ def _emit_field_alteration(walk: OperationsBuilder, table: str, name: str) -> No
     is_moved = derive_column_name(name, before) != derive_column_name(name, after)
     phase = "contract" if is_moved or is_stricter_field(before, after) else "expand"
     walk.append_and_apply_operation(AlterField(table, name, after, fill, phase))
-    if walk.wanted.table(table).options.managed and can_lose_values_silently(
-        state, walk.state, table, name
-    ):
+    managed = walk.wanted.table(table).options.managed
+    if managed and can_lose_values_silently(state, walk.state, table, name):
         # the field keeps its name: no rename would save its values
         _refuse_data_loss(walk, [f"{table}.{name}"], _Additions())
 

@@ -33,9 +33,8 @@ def build_models_state(metas: Iterable[Meta] | None = None) -> schema_state.Sche
             )
         if known is None or not known.options.managed:
             found[table.name] = table
-    return schema_state.SchemaState(
-        {name: found[name] for name in sort_by_references(found.values())}
-    )
+    order = sort_by_references(found.values())
+    return schema_state.SchemaState({name: found[name] for name in order})
 
 
 def build_table_state(meta: Meta) -> schema_state.TableState:

@@ -95,9 +95,8 @@ def detect_field_renames(walk: OperationsBuilder) -> None:
 
 
 def _emit_field_renames(walk: OperationsBuilder, name: str) -> None:
-    for old, new in _find_certain_field_renames(
-        walk.state.table(name), walk.wanted.table(name)
-    ).items():
+    certain = _find_certain_field_renames(walk.state.table(name), walk.wanted.table(name))
+    for old, new in certain.items():
         _emit_rename_keeping_column(walk, name, old, new)
     before, after = walk.state.table(name), walk.wanted.table(name)
     gone = [n for n in before.fields if n not in after.fields]

@@ -112,9 +112,8 @@ class Migrations:
                 return _UNWRITTEN
             return ""
         for name in _list_unapplied_on_any_database(history):
-            if _is_table_or_column_added(
-                history.compute_state_before(name), history.compute_state_after(name), missing
-            ):
+            states = history.compute_state_before(name), history.compute_state_after(name)
+            if _is_table_or_column_added(*states, missing):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
         return (
             _UNWRITTEN

@@ -39,9 +39,8 @@ def require_mergeable_heads(history: History) -> list[LoadedMigration]:
 def _refuse_clashing_branches(
     history: History, branch: Sequence[str], other_branch: Sequence[str]
 ) -> None:
-    for mine, theirs in itertools.product(
-        _list_operations(history, branch), _list_operations(history, other_branch)
-    ):
+    pairs = (_list_operations(history, one) for one in (branch, other_branch))
+    for mine, theirs in itertools.product(*pairs):
         clash = _describe_clash(mine[1], theirs[1])
         if clash:
             raise HistoryError(
@@ -60,11 +59,8 @@ def _describe_clash(one: Operation, other: Operation) -> str:
         unknown = one if mine is None else other
         return f"what `{unknown.describe()}` touches is not known; give it tables=[...]"
     for first, second in itertools.product(sorted(mine), sorted(theirs)):
-        if (
-            first == second
-            or first == _extract_table_name(second)
-            or second == _extract_table_name(first)
-        ):
+        tables = _extract_table_name(first), _extract_table_name(second)
+        if first == second or first == tables[1] or second == tables[0]:
             return f"both change {first if len(first) > len(second) else second}"
     for changed, read in ((mine, other.relies_on()), (theirs, one.relies_on())):
         for first, second in itertools.product(sorted(changed), sorted(read)):

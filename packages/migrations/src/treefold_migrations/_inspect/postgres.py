@@ -230,9 +230,8 @@ def create_tables_in_temporary_schema(tables: Iterable[schema.TableDef]) -> sche
         "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
     )
     for table in tables:
-        for sql in schema.statements(
-            schema.CreateTable(replace(table, foreign_keys=())), schema.Postgres()
-        ):
+        create = schema.CreateTable(replace(table, foreign_keys=()))
+        for sql in schema.statements(create, schema.Postgres()):
             yield schema.Statement("script", sql)
 
 

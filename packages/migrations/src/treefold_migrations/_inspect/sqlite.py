@@ -41,11 +41,8 @@ def parse_catalog(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     others: list[UnmanagedObject] = []
     searches: list[tuple[schema.SearchDef, tuple[str, ...]]] = []
     triggers = {name.lower() for kind, name, *_ in rows if kind == "trigger"}
-    virtual = [
-        name.lower()
-        for kind, name, _, sql in rows
-        if kind == "table" and _creates_virtual_table(sql)
-    ]
+    created = [(name, sql) for kind, name, _, sql in rows if kind == "table"]
+    virtual = [name.lower() for name, sql in created if _creates_virtual_table(sql)]
     # FTS5 keeps its data in tables of its own, which come and go with the virtual one
     shadows = {f"{name}_{part}" for name in virtual for part in _SHADOWS}
     ours: set[str] = set()

@@ -99,9 +99,8 @@ def _build_alteration(
     current = apply_renames(before, tables, columns)
     new = index_columns_by_name(after)
     # over the columns with their new names, as the parts of `current` name them
-    retyped = frozenset(
-        c.name for c in current.columns if c.name in change.sources and c.type != new[c.name].type
-    )
+    followed = [column for column in current.columns if column.name in change.sources]
+    retyped = frozenset(c.name for c in followed if c.type != new[c.name].type)
     dropped = frozenset(c.name for c in before.columns if c.name not in kept)
     return TableAlteration(change, current, after, retyped, dropped)
 

@@ -130,9 +130,8 @@ def plan_constraint_and_index_additions(
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
         steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
-    for check in work.compare_parts(
-        collect_table_and_column_checks(old), collect_table_and_column_checks(new)
-    ).added:
+    checks = collect_table_and_column_checks(old), collect_table_and_column_checks(new)
+    for check in work.compare_parts(*checks).added:
         steps += add_check(new, check, is_new=fresh)
     for unique in work.compare_parts(old.uniques, new.uniques).added:
         steps += add_unique(new, unique, dialect, is_new=fresh)
@@ -194,9 +193,8 @@ def add_check(table: schema.TableDef, check: schema.CheckDef, *, is_new: bool) -
     clause = schema.constraint_clause(check)
     if is_new:
         return [alter_table(table.name, f"ADD {clause}", f"add constraint {check.name}")]
-    return add_validated_constraint(
-        table, check.name, clause, failure_guard=build_check_guard(table, check)
-    )
+    guard = build_check_guard(table, check)
+    return add_validated_constraint(table, check.name, clause, failure_guard=guard)
 
 
 def add_unique(
@@ -224,10 +222,8 @@ def add_unique(
         table.name, unique.name, schema.statements(create, dialect)[0], is_new=False
     )
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
-    return [
-        replace(built, explain=explain),
-        alter_table(table.name, using, summary, lock=EXCLUSIVE),
-    ]
+    step = alter_table(table.name, using, summary, lock=EXCLUSIVE)
+    return [replace(built, explain=explain), step]
 
 
 def add_foreign_key(
@@ -242,6 +238,5 @@ def add_foreign_key(
     if is_new:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
     clause = schema.constraint_clause(key)
-    return add_validated_constraint(
-        table, key.name, clause, failure_guard=build_no_orphans_guard(table, key)
-    )
+    guard = build_no_orphans_guard(table, key)
+    return add_validated_constraint(table, key.name, clause, failure_guard=guard)

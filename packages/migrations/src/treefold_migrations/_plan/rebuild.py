@@ -105,9 +105,8 @@ def rebuild_table(job: TableRebuild, dialect: schema.Dialect) -> list[Step]:
         return replace(Step(sql, table=after.name, summary=summary, hidden=True), **more)
 
     what = f"rebuild {after.name}"
-    create = schema.statements(
-        schema.CreateTable(replace(strip_indexes(after), name=NEW_TABLE)), dialect
-    )[0]
+    table = replace(strip_indexes(after), name=NEW_TABLE)
+    create = schema.statements(schema.CreateTable(table), dialect)[0]
     return [
         *(replace(guard, hidden=True) for guard in _build_guards(job, values)),
         build_step(

@@ -305,9 +305,8 @@ def create_missing_indexes(work: SqliteAlteration, dialect: schema.Dialect) -> l
     """Create the indexes and searches that are not there yet."""
     old = schema.indexes_of(work.current)
     wanted = [create for create in schema.indexes_of(work.after) if create not in old]
-    return create_indexes(work.after.name, wanted, dialect) + create_missing_search_indexes(
-        work, dialect
-    )
+    made = create_indexes(work.after.name, wanted, dialect)
+    return made + create_missing_search_indexes(work, dialect)
 
 
 def create_missing_search_indexes(work: SqliteAlteration, dialect: schema.Dialect) -> list[Step]:

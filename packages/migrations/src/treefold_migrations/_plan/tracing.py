@@ -110,9 +110,8 @@ class OperationTrace:
     def _record_fill(self, table_and_field: Place, value: Any, after: SchemaState) -> None:
         # a fill of NULL fills nothing
         if value is not MISSING and value is not None:
-            self._fills[table_and_field] = render_fill_sql(
-                after, *table_and_field, value, self._dialect
-            )
+            fill = render_fill_sql(after, *table_and_field, value, self._dialect)
+            self._fills[table_and_field] = fill
 
     def build_planner_hints(self, new_tables: frozenset[str]) -> PlannerHints:
         """Knowledge of the planner besides the states."""

@@ -37,9 +37,8 @@ class FrozenModels:
         if self._made is None:
             shapes = {name: build_table_shape(table) for name, table in self._state.tables.items()}
             for table in self._elsewhere:
-                shapes[table.name] = replace(
-                    build_table_shape(table), database=table.options.database
-                )
+                shape = build_table_shape(table)
+                shapes[table.name] = replace(shape, database=table.options.database)
             self._made = models_of(shapes, self._using)
         return self._made
 

@@ -37,9 +37,8 @@ def plan_fake_migrate(recorded: RecordedHistory, *, upto: str | None = None) -> 
         record = applied.records.get(item.name)
         same = record is not None and record.hash == hash_ and not old
         if not same and (kept is None or item.name in kept):
-            made.append(
-                build_file_run(item.name, hash_, "forwards", (), recorded=[item.name, *old])
-            )
+            names = [item.name, *old]
+            made.append(build_file_run(item.name, hash_, "forwards", (), recorded=names))
     return made
 
 

@@ -74,11 +74,8 @@ class TableState:
     def column(self, name: str) -> str:
         """Return the column of a field, which may also be named by its attribute."""
         found = self.fields.get(name)
-        if (
-            found is None
-            and name.endswith("_id")
-            and schema.is_foreign_key(self.fields.get(name[:-3]))
-        ):
+        known = self.fields.get(name.removesuffix("_id"))
+        if found is None and name.endswith("_id") and schema.is_foreign_key(known):
             name = name[:-3]
         return derive_column_name(name, self.field(name))
 

@@ -433,9 +433,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             added = [name for name in self._notes if name not in hidden]
         columns += [(name, query._notes[name]) for name in added]
         labels += added
-        return query._add_step_from_scope(
-            steps.Values(row_kind, tuple(labels), tuple(columns)), scope
-        )
+        step = steps.Values(row_kind, tuple(labels), tuple(columns))
+        return query._add_step_from_scope(step, scope)
 
     def _list_nonsensitive_columns(self) -> list[str]:
         return [field.attname for field in self._meta.columns if not field.sensitive]

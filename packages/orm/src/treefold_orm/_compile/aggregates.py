@@ -84,12 +84,10 @@ def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
         return frame.dialect.cast_function_result(build_own_rows_aggregate(frame, node), node.field)
     prefix = node.hops[: split + 1]
     if not frame.grouped:
-        return frame.dialect.cast_function_result(
-            _build_relation_aggregate(frame, node, prefix), node.field
-        )
-    return frame.dialect.cast_function_result(
-        _build_related_aggregate_in_group(frame, node, prefix), node.field
-    )
+        made = _build_relation_aggregate(frame, node, prefix)
+        return frame.dialect.cast_function_result(made, node.field)
+    made = _build_related_aggregate_in_group(frame, node, prefix)
+    return frame.dialect.cast_function_result(made, node.field)
 
 
 @contextmanager
@@ -289,9 +287,8 @@ def build_distinct_related_clauses(
     """
     prefix = node.hops[: (find_first_to_many(node.hops) or 0) + 1]
     inner, correlation = base.build_correlated_frame(prefix[-1], prefix[:-1])
-    value = base.dialect.cast_function_result(
-        _build_related_aggregate_call(base, inner, node, prefix), node.field
-    )
+    call = _build_related_aggregate_call(base, inner, node, prefix)
+    value = base.dialect.cast_function_result(call, node.field)
     tests = [correlation, *_build_aggregate_filter(base, inner, node, prefix)]
     return value, inner.build_from, join_sql(" AND ", tests)
 

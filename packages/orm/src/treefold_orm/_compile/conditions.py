@@ -205,9 +205,8 @@ def _build_key_membership(frame: Frame, left: SQL, right: nodes.Expr, key: KeyCo
     if not isinstance(right, nodes.ParamNode):
         raise FieldError("A key is compared with a list of tuples or a query")
     place = right.index + frame.offset
-    rows = frame.dialect.build_key_rows_query(
-        key.parts, lambda encode: frame.builder.bind_param(place, encode)
-    )
+    bind = frame.builder.bind_param
+    rows = frame.dialect.build_key_rows_query(key.parts, lambda encode: bind(place, encode))
     return SQL("{} IN ({})", left, rows)
 
 
@@ -260,9 +259,8 @@ def _build_json_lookup(
             ]
     keys, bind = lookup.keys or (), frame.builder.bind_const
     text = frame.dialect.text
-    made = frame.dialect.json.build_json_path_condition(
-        name, column, keys, bind=bind, right=marks, build_text_lookup=text
-    )
+    build = frame.dialect.json.build_json_path_condition
+    made = build(name, column, keys, bind=bind, right=marks, build_text_lookup=text)
     return ConditionSQL(made, nullable=True)
 
 

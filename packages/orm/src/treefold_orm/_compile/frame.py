@@ -276,9 +276,8 @@ class Frame:
         left = self.build_column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", build_qualified_column(through_alias, relation.source_field), left)
         # LEFT here and for the target: `values("labels__word")` keeps an article without labels
-        self.joins.append(
-            SQL("LEFT JOIN {} ON {}", build_through_from_item(relation, through_alias), same)
-        )
+        item = build_through_from_item(relation, through_alias)
+        self.joins.append(SQL("LEFT JOIN {} ON {}", item, same))
         own = build_qualified_column(alias, relation.target.pk)
         theirs = build_qualified_column(through_alias, relation.target_field)
         self._add_join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)

@@ -68,9 +68,8 @@ def build_instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Insta
     shape = _build_shape_and_columns(frame, state, state.meta, (), tree, columns)
     extras: list[tuple[str, AnyField | None]] = []
     for (name, node), field in zip(state.annotations.items(), state.output_fields, strict=True):
-        columns.append(
-            convert_to_common_type(frame, build_expression(frame, node), node.field, field)
-        )
+        made = build_expression(frame, node)
+        columns.append(convert_to_common_type(frame, made, node.field, field))
         extras.append((name, field))
     return columns, copy_with_changes(shape, extras=tuple(extras))
 

@@ -301,9 +301,8 @@ def build_partitioned_select(
         tests.append(SQL("{} > {}", place, start))
         place = SQL("{} - {}", place, start)
     if state.limit is not None:
-        tests.append(
-            SQL("{} <= {}", place, frame.builder.bind_param(state.limit + frame.offset, None))
-        )
+        limit = frame.builder.bind_param(state.limit + frame.offset, None)
+        tests.append(SQL("{} <= {}", place, limit))
     parts = picked, inner, outer, join_sql(" AND ", tests), outer
     return SQL("SELECT {} FROM ({}) AS {} WHERE {} ORDER BY {}.r", *parts)
 
@@ -356,9 +355,8 @@ def _alias_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
 
 def _build_set_operation(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
     # ORDER BY and LIMIT behind the last part belong to the whole
-    made = build_select(
-        frame, replace(state, combined=(), order=(), limit=None, offset=None), columns
-    )
+    part_state = replace(state, combined=(), order=(), limit=None, offset=None)
+    made = build_select(frame, part_state, columns)
     for part in state.combined:
         op, other = part.op, replay_steps(part.key)
         inner = frame.open_beside(other.meta, part.base)

@@ -90,10 +90,8 @@ class State:
     def derived_table_expressions(self) -> list[nodes.Expr]:
         """The output columns as expressions over a derived table that has computed them already."""
         pairs = zip(self.output_expressions, self.output_fields, strict=True)
-        return [
-            _convert_to_output_type(nodes.wrap_aggregate_per_row(expr), field)
-            for expr, field in pairs
-        ]
+        wrapped = [(nodes.wrap_aggregate_per_row(expr), field) for expr, field in pairs]
+        return [_convert_to_output_type(expr, field) for expr, field in wrapped]
 
     @property
     def is_sliced(self) -> bool:

@@ -119,9 +119,8 @@ def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
         case "trunc" | "trunc_in_zone":
             return dialect.trunc(node.option, args[0], source, *args[1:])
         case _:
-            return dialect.cast_function_result(
-                dialect.build_function_call(node.name, args), node.field
-            )
+            called = dialect.build_function_call(node.name, args)
+            return dialect.cast_function_result(called, node.field)
 
 
 def _read_json_path(frame: Frame, node: nodes.FuncNode) -> tuple[SQL, tuple[str, ...]]:

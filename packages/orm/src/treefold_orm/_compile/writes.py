@@ -85,10 +85,8 @@ def build_insert_plan(
         pairs = [
             (f, None if params_encoded else f.encoder(dialect.name)) for f in fields
         ] * row_count
-        cells = [
-            _build_placeholder(builder, dialect, f, i, encode)
-            for i, (f, encode) in enumerate(pairs)
-        ]
+        places = enumerate(pairs)
+        cells = [_build_placeholder(builder, dialect, f, i, encode) for i, (f, encode) in places]
         names = join_sql(", ", map(quote_column, fields))
         values = _build_value_rows(cells, len(fields))
         source = SQL("({}) VALUES {}", names, values)

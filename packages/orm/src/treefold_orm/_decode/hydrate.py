@@ -287,10 +287,8 @@ def _build_row_expressions(
     for output in fields:
         parts = output if isinstance(output, tuple) else (output,)
         named = [f"c{len(cells) + i}" for i in range(len(parts))]
-        made = [
-            code.build_decode_expression(cell, part)
-            for cell, part in zip(named, parts, strict=True)
-        ]
+        build = code.build_decode_expression
+        made = [build(cell, part) for cell, part in zip(named, parts, strict=True)]
         cells += named
         together = f"None if {named[0]} is None else ({', '.join(made)},)"
         values.append(together if isinstance(output, tuple) else made[0])

@@ -67,12 +67,8 @@ def build_plan_from_statement(
 ) -> Plan:
     """Make a plan of a finished statement; `given` is the number of the query's parameters."""
     text, slots = builder.finish_statement(statement, dialect)
-    return Plan(
-        text,
-        make_binder(slots, builder.consts, given=given),
-        decode=decode,
-        decode_lazy=decode_lazy,
-    )
+    bind = make_binder(slots, builder.consts, given=given)
+    return Plan(text, bind, decode=decode, decode_lazy=decode_lazy)
 
 
 def make_binder(

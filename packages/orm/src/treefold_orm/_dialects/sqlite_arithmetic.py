@@ -97,12 +97,8 @@ def build_mean(
             shift = render_integer(
                 count_decimal_places(result_field) - count_decimal_places(argument_field)
             )
-            return SQL(
-                "treefold_quotient({}, {}, {})",
-                build_call("sum"),
-                build_call("count"),
-                shift,
-            )
+            total, count = build_call("sum"), build_call("count")
+            return SQL("treefold_quotient({}, {}, {})", total, count, shift)
         case "duration":
             return SQL("treefold_part({}, {})", build_call("sum"), build_call("count"))
         case _:

@@ -363,9 +363,8 @@ class PostgresDatabase(Database):
 
     async def acheckout(self, *, write: bool) -> PostgresSession:
         pool = self._find_or_create_pool(asyncio.get_running_loop(), read_only=False)
-        return PostgresSession(
-            self, pool, pool.take_idle_connection() or await pool.take_connection()
-        )
+        connection = pool.take_idle_connection() or await pool.take_connection()
+        return PostgresSession(self, pool, connection)
 
     def checkin(self, session: Session) -> None:
         if isinstance(session, PostgresSession):

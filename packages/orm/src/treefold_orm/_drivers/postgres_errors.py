@@ -88,11 +88,8 @@ def translate_error(
     if code.startswith("22") or code in BY_SQLSTATE:
         reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
         return errors.DataError(f"{reason} ({code})", code=code)
-    if (
-        is_schema_statement
-        and code.startswith(_SCHEMA_CLASSES)
-        and not _is_raised_in_function(error)
-    ):
+    of_schema = is_schema_statement and code.startswith(_SCHEMA_CLASSES)
+    if of_schema and not _is_raised_in_function(error):
         return errors.DatabaseError(
             f"PostgreSQL refused the statement: {_format_server_message(error)}", code=code
         )

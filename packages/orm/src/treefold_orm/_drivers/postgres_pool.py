@@ -374,11 +374,8 @@ def _build_connect_arguments(
     connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
 ) -> dict[str, Any]:
     # 100 and 300 seconds in asyncpg: rare statements would be prepared again and again
-    arguments: dict[str, Any] = {
-        "statement_cache_size": 1000,
-        "max_cached_statement_lifetime": 0,
-        **connect,
-    }
+    cache = {"statement_cache_size": 1000, "max_cached_statement_lifetime": 0}
+    arguments: dict[str, Any] = {**cache, **connect}
     if pooler == "transaction":  # the server connection behind it changes: nothing may stay there
         return {**arguments, "statement_cache_size": 0}
     settings = {"application_name": "treefold", **arguments.pop("server_settings", {})}

@@ -85,9 +85,8 @@ def _build_numeric_node(op: str, left: Expr, right: Expr) -> Expr:
     if op == "*":
         return ArithNode(carriers.make_decimal_field(sum(places)), op, left, right)
     if op == "/":
-        return ArithNode(
-            carriers.make_decimal_field(max(*places, QUOTIENT_PLACES)), op, left, right
-        )
+        field = carriers.make_decimal_field(max(*places, QUOTIENT_PLACES))
+        return ArithNode(field, op, left, right)
     if op == "%":
         return ArithNode(carriers.make_decimal_field(max(places)), op, left, right)
     # scaled integers add up at one scale only, unlike products

@@ -105,9 +105,8 @@ def _cast_from_text(node: Expr, target: AnyField) -> Expr:
     kind = classify_field(target)
     if kind == "decimal":
         places = count_decimal_places(target)
-        wide = FuncNode(
-            carriers.make_decimal_field(places), "decimal_of_text", (node, make_constant(places))
-        )
+        field = carriers.make_decimal_field(places)
+        wide = FuncNode(field, "decimal_of_text", (node, make_constant(places)))
         return ConvertNode(target, wide, "cast")
     # the text is read with 64 bits, and the second step checks the limits of the target
     if kind == "integer" and count_integer_bits(target) < 64:
@@ -136,9 +135,8 @@ def _cast_to_text(node: Expr) -> Expr:
     field: Any = node.field
     kind = classify_field(field)
     if kind == "decimal":
-        return FuncNode(
-            carriers.TEXT, "text_of_decimal", (node, make_constant(count_decimal_places(field)))
-        )
+        places = make_constant(count_decimal_places(field))
+        return FuncNode(carriers.TEXT, "text_of_decimal", (node, places))
     return FuncNode(carriers.TEXT, f"text_of_{kind}", (node,))
 
 

@@ -177,9 +177,8 @@ class Lookup:
         if self.json and self.op != "isnull":
             test, param = json_lookups.prepare_json_test(self, value)
             takes = param is not None
-            return self.with_operator(
-                f"json:{test}", takes_value=takes
-            ), param if takes else NOTHING
+            tested = self.with_operator(f"json:{test}", takes_value=takes)
+            return tested, param if takes else NOTHING
         if self.op == "exact":
             return self, self._coerce_value(value)
         return _PREPARE.get(self.op, _prepare_scalar)(self, value)

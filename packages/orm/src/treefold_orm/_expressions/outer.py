@@ -131,14 +131,12 @@ def _reapply_type_rules(node: nodes.Node) -> nodes.Node:
     # operands are taken as they were written: a conversion made without the type would stay below
     match node:
         case nodes.ArithNode():
-            return build_arithmetic_node(
-                node.op, strip_conversion(node.left), strip_conversion(node.right)
-            )
+            sides = strip_conversion(node.left), strip_conversion(node.right)
+            return build_arithmetic_node(node.op, *sides)
         case nodes.CaseNode():
             whens = [(when, strip_conversion(then)) for when, then in node.whens]
-            return build_case(
-                whens, None if node.default is None else strip_conversion(node.default)
-            )
+            default = None if node.default is None else strip_conversion(node.default)
+            return build_case(whens, default)
         case nodes.ExpressionCompare() if node.right is not None:
             return build_comparison_node(
                 strip_conversion(node.left), node.op, strip_conversion(node.right)

@@ -245,7 +245,7 @@ class Field(Generic[T]):
         self.meta: Owner = MISSING
         self.column: Any = None
 
-    def _init_field(self, options: dict[str, Any]) -> None:
+    def _init_field(self, options: Any) -> None:
         Field.__init__(self, **options)  # past the overloads of subclasses, which fix `null`
 
     @overload

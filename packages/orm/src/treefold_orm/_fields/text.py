@@ -38,7 +38,7 @@ class TextField(Field[T]):
     def __init__(self, *, max_length: int | None = None, **options: Any) -> None:
         self._init_text(max_length, options)
 
-    def _init_text(self, max_length: int | None, options: dict[str, Any]) -> None:
+    def _init_text(self, max_length: int | None, options: Any) -> None:
         self._init_field(options)
         if max_length is not None and max_length < 1:
             raise ModelError(f"max_length={max_length!r} leaves no room for text")

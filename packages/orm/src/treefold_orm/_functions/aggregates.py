@@ -104,9 +104,8 @@ class Aggregate(Resolvable):
             made = convert_to_output_type(made, self.output_field)
         if self.default is None:
             return made
-        return build_same_type_function(
-            "coalesce", (made, resolve_value(self.default, scope, made.field))
-        )
+        default = resolve_value(self.default, scope, made.field)
+        return build_same_type_function("coalesce", (made, default))
 
     def convert_argument(self, arg: nodes.Expr | None) -> nodes.Expr | None:
         """Return the argument as the aggregate takes it."""

@@ -49,9 +49,8 @@ class Cast(Resolvable):
         self.output_field = _normalize_cast_target(output_field)
 
     def resolve(self, scope: Scope) -> Expr:
-        return cast_to(
-            resolve(as_expression(self.expression), scope.enter_level()), self.output_field
-        )
+        node = resolve(as_expression(self.expression), scope.enter_level())
+        return cast_to(node, self.output_field)
 
 
 def _normalize_cast_target(given: Any) -> AnyField:

@@ -36,9 +36,8 @@ class _Choice(Resolvable):
 
     def resolve(self, scope: Scope) -> Expr:
         values = list(map(_convert_name_to_field, self.args))
-        made = build_same_type_function(
-            self.name, resolve_operands(values, scope.enter_level(), self.output_field)
-        )
+        operands = resolve_operands(values, scope.enter_level(), self.output_field)
+        made = build_same_type_function(self.name, operands)
         return (
             made if self.output_field is None else convert_to_output_type(made, self.output_field)
         )

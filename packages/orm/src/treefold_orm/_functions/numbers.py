@@ -132,9 +132,8 @@ class _Real(Function):
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
         function = cls.__name__
-        return FuncNode(
-            FLOAT, cls.names[0], tuple(require_float_argument(function, arg) for arg in args)
-        )
+        floats = tuple(require_float_argument(function, arg) for arg in args)
+        return FuncNode(FLOAT, cls.names[0], floats)
 
 
 class Power(_Real, names="power"):

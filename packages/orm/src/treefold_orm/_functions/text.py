@@ -28,9 +28,8 @@ class _Texts(Function, output="text"):
 
     @classmethod
     def build_node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
-        return super().build_node(
-            tuple(require_text_argument(cls.__name__, arg) for arg in args), option
-        )
+        texts = tuple(require_text_argument(cls.__name__, arg) for arg in args)
+        return super().build_node(texts, option)
 
 
 class _Text(_Texts, OneArgument):
@@ -162,9 +161,8 @@ class _TextAndNumber(Function):
         function = cls.__name__
         text, number, *filling = args
         texts = [require_text_argument(function, arg) for arg in (text, *filling)]
-        return FuncNode(
-            TEXT, cls.names[0], (texts[0], require_integer_argument(function, number), *texts[1:])
-        )
+        count = require_integer_argument(function, number)
+        return FuncNode(TEXT, cls.names[0], (texts[0], count, *texts[1:]))
 
 
 class Left(_TextAndNumber, names="left"):

@@ -320,9 +320,8 @@ class Window(Resolvable):
             if isinstance(node, nodes.ConvertNode):
                 return nodes.ConvertNode(node.field, wrap_in_window(node.arg), node.mode)
             if isinstance(node, nodes.FuncNode) and node.name == "coalesce":
-                return nodes.FuncNode(
-                    node.field, node.name, (wrap_in_window(node.args[0]), *node.args[1:])
-                )
+                first = wrap_in_window(node.args[0])
+                return nodes.FuncNode(node.field, node.name, (first, *node.args[1:]))
             return _check_window(nodes.WindowNode(node.field, node, partition, order, frame))
 
         return wrap_in_window(function)

@@ -62,9 +62,8 @@ class RelatedManager(Manager[M], Generic[M]):
         instance, relation, owner = self._instance, self._relation, self._owner
         if owner is not None and relation.target.default_manager is None:
             # what filter() makes of all rows: instances in a loop are often asked for theirs
-            query: QuerySet[M] = instantiate_query(
-                cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias
-            )
+            kind = cast("type[QuerySet[M]]", QuerySet)
+            query: QuerySet[M] = instantiate_query(kind, self._meta, self._alias)
             query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
             # a key that came from the database needs no check

@@ -81,9 +81,8 @@ def clear_related(owned: OwnedRelation) -> Operation[int]:
     """Set the foreign key of every row that points to the owner to NULL; return how many did."""
     require_nullable_foreign_key(owned.relation, "clear()")
     require_same_database(owned, ())
-    return (
-        yield from update_rows(_build_rows_query(owned), {owned.relation.target_field.name: None})
-    )
+    values = {owned.relation.target_field.name: None}
+    return (yield from update_rows(_build_rows_query(owned), values))
 
 
 def replace_related(owned: OwnedRelation, others: Any, *, clear_first: bool) -> Operation[None]:

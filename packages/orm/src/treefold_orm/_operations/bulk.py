@@ -85,9 +85,8 @@ def build_conflict_rule(
         return None
     if ignore and update:
         raise FieldError("ignore_conflicts and update_conflicts exclude each other")
-    target = tuple(
-        part for name in unique_fields for part in expand_key_columns(_resolve_field(meta, name))
-    )
+    named = [_resolve_field(meta, name) for name in unique_fields]
+    target = tuple(part for field in named for part in expand_key_columns(field))
     if update and not target:
         raise FieldError("update_conflicts needs unique_fields: the columns whose values may exist")
     return writes.Conflict(target, tuple(_resolve_field(meta, name) for name in update))

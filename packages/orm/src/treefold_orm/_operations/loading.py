@@ -331,9 +331,8 @@ def _fetch_linked_pairs_separately(
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     first, second = relation.source_field, relation.target_field
     links = filter_by_values(build_unfiltered_query(relation.through, alias), first, keys)
-    pairs = yield from fetch_rows(
-        links._select_values("tuples", (first.column, second.column), {}), batch_lazy=False
-    )
+    wanted = links._select_values("tuples", (first.column, second.column), {})
+    pairs = yield from fetch_rows(wanted, batch_lazy=False)
     sources: dict[Any, list[Any]] = {}
     for source, key in dict.fromkeys(pairs):
         sources.setdefault(key, []).append(source)

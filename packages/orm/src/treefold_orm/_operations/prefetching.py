@@ -268,9 +268,8 @@ def load_columns_where_missing(
         return
     meta = lacking[0]._meta
     loading = load_only_fields(build_unfiltered_query(meta, alias), fields)
-    found = yield from fetch_rows(
-        filter_by_keys(loading, [o.pk for o in lacking]), batch_lazy=False
-    )
+    query = filter_by_keys(loading, [o.pk for o in lacking])
+    found = yield from fetch_rows(query, batch_lazy=False)
     fresh = {o.pk: o for o in found}
     for instance in lacking:
         if instance.pk not in fresh:

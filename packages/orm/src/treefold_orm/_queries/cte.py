@@ -296,9 +296,8 @@ def _select_keys_and_annotations(query: AnyQuery) -> AnyQuery:
     ]
     hidden = query._find_unloaded_annotations()
     columns += [(name, node) for name, node in (query._notes or {}).items() if name not in hidden]
-    return query._add_step(
-        steps.Values("tuples", tuple(name for name, _ in columns), tuple(columns))
-    )
+    names = tuple(name for name, _ in columns)
+    return query._add_step(steps.Values("tuples", names, tuple(columns)))
 
 
 def _collect_columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:

@@ -44,11 +44,8 @@ def sql_json_of(value: Any) -> str | None:
 def sql_json_object(*keys_and_values: str | None) -> str:
     """An object of keys and values that are JSON already, in the order of the keys."""
     pairs = zip(keys_and_values[::2], keys_and_values[1::2], strict=True)
-    return (
-        "{"
-        + ",".join(f"{dump_canonical_json(key)}:{value or 'null'}" for key, value in pairs)
-        + "}"
-    )
+    members = (f"{dump_canonical_json(key)}:{value or 'null'}" for key, value in pairs)
+    return "{" + ",".join(members) + "}"
 
 
 @functools.lru_cache(maxsize=256)
