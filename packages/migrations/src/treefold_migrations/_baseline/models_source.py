@@ -254,11 +254,8 @@ class _ModelsModuleWriter:
         if not draft.managed:
             return [*lines, "        managed = False"]
         for option in ("constraint", "index"):
-            chosen = [
-                p.chosen_proposal
-                for p in draft.parts
-                if p.kind == option and p.chosen_proposal is not LEFT_OUT
-            ]
+            proposals = [p.chosen_proposal for p in draft.parts if p.kind == option]
+            chosen = [proposal for proposal in proposals if proposal is not LEFT_OUT]
             if chosen:
                 name = "constraints" if option == "constraint" else "indexes"
                 text = f"({', '.join(map(self._render_declaration_source, chosen))},)"

@@ -40,12 +40,8 @@ def execute_models(source: str) -> tuple[ModuleType, Registry]:
     """Execute the source of models; return their module and a registry that holds them alone."""
     # apart from the models of the application, which may have the same names
     own = type(registry)()
-    body: dict[str, Any] = {
-        "__module__": _NAME,
-        "_registry": own,
-        "_space": "",
-        "Meta": type("Meta", (), {"abstract": True}),
-    }
+    meta = type("Meta", (), {"abstract": True})
+    body: dict[str, Any] = {"__module__": _NAME, "_registry": own, "_space": "", "Meta": meta}
     module = ModuleType(_NAME)
     module.__dict__["Model"] = type("Model", (Model,), body)
     # annotations of a class are evaluated in the module that its __module__ names

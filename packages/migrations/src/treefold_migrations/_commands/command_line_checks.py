@@ -65,12 +65,8 @@ def baseline(*, models: str = "tables", database: str = "default", app_dir: str 
                 f"The project must have no models yet, got {path.relative_to(app_dir)}; a baseline "
                 "writes them, so move that file away"
             )
-    baselines.baseline(
-        locate_migrations_folder(app_dir),
-        folder / f"{models}.py",
-        database=database,
-        say=make_line_printer(app_dir),
-    )
+    path, say = folder / f"{models}.py", make_line_printer(app_dir)
+    baselines.baseline(locate_migrations_folder(app_dir), path, database=database, say=say)
     return 0
 
 

@@ -138,14 +138,8 @@ def squash(
     if len(made.replaces) < 2:
         raise FileError(f"{last.name} is the only file up to there; there is nothing to squash")
     chosen = build_next_migration_name(history.files, name)
-    path = write_migration(
-        folder,
-        chosen,
-        (),
-        made.operations,
-        replaces=made.replaces,
-        title=f"squash {next(iter(made.replaces))} to {last.name}",
-    )
+    title = f"squash {next(iter(made.replaces))} to {last.name}"
+    path = write_migration(folder, chosen, (), made.operations, replaces=made.replaces, title=title)
     again = load_folder(folder)
     say(f"{path}: replaces {len(made.replaces)} files, {len(again)} remain in order")
     return path

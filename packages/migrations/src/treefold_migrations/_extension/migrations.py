@@ -115,13 +115,10 @@ class Migrations:
             states = history.compute_state_before(name), history.compute_state_after(name)
             if _is_table_or_column_added(*states, missing):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
-        return (
-            _UNWRITTEN
-            if _is_table_or_column_added(
-                history.compute_state_after(), self._load_models_state(), missing
-            )
-            else ""
-        )
+        state = history.compute_state_after()
+        if _is_table_or_column_added(state, self._load_models_state(), missing):
+            return _UNWRITTEN
+        return ""
 
     def _has_migration_files(self) -> bool:
         return bool(aliases()) and any((self._root / FOLDER).glob("[0-9]*.py"))

@@ -306,13 +306,8 @@ def _with_constraint(
         table = replace(table, checks=(*table.checks, schema.CheckDef(name, row.check)))
         return InspectedTable(table, _merge_notes(found, "check", name, notes))
     if row.kind == "f":
-        key = schema.ForeignKeyDef(
-            name,
-            ", ".join(row.columns),
-            row.target,
-            ", ".join(row.target_columns),
-            _ACTIONS[row.on_delete],
-        )
+        columns, targets = ", ".join(row.columns), ", ".join(row.target_columns)
+        key = schema.ForeignKeyDef(name, columns, row.target, targets, _ACTIONS[row.on_delete])
         if row.on_update != "a":
             notes.append(f"ON UPDATE {_ACTIONS[row.on_update]}".replace("_", " "))
         notes += ["MATCH FULL"] if row.match == "f" else []

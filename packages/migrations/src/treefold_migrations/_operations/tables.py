@@ -40,17 +40,8 @@ class CreateTable(base.Operation):
     def of(cls, table: schema_state.TableState) -> CreateTable:
         """Return the operation that creates a table of a state."""
         o = table.options
-        return cls(
-            table.name,
-            dict(table.fields),
-            table.model,
-            o.primary_key,
-            o.constraints,
-            o.indexes,
-            o.managed,
-            o.as_found,
-            o.database,
-        )
+        parts = o.primary_key, o.constraints, o.indexes, o.managed, o.as_found, o.database
+        return cls(table.name, dict(table.fields), table.model, *parts)
 
     @property
     def table(self) -> schema_state.TableState:
@@ -182,11 +173,9 @@ class SetOptions(base.Operation):
             table = replace(table, model=self.model)
         for name in self.primary_key or ():
             table.field(name)
-        options = {
-            name: value if name == "managed" else tuple(value)
-            for name, value in self._collect_given_options().items()
-            if name != "model"
-        }
+        given = self._collect_given_options().items()
+        parts = [(name, value) for name, value in given if name != "model"]
+        options = {name: value if name == "managed" else tuple(value) for name, value in parts}
         if self.as_found is not None:
             options["as_found"] = _read_findings(self.as_found)
         return state.with_table(table.with_options(**options))

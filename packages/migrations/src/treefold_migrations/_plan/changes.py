@@ -109,11 +109,8 @@ def part_mentions_column(part: Part, columns: frozenset[str]) -> bool:
 
 def collect_table_and_column_checks(table: TableDef) -> tuple[CheckDef, ...]:
     """The checks of a table, those of its columns among them."""
-    own = tuple(
-        CheckDef(column.check_name, join_checks(column.checks))
-        for column in table.columns
-        if column.checks
-    )
+    checked = (column for column in table.columns if column.checks)
+    own = tuple(CheckDef(c.check_name, join_checks(c.checks)) for c in checked)
     return own + table.checks
 
 
@@ -185,11 +182,8 @@ def _rename_reference_target(
     key: ForeignKeyDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
 ) -> ForeignKeyDef:
     renamed = columns.get(key.target, {})
-    return replace(
-        key,
-        target=tables.get(key.target, key.target),
-        target_column=renamed.get(key.target_column, key.target_column),
-    )
+    column = renamed.get(key.target_column, key.target_column)
+    return replace(key, target=tables.get(key.target, key.target), target_column=column)
 
 
 @dataclass(frozen=True, slots=True)

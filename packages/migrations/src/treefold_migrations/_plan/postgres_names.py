@@ -52,11 +52,8 @@ def rename_implicit_objects(change: TableChange) -> list[Step]:
         for column in after.columns
         if column.name in change.sources and (moved or change.sources[column.name] != column.name)
     ]
-    steps += [
-        _rename_sequence(after, column.name)
-        for column in kept
-        if old[change.sources[column.name]].identity
-    ]
+    counted = [c.name for c in kept if old[change.sources[c.name]].identity]
+    steps += [_rename_sequence(after, name) for name in counted]
     required = [c.name for c in kept if not old[change.sources[c.name]].null]
     return steps + ([_rename_not_null_constraints(after, required)] if required else [])
 

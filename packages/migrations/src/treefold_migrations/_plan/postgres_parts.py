@@ -65,11 +65,8 @@ def drop_parts_without_dropped_column(
     table: str, work: TableAlteration, parts: Iterable[Part]
 ) -> list[Step]:
     """Drop parts, but for those that go with a dropped column."""
-    return [
-        drop_constraint_or_index(table, p, is_new=work.is_new)
-        for p in parts
-        if not work.is_dropped_with_column(p)
-    ]
+    left = [part for part in parts if not work.is_dropped_with_column(part)]
+    return [drop_constraint_or_index(table, part, is_new=work.is_new) for part in left]
 
 
 def plan_constraint_and_index_drops(work: TableAlteration) -> list[Step]:

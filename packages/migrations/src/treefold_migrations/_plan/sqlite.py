@@ -110,11 +110,9 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list
     if not rebuilt and not gone:
         return steps
     touched = [*rebuilt, *(table.name for table in gone)]
-    return [
-        build_foreign_keys_off_guard(),
-        *(replace(s, foreign_keys_off=True) for s in steps),
-        build_no_dangling_references_guard(touched),
-    ]
+    unenforced = (replace(step, foreign_keys_off=True) for step in steps)
+    last = build_no_dangling_references_guard(touched)
+    return [build_foreign_keys_off_guard(), *unenforced, last]
 
 
 def _build_alterations(changes: Sequence[TableChange], *, native: bool) -> list[SqliteAlteration]:

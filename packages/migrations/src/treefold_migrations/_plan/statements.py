@@ -66,13 +66,11 @@ def create_search_indexes(
     table: str, searches: Iterable[schema.SearchDef], dialect: schema.Dialect
 ) -> list[Step]:
     """Create searches of a table."""
-    return [
-        step
-        for search in searches
-        for step in build_steps(
-            schema.CreateSearchIndex(search), dialect, table, f"create search {search.name}"
-        )
-    ]
+    made: list[Step] = []
+    for search in searches:
+        create = schema.CreateSearchIndex(search)
+        made += build_steps(create, dialect, table, f"create search {search.name}")
+    return made
 
 
 def rename_tables(changes: Sequence[TableChange], *, lock: str = "") -> list[Step]:

@@ -48,11 +48,8 @@ def find_hashes_to_rewrite(recorded: RecordedHistory) -> dict[str, str]:
     history, records = recorded.history, recorded.applied.records
     found = {name: record.hash for name, record in records.items() if is_legacy_hash(record.hash)}
     if history.database:  # where a file without a part was corrected, those behind it follow
-        found |= {
-            name: record.hash
-            for name, record in records.items()
-            if name in history and record.hash != history.compute_digest(name)
-        }
+        known = {name: record.hash for name, record in records.items() if name in history}
+        found |= {n: hash_ for n, hash_ in known.items() if hash_ != history.compute_digest(n)}
     made: dict[str, str] = {}
     replaced = {old: new for item in history.order() for old, new in item.replaces.items()}
     for name in found:

@@ -142,12 +142,8 @@ class Records:
         sql = "SELECT name, hash, applied_at FROM treefold_migrations ORDER BY place"
         found = yield from fetch_rows(sql)
         records = {name: Record(name, hash_, _parse_timestamp(at)) for name, hash_, at in found}
-        found = yield from fetch_rows(
-            self.adapt_sql_to_dialect(
-                "SELECT state FROM treefold_migrations_journal WHERE name <> $1"
-            ),
-            LOCK,
-        )
+        sql = "SELECT state FROM treefold_migrations_journal WHERE name <> $1"
+        found = yield from fetch_rows(self.adapt_sql_to_dialect(sql), LOCK)
         entries = [_parse_progress(json.loads(state)) for (state,) in found]
         return Applied(records, {entry.name: entry for entry in entries})
 

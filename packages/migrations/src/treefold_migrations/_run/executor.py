@@ -256,12 +256,8 @@ class _Execution:
                 # a statement that the server refused has had no effect, and is not "interrupted"
                 # for the next run; of one whose connection was lost that is not known
                 lost = isinstance(error, ConnectionFailed)
-                if not (
-                    standalone_unit is None
-                    or lost
-                    or self._file.has_ended
-                    or can_repeat_after_interruption(standalone_unit)
-                ):
+                unit, ended = standalone_unit, lost or self._file.has_ended
+                if not (unit is None or ended or can_repeat_after_interruption(unit)):
                     self._file.progress = replace(self._file.progress, started=False)
                 if not lost:
                     yield from self._remove_failed_index(standalone_unit)
@@ -443,11 +439,9 @@ class _Execution:
             # counted here and not by perform_step: each batch is an event, and a failure names them
             while done := (yield from run_statement(step.sql)):
                 changed += done
-                self._file.progress = replace(
-                    self._file.progress,
-                    batches=self._file.progress.batches + 1,
-                    rows=self._file.progress.rows + done,
-                )
+                now = self._file.progress
+                now = replace(now, batches=now.batches + 1, rows=now.rows + done)
+                self._file.progress = now
                 self._file.report_event("rows", unit.summary, rows_=changed)
             step = replace(step, sql="", repeat=False)
         try:

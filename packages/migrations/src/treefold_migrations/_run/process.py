@@ -29,14 +29,8 @@ class LockOwner:
         """Return this process as the owner of a new run."""
         pid = os.getpid()
         since = dt.datetime.now(dt.UTC).isoformat(" ", "seconds")
-        return cls(
-            secrets.token_hex(8),
-            pid,
-            socket.gethostname(),
-            _read_boot_and_namespace(),
-            _read_start_time(pid),
-            since,
-        )
+        machine = socket.gethostname(), _read_boot_and_namespace()
+        return cls(secrets.token_hex(8), pid, *machine, _read_start_time(pid), since)
 
     @property
     def is_dead(self) -> bool:

@@ -56,11 +56,8 @@ def plan_fake_rollback(
     if to is None:
         chosen = recorded[:steps]
     else:
-        kept = {
-            name
-            for kept_name in collect_names_kept_by_rollback(history, to)
-            for name in (kept_name, *history[kept_name].replaces)
-        }
+        left = collect_names_kept_by_rollback(history, to)
+        kept = {name for each in left for name in (each, *history[each].replaces)}
         chosen = [record for record in recorded if record.name not in kept]
     return [build_file_run(record.name, record.hash, "backwards", ()) for record in chosen]
 

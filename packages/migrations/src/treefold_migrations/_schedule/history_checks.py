@@ -63,11 +63,9 @@ def _check_records(recorded: RecordedHistory) -> None:
                 f"Migration {name!r} is applied and its file is missing: get the file from the "
                 f"branch that has it, or remove its record with `rollback TARGET {fake}`"
             )
-        same = (
-            matches_replaced_hash(record.hash, replaced[name])
-            if name in replaced
-            else matches_recorded_hash(recorded, name)
-        )
+        same = name in replaced and matches_replaced_hash(record.hash, replaced[name])
+        if name not in replaced:
+            same = matches_recorded_hash(recorded, name)
         # a rollback that failed may be corrected, and compares its complete steps
         if not same and name not in applied.progress:
             raise HistoryError(

@@ -104,13 +104,8 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
             }
             moved = moved.with_fields(fields)
         if name == old:
-            moved = replace(
-                moved,
-                name=new,
-                options=replace(
-                    moved.options, as_found=_rename_findings(moved.options.as_found, old, new)
-                ),
-            )
+            found = _rename_findings(moved.options.as_found, old, new)
+            moved = replace(moved, name=new, options=replace(moved.options, as_found=found))
         made[moved.name] = moved
     return SchemaState(made)
 

@@ -15,14 +15,8 @@ from treefold_orm import ORMError, schema
 def build_table_shape(table: TableState) -> schema.TableShape:
     """Return a table as the ORM describes one without a model."""
     options = table.options
-    return schema.TableShape(
-        table.name,
-        table.model,
-        table.fields,
-        options.primary_key,
-        options.constraints,
-        options.indexes,
-    )
+    parts = options.primary_key, options.constraints, options.indexes
+    return schema.TableShape(table.name, table.model, table.fields, *parts)
 
 
 def build_table_meta(state: SchemaState, name: str) -> schema.Meta:

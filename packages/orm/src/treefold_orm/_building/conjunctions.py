@@ -41,11 +41,9 @@ def unite_rows(query: Q, other: Any) -> Q:
     other = _require_combinable_query(query, other, "|")
     made = _append_params_and_ordering(query, other)
     made._alias = require_common_database(other._alias, query._alias, query._meta)
-    parts = [
-        _list_shifted_conditions(part, by)
-        for part, by in ((query, 0), (other, len(query._params)))
-        if not part._has_step(steps.NoRows)
-    ]
+    pairs = ((query, 0), (other, len(query._params)))
+    kept = [(part, by) for part, by in pairs if not part._has_step(steps.NoRows)]
+    parts = [_list_shifted_conditions(part, by) for part, by in kept]
     made._key = (made._key[0], *(s for s in made._key[1:] if not isinstance(s, _CONDITIONS)))
     if not parts:
         return made._add_step(steps.NoRows())

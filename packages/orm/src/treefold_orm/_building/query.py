@@ -314,11 +314,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             return self._copy_without_steps(steps.Load, names)
         loaded = self._find_last_step(steps.Load)
         known = None if loaded is None else loaded.names
-        return self._set_loaded_columns(
-            remove_deferred_columns(
-                self._meta, known, self._resolve_column_paths(names, reject_sensitive=False)
-            )
-        )
+        paths = self._resolve_column_paths(names, reject_sensitive=False)
+        return self._set_loaded_columns(remove_deferred_columns(self._meta, known, paths))
 
     def _set_loaded_columns(self, names: frozenset[str]) -> Self:
         if self._meta.version is not None:

@@ -101,14 +101,9 @@ def _needs_subquery(state: State, nodes: list[Expr]) -> bool:
     slices_joined_rows = not state.is_where_only and (bool(state.joins) or state.source is not None)
     # no aggregate may contain a window: it has to be a column before
     aggregates_windows = any(contains_window(node) for node in nodes)
-    return (
-        bool(state.combined)
-        or state.grouped
-        or repeats_rows
-        or merges_equal_values
-        or slices_joined_rows
-        or aggregates_windows
-    )
+    if state.combined or state.grouped or repeats_rows or merges_equal_values:
+        return True
+    return slices_joined_rows or aggregates_windows
 
 
 def _build_direct_aggregate_select(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:

@@ -260,12 +260,8 @@ def _rebind_to_related_row(
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
             return compare
-        return ComparisonInFrame(
-            inner,
-            compare,
-            hops[len(prefix) :],
-            _count_common_leading_relations(hops, aggregated_path) - len(prefix),
-        )
+        joined = _count_common_leading_relations(hops, aggregated_path) - len(prefix)
+        return ComparisonInFrame(inner, compare, hops[len(prefix) :], joined)
     if isinstance(node, _OF_THE_OWNER):
         return node
     return nodes.map_child_nodes(

@@ -73,11 +73,8 @@ def configure_aggregation(frame: Frame, state: State, *, needs_few_rows: bool = 
     frame.needs_all_rows = not (
         needs_few_rows or state.selects_few_rows or state.joins or state.source is not None
     )
-    kept = [
-        node
-        for node in split_mixed_conjunctions(state.where)
-        if not nodes.contains_aggregate_or_window(node)
-    ]
+    tests = split_mixed_conjunctions(state.where)
+    kept = [node for node in tests if not nodes.contains_aggregate_or_window(node)]
     if kept and (frame.dialect.name == "sqlite" or any(map(is_selective, kept))):
         # Where conditions leave few rows, looking up what belongs to each is several times faster;
         # where they leave all, half as fast. SQLite looks up faster in any case.

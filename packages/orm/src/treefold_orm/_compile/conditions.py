@@ -143,12 +143,8 @@ def _compare_lookup(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr |
         raise FieldError(f"{lookup.name}__{op} needs a value")
     if lookup.custom is not None:
         value = _build_operand(frame, right, cast=True)
-        return SQL(
-            "({})",
-            wrap_declared_sql(
-                lookup.custom.template.require_dialect_sql(dialect.name)
-            ).fill_template([left, value]),
-        )
+        declared = lookup.custom.template.require_dialect_sql(dialect.name)
+        return SQL("({})", wrap_declared_sql(declared).fill_template([left, value]))
     if op == "in":
         return _build_membership(frame, left, right, lookup)
     if op == "range" and isinstance(right, nodes.ParamNode):
@@ -312,11 +308,8 @@ def _build_shared_row_condition(
     """
     owner, prefix = key
     inner, correlation = owner.build_correlated_frame(prefix[-1], prefix[:-1])
-    body = _build_conjunction(
-        frame,
-        [placing.rebind_condition(frame, child, key, inner) for child in children],
-        right_frame,
-    ).sql
+    rebound = [placing.rebind_condition(frame, child, key, inner) for child in children]
+    body = _build_conjunction(frame, rebound, right_frame).sql
     found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), correlation, body)
     without = placing.evaluate_without_related_row(frame, nodes.And(tuple(children)), key)
     if without is False:

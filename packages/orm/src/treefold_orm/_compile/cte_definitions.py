@@ -157,14 +157,9 @@ def _build_recursive_step(frame: Frame, name: SQL, source: Source, param_offset:
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:
         tests.append(build_condition(inner, recursion.where, right_frame=inner).sql)
-    return SQL(
-        "SELECT {} FROM {} AS {}, {} WHERE {}",
-        join_sql(", ", columns),
-        name,
-        before.alias,
-        inner.build_from(),
-        join_sql(" AND ", tests),
-    )
+    picked, joined = join_sql(", ", columns), join_sql(" AND ", tests)
+    parts = picked, name, before.alias, inner.build_from(), joined
+    return SQL("SELECT {} FROM {} AS {}, {} WHERE {}", *parts)
 
 
 DEFINITIONS[Source] = define_cte

@@ -131,14 +131,10 @@ def _read_json_path(frame: Frame, node: nodes.FuncNode) -> tuple[SQL, tuple[str,
 
 
 def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
-    parts = [
-        SQL(
-            "WHEN {} THEN {}",
-            build_condition(frame, when, right_frame=frame).sql,
-            build_expression(frame, then),
-        )
-        for when, then in node.whens
-    ]
+    parts: list[SQL] = []
+    for when, then in node.whens:
+        test = build_condition(frame, when, right_frame=frame).sql
+        parts.append(SQL("WHEN {} THEN {}", test, build_expression(frame, then)))
     if node.default is not None:
         parts.append(SQL("ELSE {}", build_expression(frame, node.default)))
     return SQL("CASE {} END", join_sql(" ", parts))

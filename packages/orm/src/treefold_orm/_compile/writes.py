@@ -201,14 +201,9 @@ def build_row_update_plan(
 ) -> Plan:
     """Update one row by key: parameters are the new values, the key, and the version expected."""
     builder = StatementBuilder()
-    sets = [
-        SQL(
-            "{} = {}",
-            quote_column(f),
-            _build_placeholder(builder, dialect, f, i, f.encoder(dialect.name)),
-        )
-        for i, f in enumerate(fields)
-    ]
+    given = [(f, f.encoder(dialect.name)) for f in fields]
+    values = [_build_placeholder(builder, dialect, f, i, e) for i, (f, e) in enumerate(given)]
+    sets = [SQL("{} = {}", quote_column(f), v) for f, v in zip(fields, values, strict=True)]
     known = meta.keys if version_field is None else (*meta.keys, version_field)
     tests = [
         SQL("{} = {}", quote_column(f), builder.bind_param(i, f.encoder(dialect.name)))
@@ -275,13 +270,8 @@ def build_update_plan(
             SQL("{} = {}", quote_column(field), _build_assigned_value(frame, field, node))
             for field, node in sets
         ]
-        text = SQL(
-            "UPDATE {} AS {} SET {}{}",
-            quote_table(frame.meta),
-            frame.alias,
-            join_sql(", ", pairs),
-            where(frame),
-        )
+        table, changed = quote_table(frame.meta), join_sql(", ", pairs)
+        text = SQL("UPDATE {} AS {} SET {}{}", table, frame.alias, changed, where(frame))
         if not returning:
             return text
         return SQL("{} RETURNING {}", text, _build_returning(dialect, returning))

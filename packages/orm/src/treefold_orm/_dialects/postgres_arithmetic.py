@@ -85,11 +85,8 @@ def build_mean(
         return SQL("({}::double precision / NULLIF({}, 0))", total, count)
     match "" if result_field is None else classify_field(result_field):
         case "decimal" if result_field is not None:
-            return build_rounded_quotient(
-                build_call("sum"),
-                build_call("count"),
-                count_decimal_places(result_field),
-            )
+            total, count = build_call("sum"), build_call("count")
+            return build_rounded_quotient(total, count, count_decimal_places(result_field))
         case "duration":
             return _build_duration_quotient(
                 SQL(_MICROSECONDS, build_call("sum")), build_call("count")

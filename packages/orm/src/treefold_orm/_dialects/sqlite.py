@@ -74,12 +74,8 @@ class SQLite(Dialect):
         encoders = [part.encoder("sqlite") for part in parts]
 
         def encode_rows(rows: Any) -> str:
-            return json.dumps(
-                [
-                    [v if e is None else e(v) for v, e in zip(row, encoders, strict=True)]
-                    for row in rows
-                ]
-            )
+            pairs = [zip(row, encoders, strict=True) for row in rows]
+            return json.dumps([[v if e is None else e(v) for v, e in row] for row in pairs])
 
         cells = [SQL("json_extract(value, '$[{}]')", render_integer(i)) for i in range(len(parts))]
         return SQL("SELECT {} FROM json_each({})", join_sql(", ", cells), bind(encode_rows))

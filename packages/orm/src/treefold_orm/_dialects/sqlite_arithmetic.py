@@ -86,12 +86,8 @@ def build_mean(
         if distinct:
             return build_call("avg_integer")
         # a sum of floats would round each step; that of integers may leave 64 bits, halves do not
-        return SQL(
-            "treefold_mean({}, {}, {})",
-            build_call("sum_high"),
-            build_call("sum_low"),
-            build_call("count"),
-        )
+        sums = build_call("sum_high"), build_call("sum_low")
+        return SQL("treefold_mean({}, {}, {})", *sums, build_call("count"))
     match "" if result_field is None else classify_field(result_field):
         case "decimal" if result_field is not None and argument_field is not None:
             shift = render_integer(

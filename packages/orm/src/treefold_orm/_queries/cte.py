@@ -222,11 +222,8 @@ class CTE(Generic[M, R]):
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
         carried = _resolve_carried_columns(scope, depth, names, carry)
-        fields: list[Field[Any] | None] = [
-            start._meta.pk,
-            *([INTEGER] if counts_depth else []),
-            *(begin.field for begin, _ in carried),
-        ]
+        fields: list[Field[Any] | None] = [start._meta.pk, *([INTEGER] if counts_depth else [])]
+        fields += [begin.field for begin, _ in carried]
         self.source = Source(
             key=key,
             columns=tuple(zip(names, fields, strict=True)),

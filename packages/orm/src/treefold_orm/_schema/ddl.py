@@ -41,12 +41,8 @@ def _build_create_table_sql(operation: records.CreateTable, dialect: Dialect) ->
     lines = [column_clause(column, table, dialect) for column in table.columns]
     if len(table.primary_key) > 1:
         lines.append(f"PRIMARY KEY ({_join_quoted_names(table.primary_key)})")
-    constraints = [
-        *table.foreign_keys,
-        *(unique for unique in table.uniques if not unique.is_index),
-        *table.checks,
-        *table.exclusions,
-    ]
+    uniques = (unique for unique in table.uniques if not unique.is_index)
+    constraints = [*table.foreign_keys, *uniques, *table.checks, *table.exclusions]
     lines += [constraint_clause(constraint) for constraint in constraints]
     missing = "IF NOT EXISTS " if operation.if_missing else ""
     # without STRICT, SQLite keeps text in an INTEGER column

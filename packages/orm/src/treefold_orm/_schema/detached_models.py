@@ -69,11 +69,8 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
     Raises `ModelError` for a shape that no model could have.
     """
     own = DetachedRegistry()
-    base = type(
-        "DetachedModel",
-        (Model,),
-        {"__module__": __name__, "_registry": own, "Meta": type("Meta", (), {"abstract": True})},
-    )
+    meta = type("Meta", (), {"abstract": True})
+    base = type("DetachedModel", (Model,), {"__module__": __name__, "_registry": own, "Meta": meta})
     reverse_name_counts = _count_reverse_names(shapes)
     made: dict[str, Any] = {
         name: type(

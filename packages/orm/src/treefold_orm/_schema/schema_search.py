@@ -64,14 +64,8 @@ class DropSearchIndex(Record):
 def describe_search_index(meta: Meta, index: SearchIndex, dialect: Dialect) -> SearchDef:
     """Describe a search index in a dialect."""
     columns = tuple(field.column_name for field in list_indexed_fields(index, meta))
-    made = SearchDef(
-        build_search_index_name(index, meta),
-        meta.table_name,
-        meta.pk.column_name,
-        columns,
-        index.config,
-        index.weights,
-    )
+    name, key = build_search_index_name(index, meta), meta.pk.column_name
+    made = SearchDef(name, meta.table_name, key, columns, index.config, index.weights)
     if dialect.name == "sqlite":
         _require_fts5_compatible(meta, made)
     return made

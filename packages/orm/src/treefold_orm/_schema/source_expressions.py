@@ -103,11 +103,8 @@ class SourceWriter:
             case orm.F() | orm.Column():
                 return write_call(self._import_from_orm("F"), [quoted(self.path(made.path))], {})
             case orm.Value():
-                return write_call(
-                    self._import_from_orm("Value"),
-                    [self.value(made.value)],
-                    self._write_options(output_field=made.output_field),
-                )
+                options = self._write_options(output_field=made.output_field)
+                return write_call(self._import_from_orm("Value"), [self.value(made.value)], options)
             case Constant():
                 return self.value(made.value)
             case orm.SchemaSQL():

@@ -195,11 +195,9 @@ def write_field(field: AnyField, imports: Imports, expression: Callable[[Express
             return imports.of(value)
         return write_constant(value, imports)
 
-    return write_call(
-        name,
-        [write_value(value) for value in declared.args],
-        {key: write_value(value) for key, value in declared.options.items()},
-    )
+    args = [write_value(value) for value in declared.args]
+    options = {key: write_value(value) for key, value in declared.options.items()}
+    return write_call(name, args, options)
 
 
 def _write_enum(kind: type[enum.Enum], imports: Imports) -> str:
