@@ -52,13 +52,13 @@ def plan_fake_rollback(
     half = [Record(e.name, e.hash, _NEVER) for e in applied.progress.values()]
     # a file that is half rolled back has both, and one of them would count as another file
     others = (r for r in applied.records.values() if r.name not in applied.progress)
-    recorded = [*half, *reversed(list(others))]
+    records = [*half, *reversed(list(others))]
     if to is None:
-        chosen = recorded[:steps]
+        chosen = records[:steps]
     else:
         left = collect_names_kept_by_rollback(history, to)
         kept = {name for each in left for name in (each, *history[each].replaces)}
-        chosen = [record for record in recorded if record.name not in kept]
+        chosen = [record for record in records if record.name not in kept]
     return [build_file_run(record.name, record.hash, "backwards", ()) for record in chosen]
 
 

@@ -246,7 +246,8 @@ class Field(Generic[T]):
         self.column: Any = None
 
     def _init_field(self, options: Any) -> None:
-        Field.__init__(self, **options)  # past the overloads of subclasses, which fix `null`
+        base: Any = Field  # past the overloads of subclasses, which fix `null`
+        base.__init__(self, **options)
 
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Column[T]: ...
