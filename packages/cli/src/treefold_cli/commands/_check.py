@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from treefold_cli._checks.broken_files import (
     find_failing_line,
     format_broken_path,
@@ -23,9 +21,14 @@ from treefold_cli._checks.broken_files import (
 )
 from treefold_cli._checks.deployment import find_deploy_problems
 from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render_report
-from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
-from treefold_cli._console.options import AppDir, AsJson, parse_choice_option
+from treefold_cli._console.options import (
+    AppDir,
+    AsJson,
+    make_choice,
+    make_flag,
+    parse_choice_option,
+)
 from treefold_cli._console.output import print_error, print_line
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
@@ -38,21 +41,12 @@ if TYPE_CHECKING:
 def check(
     app_dir: AppDir = ".",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Report constructs that are likely to surprise, too.")
+        bool, make_flag("--strict", "Report constructs that are likely to surprise, too.")
     ] = False,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="|".join(FORMATS),
-            help="How to print it.",
-            autocompletion=complete_choices(*FORMATS),
-        ),
-    ] = "text",
+    output: Annotated[str, make_choice("--format", FORMATS, "How to print it.")] = "text",
     as_json: AsJson = False,
     deploy: Annotated[
-        bool,
-        typer.Option("--deploy", help="Report what an attacker can use, in this environment, too."),
+        bool, make_flag("--deploy", "Report what an attacker can use, in this environment, too.")
     ] = False,
 ) -> int:
     """Report duplicate routes, broken handlers and skipped files.
@@ -68,20 +62,11 @@ def check(
     found = _boot_and_find_problems(app_dir, table, strict=strict, deploy=deploy)
     problems = [*_find_table_problems(table), *found]
     if strict:
-        problems += (
-            Problem(
-                Kind.LINT,
-                finding.message,
-                _prefix_with_api_folder(finding.files),
-                code=finding.code,
-            )
-            for finding in table.lint()
-        )
+        for finding in table.lint():
+            files = _prefix_with_api_folder(finding.files)
+            problems.append(Problem(Kind.LINT, finding.message, files, code=finding.code))
     if form == "github":
-        problems = [
-            replace(problem, files=_relativize_to_checkout(app_dir, problem))
-            for problem in problems
-        ]
+        problems = [replace(p, files=_relativize_to_checkout(app_dir, p)) for p in problems]
     report = Report(problems, len(table.routes), strict=strict)
     if form == "text":
         _print_tracebacks(problems)
@@ -158,13 +143,9 @@ def _boot_and_find_problems(
 
             for clash in scheme_clashes(app):
                 places = re.findall(r"(Api/\S+\.py):(\d+)", clash)
-                yield Problem(
-                    Kind.LINT,
-                    clash,
-                    tuple(file for file, _ in places),
-                    code="security-scheme",
-                    line=int(places[-1][1]) if places else None,
-                )
+                files = tuple(file for file, _ in places)
+                line = int(places[-1][1]) if places else None
+                yield Problem(Kind.LINT, clash, files, code="security-scheme", line=line)
             from treefold_cli._checks.pending import load_models_and_find_pending
 
             for one in load_models_and_find_pending(app):

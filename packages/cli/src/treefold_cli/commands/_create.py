@@ -5,34 +5,19 @@ Only messages and exit codes; the files and their places are made in treefold-sc
 
 from typing import Annotated
 
-import typer
-
 from treefold_cli._console.completion import complete_methods, complete_paths
 from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
-from treefold_cli._console.options import AppDir
+from treefold_cli._console.options import AppDir, make_argument
 from treefold_cli._console.output import print_line
 from treefold_cli._console.project import require_api_folder
 from treefold_scaffold import Exists, ScaffoldError, create_handler
 
+_PATH = "[vN/]<path>, such as user/[id]; the latest version without vN."
+
 
 def create(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="[vN/]<path>, such as user/[id]; the latest version without vN.",
-            autocompletion=complete_paths,
-        ),
-    ],
-    method: Annotated[
-        str,
-        typer.Argument(
-            metavar="METHOD",
-            help="An HTTP method, or socket.",
-            show_default=False,
-            autocompletion=complete_methods,
-        ),
-    ],
+    path: Annotated[str, make_argument("PATH", _PATH, complete_paths)],
+    method: Annotated[str, make_argument("METHOD", "An HTTP method, or socket.", complete_methods)],
     app_dir: AppDir = ".",
 ) -> int:
     """Create a handler file, unless there is one."""

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_to_command_error
 from treefold_cli._console.options import (
@@ -24,6 +22,8 @@ from treefold_cli._console.options import (
     Port,
     RootPath,
     export_root_path,
+    make_flag,
+    make_option,
     parse_number_option,
 )
 from treefold_cli._console.output import print_error, print_line
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from treefold_http import Application
     from treefold_server import Server
 
+_DEFAULT_VERSION = "Serve requests without a version from 'latest' or a version such as v2."
+_RELOAD_DIR = "Watch another folder too; a change there restarts. Repeatable."
+_RELOAD_INCLUDE = "Watch other files too, such as '*.html'; a change restarts. Repeatable."
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
 _NO_WATCHER = (
     "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
@@ -50,36 +53,17 @@ def dev(
     host: Host = "127.0.0.1",
     port: Port = "8000",
     default_version: Annotated[
-        str,
-        typer.Option(
-            "--default-version",
-            metavar="VERSION",
-            help="Serve requests without a version from 'latest' or a version such as v2.",
-            autocompletion=complete_versions,
-        ),
+        str, make_option("--default-version", "VERSION", _DEFAULT_VERSION, complete_versions)
     ] = "",
     migrate: Annotated[
-        bool,
-        typer.Option("--migrate", help="Apply pending migrations, now and after each change."),
+        bool, make_flag("--migrate", "Apply pending migrations, now and after each change.")
     ] = False,
-    reload_dir: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reload-dir",
-            metavar="DIR",
-            help="Watch another folder too; a change there restarts. Repeatable.",
-        ),
-    ] = None,
+    reload_dir: Annotated[list[str] | None, make_option("--reload-dir", "DIR", _RELOAD_DIR)] = None,
     reload_include: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reload-include",
-            metavar="PATTERN",
-            help="Watch other files too, such as '*.html'; a change restarts. Repeatable.",
-        ),
+        list[str] | None, make_option("--reload-include", "PATTERN", _RELOAD_INCLUDE)
     ] = None,
     no_reload: Annotated[
-        bool, typer.Option("--no-reload", help="Watch nothing: changes need a restart by hand.")
+        bool, make_flag("--no-reload", "Watch nothing: changes need a restart by hand.")
     ] = False,
     root_path: RootPath = "",
     app_dir: AppDir = ".",
@@ -113,9 +97,8 @@ def dev(
             print_error(f"Warning: {_describe_exposure(host)}")
         watched = None
         if not no_reload:
-            watched = _choose_watched_folders(
-                app, reload_dir or (), reload_include or (), is_restarted=is_restarted
-            )
+            given = (reload_dir or (), reload_include or ())
+            watched = _choose_watched_folders(app, *given, is_restarted=is_restarted)
         healed = take_healed_failures()
         if _serve_project(
             app, listener, watched, healed, is_restarted=is_restarted, migrate=migrate

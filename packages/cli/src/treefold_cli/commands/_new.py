@@ -8,9 +8,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
+from treefold_cli._console.options import make_argument, make_flag, make_option
 from treefold_cli._console.output import print_line
 from treefold_cli._console.project import require_app_dir
 from treefold_scaffold import ScaffoldError, create_project, fill_folder
@@ -18,20 +17,13 @@ from treefold_scaffold import ScaffoldError, create_project, fill_folder
 
 def new(
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="The name of the new folder; '.' for one that is there."
-        ),
+        str, make_argument("NAME", "The name of the new folder; '.' for one that is there.")
     ],
     starter: Annotated[
-        bool, typer.Option("--starter", help="Add .gitignore, treefold.toml and a first test.")
+        bool, make_flag("--starter", "Add .gitignore, treefold.toml and a first test.")
     ] = False,
-    models: Annotated[
-        bool, typer.Option("--models", help="Add a first model, and treefold.toml.")
-    ] = False,
-    app_dir: Annotated[
-        str, typer.Option("--app-dir", metavar="DIR", help="Where to make the folder.")
-    ] = ".",
+    models: Annotated[bool, make_flag("--models", "Add a first model, and treefold.toml.")] = False,
+    app_dir: Annotated[str, make_option("--app-dir", "DIR", "Where to make the folder.")] = ".",
 ) -> int:
     """Create a project in a new folder."""
     require_app_dir(app_dir)

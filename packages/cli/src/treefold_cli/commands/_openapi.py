@@ -10,11 +10,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from treefold_cli._console.completion import complete_choices, complete_versions
+from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_to_command_error
-from treefold_cli._console.options import AppDir, parse_choice_option
+from treefold_cli._console.options import (
+    AppDir,
+    make_choice,
+    make_flag,
+    make_option,
+    parse_choice_option,
+)
 from treefold_cli._console.output import print_error
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import rebase_typed_path, require_api_folder
@@ -27,33 +31,15 @@ FORMATS = ("json", "yaml")
 def openapi(
     app_dir: AppDir = ".",
     version: Annotated[
-        str,
-        typer.Option(
-            "--version",
-            metavar="vN",
-            help="Only this version of the API.",
-            autocompletion=complete_versions,
-        ),
+        str, make_option("--version", "vN", "Only this version of the API.", complete_versions)
     ] = "",
-    output: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="|".join(FORMATS),
-            help="How to write it.",
-            autocompletion=complete_choices(*FORMATS),
-        ),
-    ] = "",
-    out: Annotated[
-        str, typer.Option("--out", metavar="FILE", help="Write a file instead of printing.")
-    ] = "",
+    output: Annotated[str, make_choice("--format", FORMATS, "How to write it.")] = "",
+    out: Annotated[str, make_option("--out", "FILE", "Write a file instead of printing.")] = "",
     asyncapi: Annotated[
-        bool,
-        typer.Option("--asyncapi", help="The AsyncAPI document: sockets and event streams."),
+        bool, make_flag("--asyncapi", "The AsyncAPI document: sockets and event streams.")
     ] = False,
     unversioned: Annotated[
-        bool,
-        typer.Option("--unversioned", help="The default version, with paths without a version."),
+        bool, make_flag("--unversioned", "The default version, with paths without a version.")
     ] = False,
 ) -> int:
     """Print the OpenAPI document.
@@ -61,10 +47,10 @@ def openapi(
     The format follows the name of --out where --format is not given.
     """
     if asyncapi and unversioned:
-        raise CommandError(
-            "--unversioned is for OpenAPI, got --asyncapi; leave one out", code=MISUSE
-        )
-    form = parse_choice_option(output or _detect_format(out), "--format", choices=FORMATS)
+        message = "--unversioned is for OpenAPI, got --asyncapi; leave one out"
+        raise CommandError(message, code=MISUSE)
+    default = "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
+    form = parse_choice_option(output or default, "--format", choices=FORMATS)
     require_api_folder(app_dir)
     document = _boot_and_build_document(
         app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned
@@ -76,10 +62,6 @@ def openapi(
     else:
         sys.stdout.write(text)
     return OK
-
-
-def _detect_format(out: str) -> str:
-    return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
 
 
 def _boot_and_build_document(

@@ -15,10 +15,7 @@ from treefold_cli._console.route_lines import sort_by_url
 from treefold_router import Route, RouterError, RouteTable
 
 
-def routes(
-    app_dir: AppDir = ".",
-    as_json: AsJson = False,
-) -> int:
+def routes(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     """List every method, URL and its file."""
     with translate_to_command_error(RouterError):
         table = RouteTable.scan(require_api_folder(app_dir))

@@ -9,13 +9,11 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from treefold_cli._checks.broken_files import require_no_broken_files
 from treefold_cli._checks.deployment import start_deployment_check
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_bound_to_public_address
 from treefold_cli._console.errors import OK, CommandError, translate_to_command_error
-from treefold_cli._console.options import AppDir
+from treefold_cli._console.options import AppDir, make_flag
 from treefold_cli._console.project import require_api_folder
 from treefold_cli._serve.serve_options import (
     apply_options_to_settings,
@@ -30,24 +28,16 @@ if TYPE_CHECKING:
     from treefold_http import Application, ServeSettings
     from treefold_server import ServerOptions
 
+_BROKEN = "Start although handler files fail to load; they answer 500."
+_MIGRATED = "Refuse to start while migrations are pending; lists them."
 _FACTORY = "treefold_cli._serve.worker:create_worker_app"
 _FACTORY_ALLOWING_BROKEN = "treefold_cli._serve.worker:create_app_allowing_broken"
 
 
 @with_serve_options
 def serve(
-    require_migrated: Annotated[
-        bool,
-        typer.Option(
-            "--require-migrated", help="Refuse to start while migrations are pending; lists them."
-        ),
-    ] = False,
-    allow_broken: Annotated[
-        bool,
-        typer.Option(
-            "--allow-broken", help="Start although handler files fail to load; they answer 500."
-        ),
-    ] = False,
+    require_migrated: Annotated[bool, make_flag("--require-migrated", _MIGRATED)] = False,
+    allow_broken: Annotated[bool, make_flag("--allow-broken", _BROKEN)] = False,
     app_dir: AppDir = ".",
     **given: str | None,
 ) -> int:

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
-from treefold_cli._console.options import AppDir
+from treefold_cli._console.options import AppDir, make_option
 from treefold_cli._console.output import format_count
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
@@ -24,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def shell(
-    command: Annotated[
-        str, typer.Option("-c", metavar="CODE", help="Run this code and leave.")
-    ] = "",
+    command: Annotated[str, make_option("-c", "CODE", "Run this code and leave.")] = "",
     app_dir: AppDir = ".",
 ) -> int:
     """Open a Python prompt with the project loaded.
@@ -62,18 +58,14 @@ def _create_shell_application(app_dir: str) -> "Application":
 
     settings = Settings.load(Path(app_dir))
     environment = settings.environment or "production"
-    return Application(
-        app_dir, dev=True, settings=dataclasses.replace(settings, environment=environment)
-    )
+    settings = dataclasses.replace(settings, environment=environment)
+    return Application(app_dir, dev=True, settings=settings)
 
 
 def _collect_model_classes() -> Mapping[str, type]:
     """Return the classes that the modules of `Models/` define, which the boot has imported."""
-    modules = [
-        module
-        for name, module in sorted(sys.modules.copy().items())
-        if name == "Models" or name.startswith("Models.")
-    ]
+    loaded = sorted(sys.modules.copy().items())
+    modules = [module for name, module in loaded if name.partition(".")[0] == "Models"]
     return {
         name: value
         for module in modules

@@ -10,11 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from treefold_cli._console.completion import complete_urls
 from treefold_cli._console.errors import MISUSE, CommandError, translate_to_command_error
-from treefold_cli._console.options import AppDir
+from treefold_cli._console.options import AppDir, make_argument, make_option
 from treefold_cli._console.output import format_count, print_error
 from treefold_cli._console.project import rebase_typed_path, require_api_folder
 from treefold_cli._console.tools import require_tool, run_module
@@ -22,6 +20,7 @@ from treefold_router import RouterError, RouteTable
 
 __test__ = False  # or pytest would take the command for a test
 _PLUGIN = "treefold_cli._checks.pytest_choice"  # by name: it imports pytest, as the child does
+_ARGUMENTS = "A URL runs the tests that touch its route; the rest goes to pytest."
 _SHOWN = 10
 _NONE_COLLECTED = 5  # pytest's own code
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
@@ -29,19 +28,10 @@ _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
 
 def test(
     arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[URL|PATH|OPTION]...",
-            help="A URL runs the tests that touch its route; the rest goes to pytest.",
-            show_default=False,
-            autocompletion=complete_urls,
-        ),
+        list[str] | None, make_argument("[URL|PATH|OPTION]...", _ARGUMENTS, complete_urls)
     ] = None,  # noqa: PT028 - a command, no test
     database: Annotated[
-        str,
-        typer.Option(
-            "--database", metavar="URL", help="Use this database as it is, not one of the run."
-        ),
+        str, make_option("--database", "URL", "Use this database as it is, not one of the run.")
     ] = "",  # noqa: PT028 - as above
     app_dir: AppDir = ".",  # noqa: PT028 - as above
 ) -> int:
@@ -134,9 +124,8 @@ def _find_and_announce_tests(root: Path, url: str) -> dict[str, list[str]]:
         served = explain_path(root, table, "GET", raw_path, loads_handler=False)
         named, prefix = served.text, served.prefix
         if not prefix:
-            raise CommandError(
-                f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE
-            )
+            message = f"No route at {url!r}; 'treefold why get {url}' says why"
+            raise CommandError(message, code=MISUSE)
     found = find_tests_for_routes(
         root, table, routes, default_version=version, mount_prefix=prefix, strip_root_path=below
     )
@@ -146,11 +135,10 @@ def _find_and_announce_tests(root: Path, url: str) -> dict[str, list[str]]:
     else:
         looked = format_count(sum(1 for _ in find_test_files(root)), "test file")
         print_error(f"No test touches {named}; looked in {looked} for its URL or its file")
-    _print_computed_url_tests(
-        collect_unchosen_computed_url_tests(
-            root, table, found, default_version=version, strip_root_path=below
-        )
+    unplaced = collect_unchosen_computed_url_tests(
+        root, table, found, default_version=version, strip_root_path=below
     )
+    _print_computed_url_tests(unplaced)
     return choice
 
 

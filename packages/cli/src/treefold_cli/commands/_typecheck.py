@@ -13,11 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.options import AppDir, parse_choice_option
+from treefold_cli._console.options import AppDir, make_argument, make_choice, parse_choice_option
 from treefold_cli._console.output import format_count, print_error
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
@@ -28,17 +25,10 @@ CHECKERS = ("mypy", "pyright")
 
 def typecheck(
     arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[OPTION]...", help="Options of the checker.", show_default=False),
+        list[str] | None, make_argument("[OPTION]...", "Options of the checker.")
     ] = None,
     checker: Annotated[
-        str,
-        typer.Option(
-            "--with",
-            metavar="|".join(CHECKERS),
-            help="The checker; else the installed one.",
-            autocompletion=complete_choices(*CHECKERS),
-        ),
+        str, make_choice("--with", CHECKERS, "The checker; else the installed one.")
     ] = "",
     app_dir: AppDir = ".",
 ) -> int:
@@ -58,12 +48,11 @@ def typecheck(
         copy.copy_sources()
         print_error(f"{format_count(len(copy.files), 'file')} with {chosen}")
         with show_progress(chosen):
+            targets = ["."] if chosen == "mypy" else []
+            given = [*_checker_arguments(chosen), *(arguments or []), *targets]
+            variables = _checker_environment(copy.root)
             code, output = run_module(
-                chosen,
-                [*_checker_arguments(chosen), *(arguments or []), *_checker_targets(chosen)],
-                cwd=copy.place,
-                environment=_checker_environment(copy.root),
-                capture=True,
+                chosen, given, cwd=copy.place, environment=variables, capture=True
             )
     # As it is: a checker prints sources with tabs and colours on purpose.
     sys.stdout.write(copy.restore_names(output))
@@ -88,10 +77,6 @@ def _checker_arguments(checker: str) -> Sequence[str]:
         lists = ["--disable-error-code", "var-annotated"]
         return [*bases, *lists, "--python-executable", sys.executable]
     return ["--pythonpath", sys.executable]
-
-
-def _checker_targets(checker: str) -> Sequence[str]:
-    return ["."] if checker == "mypy" else []
 
 
 def _checker_environment(root: Path) -> dict[str, str]:

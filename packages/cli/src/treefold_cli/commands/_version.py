@@ -10,11 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
-from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.options import AppDir, AsJson, make_argument, make_flag, make_option
 from treefold_cli._console.output import format_count, print_error, print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
@@ -23,26 +21,16 @@ from treefold_router import RouterError, RouteTable, version_number
 if TYPE_CHECKING:
     from treefold_scaffold import Entry, VersionPlan
 
-Number = Annotated[str, typer.Argument(metavar="N", help="A version: 2 or v2.", show_default=False)]
+Number = Annotated[str, make_argument("N", "A version: 2 or v2.")]
 
 
 def create(
     number: Number,
     source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="M",
-            help="The version to copy; else the latest.",
-            autocompletion=complete_versions,
-        ),
+        str, make_option("--from", "M", "The version to copy; else the latest.", complete_versions)
     ] = "",
-    empty: Annotated[
-        bool, typer.Option("--empty", help="Endpoints only, each answering 501.")
-    ] = False,
-    plan_only: Annotated[
-        bool, typer.Option("--plan", help="Print the plan; write nothing.")
-    ] = False,
+    empty: Annotated[bool, make_flag("--empty", "Endpoints only, each answering 501.")] = False,
+    plan_only: Annotated[bool, make_flag("--plan", "Print the plan; write nothing.")] = False,
     as_json: AsJson = False,
     app_dir: AppDir = ".",
 ) -> int:
@@ -83,32 +71,19 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     elif found:
         for record in found:
             latest = "  latest" if record["latest"] else ""
-            since = record["since"] or "-"
             routes, services = len(record["routes"]), len(record["services"])
-            nouns = (
-                "route" if routes == 1 else "routes",
-                "service file" if services == 1 else "service files",
-            )
-            shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:13}"
-            print_line(f"{shown}  since {since}{latest}")
+            shown = f"{record['version']:5} {routes:4} {'route' if routes == 1 else 'routes':6}"
+            files = "service file" if services == 1 else "service files"
+            since = record["since"] or "-"
+            print_line(f"{shown} {services:4} {files:13}  since {since}{latest}")
     else:
         print_error("No versions; make one with 'treefold create v1/health get'")
     return OK
 
 
 def diff(
-    first: Annotated[
-        str,
-        typer.Argument(
-            metavar="M",
-            help="The version to compare with.",
-            autocompletion=complete_versions,
-        ),
-    ],
-    second: Annotated[
-        str,
-        typer.Argument(metavar="N", help="The other version.", autocompletion=complete_versions),
-    ],
+    first: Annotated[str, make_argument("M", "The version to compare with.", complete_versions)],
+    second: Annotated[str, make_argument("N", "The other version.", complete_versions)],
     as_json: AsJson = False,
     app_dir: AppDir = ".",
 ) -> int:
@@ -126,20 +101,16 @@ def diff(
         show_progress("Comparing"),
     ):
         old, new = (
-            text
-            if version_number(text) is not None and (api / text).is_dir()
-            else version_name(text)
+            text if text in _list_version_names(api) else version_name(text)
             for text in (first, second)
         )
         found = compare_versions(app_dir, old, new)
     if as_json:
-        fields = {name: getattr(found, name) for name in found.__slots__}
-        print_line(
-            json.dumps(
-                {"from": old, "to": new}
-                | {k: _format_routes_and_files(v) for k, v in fields.items()}
-            )
-        )
+        record: dict[str, Any] = {"from": old, "to": new}
+        for name in found.__slots__:
+            items: Sequence[Any] = getattr(found, name)
+            record[name] = [item if isinstance(item, str) else " ".join(item) for item in items]
+        print_line(json.dumps(record))
         return OK
     for mark, colour, routes, files in (
         ("-", "red", found.removed, found.services_removed),
@@ -157,13 +128,8 @@ def diff(
 
 def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
     files = [
-        {
-            "path": entry.path,
-            "action": entry.action.value,
-            "places": entry.places,
-            "computed": entry.computed,
-        }
-        for entry in _list_plan_files(plan)
+        {"path": e.path, "action": e.action.value, "places": e.places, "computed": e.computed}
+        for e in _list_plan_files(plan)
     ]
     return {"version": plan.target, "from": plan.source, "written": written, "files": files}
 
@@ -171,9 +137,8 @@ def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
 def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
     files = _list_plan_files(plan)
     if written:
-        print_line(
-            f"created: Api/{plan.target} from Api/{plan.source}, {_summarize_file_counts(files)}"
-        )
+        counts = _summarize_file_counts(files)
+        print_line(f"created: Api/{plan.target} from Api/{plan.source}, {counts}")
     else:
         print_line(f"would create Api/{plan.target} from Api/{plan.source}:")
         for entry in files:
@@ -181,10 +146,9 @@ def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
     for entry in files:
         for line in entry.computed:
             # lines are the same in both: a rewrite stays within its line
-            print_error(
-                f"not rewritten: Api/{plan.target}/{entry.path}:{line} imports a computed name;"
-                f" check that it does not lead to {plan.source}"
-            )
+            advice = f"check that it does not lead to {plan.source}"
+            place = f"Api/{plan.target}/{entry.path}:{line}"
+            print_error(f"not rewritten: {place} imports a computed name; {advice}")
 
 
 def _list_plan_files(plan: "VersionPlan") -> "Sequence[Entry]":
@@ -208,11 +172,8 @@ def _list_version_names(api: Path) -> Sequence[str]:
 def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     from treefold_scaffold import local_services
 
-    changed = [
-        path.stat().st_mtime
-        for path in (api / name).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
+    files = (path for path in (api / name).rglob("*") if path.is_file())
+    changed = [path.stat().st_mtime for path in files if "__pycache__" not in path.parts]
     return {
         "version": name,
         "latest": name == table.latest,
@@ -222,7 +183,3 @@ def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, A
         "services": [file for file, _ in local_services(api / name)],
         "since": date.fromtimestamp(min(changed)).isoformat() if changed else None,
     }
-
-
-def _format_routes_and_files(found: Sequence[Any]) -> Sequence[str]:
-    return [item if isinstance(item, str) else " ".join(item) for item in found]

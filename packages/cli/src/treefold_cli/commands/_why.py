@@ -10,8 +10,6 @@ import json
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
 from treefold_cli._checks.served_paths import PathExplanation, explain_path
 from treefold_cli._console.completion import complete_methods, complete_urls
 from treefold_cli._console.errors import (
@@ -21,35 +19,16 @@ from treefold_cli._console.errors import (
     CommandError,
     translate_to_command_error,
 )
-from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.options import AppDir, AsJson, make_argument
 from treefold_cli._console.output import print_line
 from treefold_cli._console.project import require_api_folder
-from treefold_router import (
-    METHODS,
-    Line,
-    RouterError,
-    RouteTable,
-    explanation_lines,
-    method_of,
-)
+from treefold_router import METHODS, Line, RouterError, RouteTable, explanation_lines, method_of
 
 
 def why(
-    method: Annotated[
-        str,
-        typer.Argument(
-            metavar="METHOD",
-            help="An HTTP method, or socket.",
-            autocompletion=complete_methods,
-        ),
-    ],
+    method: Annotated[str, make_argument("METHOD", "An HTTP method, or socket.", complete_methods)],
     path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="The path of the request, such as /v1/user/42.",
-            autocompletion=complete_urls,
-        ),
+        str, make_argument("PATH", "The path of the request, such as /v1/user/42.", complete_urls)
     ],
     as_json: AsJson = False,
     app_dir: AppDir = ".",
@@ -59,8 +38,7 @@ def why(
     Shows the walk through the tree, skipped files, near misses, other versions, the middleware that
     runs, and the command that would add the route. Exit code 1 where nothing serves the request.
     """
-    verb = method_of(method)
-    if verb is None:
+    if (verb := method_of(method)) is None:
         known = ", ".join(name.lower() for name in METHODS)
         raise CommandError(f"Unknown method {method!r}; use one of {known}, socket", code=MISUSE)
     api = require_api_folder(app_dir)
