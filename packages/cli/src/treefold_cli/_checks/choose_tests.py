@@ -8,13 +8,12 @@ folder (`Tests/v1/User/[id]/`). Pure but for reading the sources.
 import ast
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from treefold_cli._checks.sources import project_files
+from treefold_cli._checks.sources import parse_source, project_files
 from treefold_cli._checks.unplaced_tests import find_computed_url_tests
 from treefold_router import Found, Route, RouteTable
 
@@ -181,13 +180,8 @@ def _does_route_serve_url(
 
 def _find_tests_touching(source: bytes, targets: _RouteReferenceMatcher) -> Iterator[str]:
     """Yield the tests in a source that touch the routes, `WHOLE` for code that all tests share."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return  # pytest reports this error better
-    for node in tree.body:
+    tree = parse_source(source)  # without one, pytest reports the error better
+    for node in tree.body if tree is not None else ():
         tests = [(node.name, node)] if isinstance(node, _Tests) else list(_list_class_members(node))
         for name, test in tests:
             if _contains_route_reference(test, targets):

@@ -94,11 +94,8 @@ def check_python_version() -> Iterator[Finding]:
 
 def check_framework_packages() -> Iterator[Finding]:
     """Check every installed package of the framework, and the requirements of each."""
-    ours = {
-        dist.name: dist
-        for dist in distributions()
-        if dist.name == _PREFIX or dist.name.startswith(f"{_PREFIX}-")
-    }
+    found = {dist.name: dist for dist in distributions()}
+    ours = {n: found[n] for n in found if n == _PREFIX or n.startswith(f"{_PREFIX}-")}
     for name in sorted(ours):
         wrong = list(_find_unmet_requirements(ours[name]))
         for text in wrong:
@@ -119,8 +116,7 @@ def _find_unmet_requirements(dist: Distribution) -> Iterator[str]:
             continue
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
-        installed = _installed_version(wanted.name)
-        if installed is None:
+        if (installed := _installed_version(wanted.name)) is None:
             yield f"requires {wanted.name}, which is not installed"
         elif not wanted.specifier.contains(installed, prereleases=True):
             yield f"requires {wanted.name}{wanted.specifier}, but {installed} is installed"
@@ -188,18 +184,15 @@ def _check_route_table(api: Path) -> Iterator[Finding]:
     except RouterError as error:
         yield Finding(FAIL, "layout", str(error))
         return
-    found = (
-        f"{format_count(len(table.routes), 'route')} in {', '.join(table.versions) or 'no version'}"
-    )
+    versions = ", ".join(table.versions) or "no version"
+    found = f"{format_count(len(table.routes), 'route')} in {versions}"
     if not table.routes:
         yield Finding(WARN, "layout", found, "make one with 'treefold create v1/health get'")
     else:
         yield Finding(OK, "layout", found)
     if table.skipped or table.duplicates:
-        skipped, twice = (
-            format_count(len(table.skipped), "file"),
-            format_count(len(table.duplicates), "route"),
-        )
+        skipped = format_count(len(table.skipped), "file")
+        twice = format_count(len(table.duplicates), "route")
         text = f"{skipped} skipped, {twice} defined twice"
         yield Finding(WARN, "layout", text, "see 'treefold check'")
 
@@ -294,10 +287,8 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
         yield from failures
         if not failures:
             try:
-                yield from (
-                    Finding(WARN, "pending", m.text, m.advice)
-                    for m in load_models_and_find_pending(app)
-                )
+                for missing in load_models_and_find_pending(app):
+                    yield Finding(WARN, "pending", missing.text, missing.advice)
             except TreefoldError as error:
                 yield Finding(FAIL, "models", format_error_line(error))
 
@@ -364,13 +355,9 @@ _LONGEST = 10.0
 def check_redis_connections(settings: "Settings | None") -> Iterator[Finding]:
     """Check the connection to each Redis of environment and settings, once per server."""
     for name, url in find_redis_urls(settings):
-        yield _check_redis_connection(name, url)
-
-
-def _check_redis_connection(name: str, url: str) -> Finding:
-    try:
-        return Finding(OK, "redis", f"{name} at {log_in_and_ping_redis(url)}")
-    except Unreachable as error:
-        # Without the driver, the project uses no Redis: the variable may be another program's.
-        status = WARN if isinstance(error, DriverMissing) else FAIL
-        return Finding(status, "redis", f"{name}: {error}", error.advice)
+        try:
+            yield Finding(OK, "redis", f"{name} at {log_in_and_ping_redis(url)}")
+        except Unreachable as error:
+            # Without the driver, the project uses no Redis: the variable may be another program's.
+            status = WARN if isinstance(error, DriverMissing) else FAIL
+            yield Finding(status, "redis", f"{name}: {error}", error.advice)

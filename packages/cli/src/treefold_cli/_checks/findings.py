@@ -147,11 +147,8 @@ def _render_github(report: Report) -> Iterator[str]:
             text += f" ({problem.code}); an attacker {problem.attack}; write: {problem.write}"
         message = _escape_workflow_command(text)
         # One annotation for each finding: that of a clash is at the file that is visited last.
-        name = (
-            _escape_workflow_command("".join(problem.files[-1:]))
-            .replace(":", "%3A")
-            .replace(",", "%2C")
-        )
+        name = _escape_workflow_command("".join(problem.files[-1:]))
+        name = name.replace(":", "%3A").replace(",", "%2C")
         line = f",line={problem.line}" if problem.line is not None else ""
         yield f"::{level} file={name}{line}::{message}" if name else f"::{level}::{message}"
 

@@ -40,8 +40,7 @@ class _ChosenTests:
         return None
 
     def _is_chosen(self, item: pytest.Item) -> bool:
-        tests = self._find_chosen_tests(item.path)
-        if tests is None:
+        if (tests := self._find_chosen_tests(item.path)) is None:
             return False
         name = _build_node_id_in_file(item)
         plain = name.partition("[")[0]
@@ -59,6 +58,5 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.args == [os.fspath(config.invocation_params.dir)]:  # nothing is named
         config.args[:] = [os.curdir]
     if choice := os.environ.get(VARIABLE):
-        config.pluginmanager.register(
-            _ChosenTests(config.invocation_params.dir, json.loads(choice)), "treefold-choice"
-        )
+        chosen = _ChosenTests(config.invocation_params.dir, json.loads(choice))
+        config.pluginmanager.register(chosen, "treefold-choice")

@@ -22,11 +22,9 @@ _SCHEMES = ("redis://", "rediss://", "unix://")
 _MEND = "mend the URL"
 _START = f"start it, or {_MEND}"
 _NO_PASSWORD = ("has no password, and the URL names one", "take it out of the URL")
+_GIVE_PASSWORD = "put it into the URL: redis://:password@host"  # noqa: S105 - advice
 _REFUSALS = (
-    (
-        "Authentication required",
-        ("wants a password", "put it into the URL: redis://:password@host"),
-    ),
+    ("Authentication required", ("wants a password", _GIVE_PASSWORD)),
     ("without any password configured", _NO_PASSWORD),
     ("no password is set", _NO_PASSWORD),
     ("password", ("refuses the user or the password", _MEND)),
@@ -59,10 +57,8 @@ def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
     named = [each for each in named if each[1]][:1]
     if settings is not None:
         named.append(("setting redis_url", settings.redis_url))
-        named += [
-            (f"cache {alias!r}", _remove_shared_option(url))
-            for alias, url in settings.caches.items()
-        ]
+        for alias, url in settings.caches.items():
+            named.append((f"cache {alias!r}", _remove_shared_option(url)))
     seen: set[str] = set()
     for name, url in named:
         if url and url not in seen and not url.startswith("memory:"):
@@ -72,9 +68,7 @@ def find_redis_urls(settings: "Settings | None") -> Iterator[tuple[str, str]]:
 
 def _remove_shared_option(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
-    if _has_unescaped_password_delimiter(
-        address
-    ):  # encoding the options would hide it from `log_in_and_ping_redis`
+    if _has_unescaped_password_delimiter(address):  # `log_in_and_ping_redis` must see it
         return address
     try:
         options = parse_qsl(urlsplit(address).query)

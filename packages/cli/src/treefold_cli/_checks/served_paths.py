@@ -81,39 +81,26 @@ def _explain_path_below_root(
 ) -> PathExplanation:
     found = table.explain(method, raw_path)
     is_refused = found.status in (204, 400) or (found.route is None and not found.unversioned)
-    if (is_refused and method == "WEBSOCKET") or (
-        not loads_handler and (is_refused or found.route)
-    ):
+    if not loads_handler and (is_refused or found.route):
         return PathExplanation(found)
-    if is_refused and not _has_middleware(root):  # nothing of the server is imported for no guards
+    # nothing of the server is imported for no guards
+    if is_refused and (method == "WEBSOCKET" or not _has_middleware(root)):
         return PathExplanation(found)
-    with _load_app_and_boot_files(root) as (app, files):
+    with _load_boot_files(root) as (app, files):
         if is_refused:
             return PathExplanation(found, guards=_collect_refusal_guards(table, files, raw_path))
         version = None
         if found.unversioned:
-            mount = _find_mount_and_warn(app, method, raw_path)
-            if mount is not None:
-                guards = _collect_path_guards(app, files, method, raw_path, depth=mount.depth)
-                return PathExplanation(
-                    found,
-                    mount.prefix,
-                    mount.text,
-                    _find_refusal_status_or_zero(mount),
-                    guards=guards,
-                )
+            if (mount := _find_mount_and_warn(app, method, raw_path)) is not None:
+                return _explain_outside(app, files, found, mount, raw_path)
             version = resolve_default_version(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
             from treefold_http.extensions import built_in_at
 
             known = [*table.versions, *(["default"] if app.settings.default_version else [])]
-            page = built_in_at(app, found.path, method, versions=known)
-            if page is not None:
-                guards = _collect_path_guards(app, files, method, raw_path, depth=page.depth)
-                return PathExplanation(
-                    found, page.prefix, page.text, _find_refusal_status_or_zero(page), guards=guards
-                )
+            if (page := built_in_at(app, found.path, method, versions=known)) is not None:
+                return _explain_outside(app, files, found, page, raw_path)
         if found.route is not None and files is not None and loads_handler:
             from treefold_http.extensions import guards_of_route, load_error
 
@@ -123,14 +110,12 @@ def _explain_path_below_root(
             return PathExplanation(found, guards=tuple(guards_of_route(app, table, route, files)))
         if found.status == 404 and found.unversioned:
             depth = len(found.steps) + 1
-            return PathExplanation(
-                found, guards=_collect_path_guards(app, files, method, raw_path, depth=depth)
-            )
-        if found.route is None and method != "WEBSOCKET":
-            return PathExplanation(
-                found, guards=_collect_refusal_guards(table, files, raw_path, version)
-            )
-        return PathExplanation(found)
+            guards = _collect_path_guards(app, files, method, raw_path, depth=depth)
+        elif found.route is None and method != "WEBSOCKET":
+            guards = _collect_refusal_guards(table, files, raw_path, version)
+        else:
+            guards = ()
+        return PathExplanation(found, guards=guards)
 
 
 def _has_middleware(root: Path) -> bool:
@@ -179,13 +164,12 @@ def _rescan_with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
     settings = read_settings(root)
     if not settings.auto_head and not settings.auto_options:
         return table
-    return RouteTable.scan(
-        root / "Api", auto_head=settings.auto_head, auto_options=settings.auto_options
-    )
+    head, options = settings.auto_head, settings.auto_options
+    return RouteTable.scan(root / "Api", auto_head=head, auto_options=options)
 
 
 @contextlib.contextmanager
-def _load_app_and_boot_files(
+def _load_boot_files(
     root: Path,
 ) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
     """Read the boot files of a project; None for them if one cannot be used."""
@@ -210,25 +194,31 @@ def _load_app_and_boot_files(
         asyncio.run(release(app))
 
 
-def _find_refusal_status_or_zero(outside: "Outside") -> int:
-    return 0 if outside.status == 200 else outside.status
+def _explain_outside(
+    app: "Application",
+    files: "BootFiles | None",
+    found: Explanation,
+    outside: "Outside",
+    raw_path: bytes,
+) -> PathExplanation:
+    guards = _collect_path_guards(app, files, found.method, raw_path, depth=outside.depth)
+    refusal = 0 if outside.status == 200 else outside.status
+    return PathExplanation(found, outside.prefix, outside.text, refusal, guards=guards)
 
 
 def _find_mount_and_warn(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
     from treefold_cli._checks.later_mounts import find_project_mount_calls
     from treefold_http.extensions import Outside, mount_at
 
-    mount = mount_at(app, raw_path, method)
-    if mount is not None:
+    if (mount := mount_at(app, raw_path, method)) is not None:
         return mount
     path = raw_path.decode(errors="backslashreplace")
     for later in find_project_mount_calls(app.root):
         if later.prefix is None:
             print_error(f"{later.place} mounts at a computed path, which is not known here")
         elif method == "WEBSOCKET":
-            print_error(
-                f"{later.place} mounts at {later.prefix}, which serves sockets if it is an app"
-            )
+            text = f"mounts at {later.prefix}, which serves sockets if it is an app"
+            print_error(f"{later.place} {text}")
         elif f"{path}/".startswith(f"{later.prefix}/"):
             text = f"the mount {later.prefix}, once {later.place} has run"
             return Outside(later.prefix, text)

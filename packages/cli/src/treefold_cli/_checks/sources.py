@@ -18,9 +18,8 @@ def project_files(root: Path) -> Iterator[Path]:
     api = root / "Api"
     for folder, names, files in os.walk(root):
         shows = Path(folder).is_relative_to(api)
-        names[:] = sorted(
-            name for name in names if _should_enter_folder(folder, name, shows_hidden=shows)
-        )
+        entered = (n for n in names if _should_enter_folder(folder, n, shows_hidden=shows))
+        names[:] = sorted(entered)
         place = Path(folder)
         yield from (place / name for name in sorted(files) if (place / name).is_file())
 

@@ -23,8 +23,7 @@ def find_computed_url_tests(source: bytes, is_served_url: Callable[[str], bool])
         source: the file.
         is_served_url: return True if some route serves a URL in which each computed part is `0`.
     """
-    tree = parse_source(source)
-    if tree is None:
+    if (tree := parse_source(source)) is None:
         return
     shared = set(_find_string_variables(tree.body))
     for node in tree.body:

@@ -19,21 +19,8 @@ from treefold_cli._console.output import print_line
 from treefold_cli._console.version import format_version_line
 
 COMMANDS = (
-    "new",
-    "dev",
-    "serve",
-    "create",
-    "routes",
-    "why",
-    "check",
-    "openapi",
-    "doctor",
-    "test",
-    "typecheck",
-    "shell",
-    "version create",
-    "version list",
-    "version diff",
+    *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
+    *("typecheck", "shell", "version create", "version list", "version diff"),
 )
 """The commands in the order of the help.
 
@@ -92,11 +79,8 @@ class _Group(_TextParameters, TyperGroup):
     """Words of the command line that lead to this group, each with a space after it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        below = (
-            name.removeprefix(self.words)
-            for name in _list_command_names()
-            if name.startswith(self.words)
-        )
+        names = (*COMMANDS, *sorted(find_plugin_commands()))
+        below = (name.removeprefix(self.words) for name in names if name.startswith(self.words))
         return list(dict.fromkeys(name.partition(" ")[0] for name in below))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -108,11 +92,8 @@ class _Group(_TextParameters, TyperGroup):
         extra = find_plugin_commands()
         if name in extra:
             return _build_command(name, extra[name]())
-        return (
-            _build_command_group(name)
-            if any(known.startswith(f"{name} ") for known in extra)
-            else None
-        )
+        is_group = any(known.startswith(f"{name} ") for known in extra)
+        return _build_command_group(name) if is_group else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
@@ -154,10 +135,6 @@ def _build_program() -> Any:
     return typer.main.get_command(group)
 
 
-def _list_command_names() -> list[str]:
-    return list(dict.fromkeys((*COMMANDS, *sorted(find_plugin_commands()))))
-
-
 def _build_command_group(name: str) -> Any:
     made = typer.Typer(name=name, cls=_Group, add_completion=False, rich_markup_mode=None)
     made.callback(help=_GROUPS.get(name, f"Commands of {name}."))(_run_nothing_for_group)
@@ -190,17 +167,12 @@ def _print_version_and_exit(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _declare_root_options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_print_version_and_exit,
-            is_eager=True,
-            help="Show the version and exit.",
-        ),
-    ] = False,
-) -> None:
+_VERSION = typer.Option(
+    "--version", callback=_print_version_and_exit, is_eager=True, help="Show the version and exit."
+)
+
+
+def _declare_root_options(version: Annotated[bool, _VERSION] = False) -> None:
     """Your folder tree is your API.
 
     Exit codes: 0 done, 1 something found or failed, 2 wrong use, 130 interrupted; 'test' and

@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treefold_cli._console.project import find_project_root
-from treefold_router import (
-    METHODS,
-    Route,
-    RouterError,
-    RouteTable,
-    parameter_name,
-    version_number,
-)
+from treefold_router import METHODS, Route, RouterError, RouteTable, parameter_name, version_number
 
 
 def complete_urls(ctx: Any, incomplete: str) -> list[str]:
@@ -47,9 +40,8 @@ def complete_versions(ctx: Any, incomplete: str) -> list[str]:
         names = os.listdir(os.path.join(_resolve_root_from_context(ctx), "Api"))
     except OSError:
         return []
-    return _filter_by_prefix(
-        {name for name in names if version_number(name) is not None}, incomplete
-    )
+    versions = {name for name in names if version_number(name) is not None}
+    return _filter_by_prefix(versions, incomplete)
 
 
 def complete_methods(incomplete: str) -> list[str]:

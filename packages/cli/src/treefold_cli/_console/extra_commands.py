@@ -30,10 +30,8 @@ def find_plugin_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
     """Map the words of each command from installed packages to a loader of its function."""
     from importlib.metadata import entry_points  # takes 25 ms; built-in commands do not need it
 
-    return {
-        " ".join(point.name.split()): partial(_load_plugin_command, point)
-        for point in entry_points(group=_GROUP)
-    }
+    points = entry_points(group=_GROUP)
+    return {" ".join(p.name.split()): partial(_load_plugin_command, p) for p in points}
 
 
 def _load_plugin_command(point: "EntryPoint") -> Callable[..., Any]:
@@ -42,10 +40,8 @@ def _load_plugin_command(point: "EntryPoint") -> Callable[..., Any]:
         return _adapt_plugin_command(function)
     except Exception as error:  # a broken package must not take the help down with it
         package = point.dist.name if point.dist else point.value
-        message = (
-            f"Command {point.name!r} of {package!r} cannot be loaded ({type(error).__name__}:"
-            f" {error}); mend or uninstall that package"
-        )
+        reason = f"({type(error).__name__}: {error}); mend or uninstall that package"
+        message = f"Command {point.name!r} of {package!r} cannot be loaded {reason}"
 
     def refuse_command() -> NoReturn:
         raise CommandError(message)

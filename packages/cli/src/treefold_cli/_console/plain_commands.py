@@ -39,15 +39,11 @@ def adapt_for_typer(function: Callable[..., Any]) -> Callable[..., Any]:
     ]
 
     def call_with_parsed_values(**values: Any) -> Any:
-        given = inspect.signature(function).parameters
-        values = {
-            name: _parse_option_value(name, hints[name], value) for name, value in values.items()
-        }
-        positional = [
-            values.pop(name)
-            for name, one in given.items()
-            if one.kind is not inspect.Parameter.KEYWORD_ONLY
-        ]
+        for name, value in values.items():
+            values[name] = _parse_option_value(name, hints[name], value)
+        given = inspect.signature(function).parameters.values()
+        first = [one.name for one in given if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+        positional = [values.pop(name) for name in first]
         return function(*positional, **values)
 
     call_with_parsed_values.__doc__ = text
@@ -67,9 +63,8 @@ def _parse_option_value(name: str, kind: Any, value: Any) -> Any:
     try:
         return kind(value)
     except ValueError:
-        raise CommandError(
-            f"{name.replace('_', '-')!r} must be {_NUMBERS[kind]}, got {value!r}", code=MISUSE
-        ) from None
+        message = f"{name.replace('_', '-')!r} must be {_NUMBERS[kind]}, got {value!r}"
+        raise CommandError(message, code=MISUSE) from None
 
 
 def _annotate_parameter(parameter: inspect.Parameter, kind: Any, about: str) -> Any:
@@ -94,8 +89,7 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, st
             if line:
                 break
             continue
-        entry = _ENTRY.fullmatch(line)
-        if entry is not None:
+        if (entry := _ENTRY.fullmatch(line)) is not None:
             name = entry[1]
             about[name] = entry[2]
         elif name:

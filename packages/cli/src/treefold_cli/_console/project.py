@@ -56,13 +56,8 @@ def find_project_root(start: Path) -> Path:
 
 def rebase_typed_path(path: str) -> str:
     """Return a path that was typed, as it leads from the working folder of now."""
-    return (
-        os.path.relpath(os.path.join(_typed_in, path)) if _has_changed_working_directory() else path
-    )
-
-
-def _has_changed_working_directory() -> bool:
-    return bool(_typed_in) and _typed_in != os.getcwd()
+    has_moved = bool(_typed_in) and _typed_in != os.getcwd()
+    return os.path.relpath(os.path.join(_typed_in, path)) if has_moved else path
 
 
 def require_app_dir(app_dir: str) -> None:

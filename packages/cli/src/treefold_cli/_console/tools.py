@@ -55,9 +55,8 @@ def run_module(
         command, cwd=cwd, env=environment, stdout=output, encoding="utf-8", errors="replace"
     ) as child:
         # The terminal sends Ctrl-C to both: the tool decides, and we wait for it.
-        previous = {
-            number: signal.signal(number, _make_signal_forwarder(child)) for number in _SIGNALS
-        }
+        forward = _make_forwarder(child)
+        previous = {number: signal.signal(number, forward) for number in _SIGNALS}
         try:
             taken, _ = child.communicate()
         finally:
@@ -70,7 +69,7 @@ def run_module(
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _make_signal_forwarder(
+def _make_forwarder(
     child: "subprocess.Popen[str]",
 ) -> Callable[[int, FrameType | None], None]:
     def forward_signal(number: int, _frame: FrameType | None) -> None:
