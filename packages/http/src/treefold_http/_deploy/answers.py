@@ -7,17 +7,15 @@ from collections.abc import Collection, Iterator
 from inspect import Parameter
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, normalize_name
-from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind
 from treefold_http._deploy.members import walk_members
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError
 from treefold_http._types.read import parse_annotation, resolve_annotation
 
-SECRET = Kind(
-    "response-secret",
-    SEVERE,
-    "an answer has a member that no client should get",
-    "collects the hashes of passwords and finds the passwords at home, or uses the secret",
+SECRET = make_severe_kind(
+    "response-secret: an answer has a member that no client should get; an attacker collects the"
+    " hashes of passwords and finds the passwords at home, or uses the secret"
 )
 KINDS = (SECRET,)
 
@@ -31,16 +29,12 @@ def check_response_secrets(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets in response models and return annotations."""
     for served in deployment.loaded_routes:
         words = _WHOLE if served.route.method == "POST" else _WHOLE | _SHOWN_ONCE
-        names = [
-            name
-            for node in _yield_response_types(served)
-            for name in _find_secret_members(node, words)
-        ]
+        nodes = _yield_response_types(served)
+        names = [name for node in nodes for name in _find_secret_members(node, words)]
         for name in dict.fromkeys(names):
             text = f"the answer of {served.display_name} has the member {name!r}"
-            yield SECRET.make_finding(
-                served.file_path, text, f"response_model = ...  # a type without {name}"
-            )
+            write = f"response_model = ...  # a type without {name}"
+            yield SECRET.make_finding(served.file_path, text, write)
 
 
 def _yield_response_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
@@ -66,10 +60,8 @@ def _find_secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterato
 
 def _may_hold_secret(node: tree.TypeNode) -> bool:
     """Return True if a value may be the secret itself; a flag or a date is not."""
-    kinds = {each.bare_annotation for each in tree.list_direct_union_options(node)} - {
-        type(None),
-        None,
-    }
+    options = tree.list_direct_union_options(node)
+    kinds = {each.bare_annotation for each in options} - {type(None), None}
     dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]
     return not kinds <= {bool} and not dates
 

@@ -22,16 +22,14 @@ from treefold_http._deploy import (
     workers,
 )
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, Kind, make_warning_kind
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
 
-STALE = Kind(
-    "silenced-nothing",
-    WARNING,
-    "the setting silenced names what is not found",
-    "gains nothing by it; but the next mistake of that name would not be told",
+STALE = make_warning_kind(
+    "silenced-nothing: the setting silenced names what is not found"
+    "; an attacker gains nothing by it; but the next mistake of that name would not be told"
 )
 
 SUBJECTS: Mapping[str, Sequence[Kind]] = {
@@ -100,6 +98,5 @@ def _find_unused_silenced_names(deployment: Deployment, names: set[str]) -> Iter
         is_known = name.partition(" ")[0] in known
         why = "which is not found" if is_known else "which is the id of no finding"
         file = deployment.sources.find_setting_file("silenced", name)
-        yield STALE.make_finding(
-            file, f"silenced has {name!r}, {why}", f"[silenced]  # without {name!r}"
-        )
+        write = f"[silenced]  # without {name!r}"
+        yield STALE.make_finding(file, f"silenced has {name!r}, {why}", write)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, unwrap_scoped_entry
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.sessions import is_unencrypted_origin
 from treefold_http.middleware._cors import CORS
 from treefold_http.middleware._csrf import CSRF
@@ -23,59 +23,41 @@ from treefold_http.middleware._rate_limit import RateLimit
 from treefold_http.middleware._sessions import Sessions
 from treefold_http.middleware._trusted_hosts import TrustedHosts
 
-PATTERN = Kind(
-    "cors-pattern",
-    SEVERE,
-    "a pattern of origins matches names that anybody can register",
-    "registers such a name, and its pages read the answers of logged-in users",
+PATTERN = make_severe_kind(
+    "cors-pattern: a pattern of origins matches names that anybody can register"
+    "; an attacker registers such a name, and its pages read the answers of logged-in users"
 )
-INTERNAL = Kind(
-    "cors-internal",
-    SEVERE,
-    "pages of every site may read a service of an internal network",
-    "reads the service through the browser of somebody in the network who visits his page",
+INTERNAL = make_severe_kind(
+    "cors-internal: pages of every site may read a service of an internal network; an attacker"
+    " reads the service through the browser of somebody in the network who visits his page"
 )
-PLAIN = Kind(
-    "cors-plain",
-    WARNING,
-    "credentials for pages that are sent without TLS",
-    "changes the plain page on its way, and reads the answers that its user may read",
+PLAIN = make_warning_kind(
+    "cors-plain: credentials for pages that are sent without TLS"
+    "; an attacker changes the plain page on its way, and reads the answers that its user may read"
 )
-TWICE = Kind(
-    "cors-twice",
-    WARNING,
-    "two entries answer one origin, and browsers refuse both",
-    "gains nothing by it; but pages that do not work are mended with '*'",
+TWICE = make_warning_kind(
+    "cors-twice: two entries answer one origin, and browsers refuse both"
+    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
 )
-LATE = Kind(
-    "cors-after-limit",
-    WARNING,
-    "a limit comes before CORS, and pages cannot read its 429",
-    "gains nothing by it; but pages repeat what they cannot read",
+LATE = make_warning_kind(
+    "cors-after-limit: a limit comes before CORS, and pages cannot read its 429"
+    "; an attacker gains nothing by it; but pages repeat what they cannot read"
 )
-METHOD = Kind(
-    "cors-method",
-    WARNING,
-    "a method in small letters allows nothing",
-    "gains nothing by it; but pages that do not work are mended with '*'",
+METHOD = make_warning_kind(
+    "cors-method: a method in small letters allows nothing"
+    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
 )
-HEADER = Kind(
-    "cors-header",
-    WARNING,
-    "a header field that pages need is not allowed",
-    "gains nothing by it; but pages that do not work are mended with '*'",
+HEADER = make_warning_kind(
+    "cors-header: a header field that pages need is not allowed"
+    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
 )
-SITE = Kind(
-    "cors-site",
-    WARNING,
-    "credentials for another site, whose pages get no session cookie",
-    "gains nothing by it; but pages that do not work are mended with SameSite=None",
+SITE = make_warning_kind(
+    "cors-site: credentials for another site, whose pages get no session cookie"
+    "; an attacker gains nothing by it; but pages that do not work are mended with SameSite=None"
 )
-UNTRUSTED = Kind(
-    "cors-csrf",
-    WARNING,
-    "credentials for an origin that CSRF does not trust",
-    "gains nothing by it; but pages that do not work are mended with csrf=False",
+UNTRUSTED = make_warning_kind(
+    "cors-csrf: credentials for an origin that CSRF does not trust"
+    "; an attacker gains nothing by it; but pages that do not work are mended with csrf=False"
 )
 KINDS = (PATTERN, INTERNAL, PLAIN, TWICE, LATE, METHOD, HEADER, SITE, UNTRUSTED)
 
@@ -103,7 +85,7 @@ def check_cors(deployment: Deployment) -> Iterator[Finding]:
     for number, one in enumerate(placed):
         if not isinstance(one.entry, CORS):
             continue
-        yield from _check_allowed_origins(one.entry, deployment, hosts)
+        yield from _check_origins(one.entry, deployment, hosts)
         yield from _check_preflight(one.entry, deployment)
         yield from _check_overlapping_cors(one, _filter_by_type(placed[number + 1 :], CORS))
         if any(one.shares_routes(limit) for limit in _filter_by_type(placed[:number], RateLimit)):
@@ -121,26 +103,20 @@ def _filter_by_type(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedE
     return [one for one in placed if isinstance(one.entry, kind)]
 
 
-def _check_allowed_origins(
-    entry: CORS, deployment: Deployment, hosts: Sequence[str]
-) -> Iterator[Finding]:
+def _check_origins(entry: CORS, deployment: Deployment, hosts: Sequence[str]) -> Iterator[Finding]:
     """Yield origins of anybody whose pages read more than what is public."""
     if "*" in entry.origins:
         shared = [s for s in deployment.loaded_routes if entry in s.entries]
         guarded = [s for s in shared if any(isinstance(e, IPAllowlist) for e in s.entries)]
         if guarded or entry.reaches_private_network:
-            why = (
-                f"IPAllowlist guards {guarded[0].display_name}"
-                if guarded
-                else "it is for a network"
-            )
+            why = "it is for a network"
+            if guarded:
+                why = f"IPAllowlist guards {guarded[0].display_name}"
             text = f"CORS(['*']) lets pages of every site read answers, and {why}"
             yield INTERNAL.make_finding(MIDDLEWARE, text, "CORS(['https://app.example.com'])")
     if entry.pattern is not None and entry.has_credentials:
-        foreign = next(
-            filter(entry.allows, _generate_attacker_origins(entry.pattern.pattern, hosts)), None
-        )
-        if foreign is not None:
+        origins = _generate_attacker_origins(entry.pattern.pattern, hosts)
+        if (foreign := next(filter(entry.allows, origins), None)) is not None:
             text = f"allow_origin_pattern={entry.pattern.pattern!r} matches {foreign!r}"
             yield PATTERN.make_finding(MIDDLEWARE, text, "CORS(['https://*.example.com'], ...)")
 
@@ -171,16 +147,13 @@ def _check_preflight(entry: CORS, deployment: Deployment) -> Iterator[Finding]:
     for name in entry.methods or ():
         if name != name.upper():
             text = f"CORS(allow_methods=[{name!r}]) allows nothing: methods are in capitals"
-            yield METHOD.make_finding(
-                MIDDLEWARE, text, f"CORS(allow_methods=[{name.upper()!r}], ...)"
-            )
+            write = f"CORS(allow_methods=[{name.upper()!r}], ...)"
+            yield METHOD.make_finding(MIDDLEWARE, text, write)
     headers = {name.lower() for name in entry.headers}
     shared = [each for each in deployment.loaded_routes if entry in each.entries]
     needed = {"Content-Type": ("JSON", any(each.route.method in _WITH_BODY for each in shared))}
-    needed["Authorization"] = (
-        "a token",
-        any(_needs_authorization_header(each.contract) for each in shared),
-    )
+    has_login = any(_needs_authorization_header(each.contract) for each in shared)
+    needed["Authorization"] = ("a token", has_login)
     for name, (sent, is_needed) in needed.items():
         if is_needed and not headers & {"*", name.lower()}:
             shown = f"CORS(allow_headers={list(entry.headers)!r})"
@@ -203,9 +176,8 @@ def _check_overlapping_cors(one: _PlacedEntry, later: Sequence[_PlacedEntry]) ->
                 where = f"below /{'/'.join(below)}" if below else "for every route"
                 shown = repr(origin) if named else "every origin"
                 text = f"two CORS entries allow {shown} {where}: browsers refuse such answers"
-                yield TWICE.make_finding(
-                    MIDDLEWARE, text, "CORS(...)  # one of them for each route"
-                )
+                write = "CORS(...)  # one of them for each route"
+                yield TWICE.make_finding(MIDDLEWARE, text, write)
                 break
 
 
@@ -240,13 +212,11 @@ def _check_origin_with_session(
         and samesite != "none"
         and all(_are_different_sites(host, each) for each in own_hosts)
     ):
-        text = (
-            f"CORS allows credentials for {origin!r}, which is another site than {own_hosts[0]!r}"
-        )
-        text += f": its pages have no session, whose cookie is SameSite={samesite.capitalize()}"
-        yield SITE.make_finding(
-            MIDDLEWARE, text, "Sessions(samesite='none')  # or serve both below one domain"
-        )
+        text = f"CORS allows credentials for {origin!r}, which is another site than"
+        text += f" {own_hosts[0]!r}: its pages have no session"
+        text += f", whose cookie is SameSite={samesite.capitalize()}"
+        write = "Sessions(samesite='none')  # or serve both below one domain"
+        yield SITE.make_finding(MIDDLEWARE, text, write)
     if trusted_origins is not None and origin not in trusted_origins:
         text = f"CORS allows credentials for {origin!r}, which CSRF does not trust"
         text += f": {', '.join(sorted(CHANGING))} with a session are 403"

@@ -6,45 +6,32 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.reach import is_loopback
 from treefold_http.auth._common_passwords import is_common
 
-PLAIN = Kind(
-    "database-plain",
-    SEVERE,
-    "a database is reached over a network without TLS",
-    "reads and changes what goes between the machines",
+PLAIN = make_severe_kind(
+    "database-plain: a database is reached over a network without TLS"
+    "; an attacker reads and changes what goes between the machines"
 )
-PASSWORD = Kind(
-    "database-password",
-    SEVERE,
-    "the password of a database can be guessed",
-    "tries it first",
+PASSWORD = make_severe_kind(
+    "database-password: the password of a database can be guessed; an attacker tries it first"
 )
-TESTS = Kind(
-    "database-tests",
-    SEVERE,
-    "tests use the database that serves",
-    "needs to do nothing: the next run of the tests changes or empties it",
+TESTS = make_severe_kind(
+    "database-tests: tests use the database that serves"
+    "; an attacker needs to do nothing: the next run of the tests changes or empties it"
 )
-REDIS_PLAIN = Kind(
-    "redis-plain",
-    WARNING,
-    "Redis is reached over a network without TLS",
-    "reads and changes sessions, limits and kept answers between the machines",
+REDIS_PLAIN = make_warning_kind(
+    "redis-plain: Redis is reached over a network without TLS"
+    "; an attacker reads and changes sessions, limits and kept answers between the machines"
 )
-REDIS_OPEN = Kind(
-    "redis-open",
-    WARNING,
-    "a Redis on a network has no password",
-    "connects from any machine of the network, and writes a session of any user",
+REDIS_OPEN = make_warning_kind(
+    "redis-open: a Redis on a network has no password"
+    "; an attacker connects from any machine of the network, and writes a session of any user"
 )
-UNREACHABLE = Kind(
-    "redis-unreachable",
-    WARNING,
-    "a Redis of the settings does not answer, or refuses the login",
-    "gains nothing by it; but limits that let requests pass without Redis count nobody",
+UNREACHABLE = make_warning_kind(
+    "redis-unreachable: a Redis of the settings does not answer, or refuses the login; an"
+    " attacker gains nothing by it; but limits that let requests pass without Redis count nobody"
 )
 KINDS = (PLAIN, PASSWORD, TESTS, REDIS_PLAIN, REDIS_OPEN, UNREACHABLE)
 
@@ -70,9 +57,8 @@ def check_databases(deployment: Deployment) -> Iterator[Finding]:
         names = {unquote(parts.username or "").lower(), (parts.path or "/")[1:].lower()}
         if password and (password.lower() in names or is_common(password)):
             text = f"the password of database {alias!r} is a common one, or its name"
-            yield PASSWORD.make_finding(
-                file, text, "ALTER ROLE ... PASSWORD '...'  # a long, random one"
-            )
+            write = "ALTER ROLE ... PASSWORD '...'  # a long, random one"
+            yield PASSWORD.make_finding(file, text, write)
     yield from _check_test_databases(deployment)
     urls = {("redis_url", ""): settings.redis_url or ""}
     urls |= {("caches", alias): url for alias, url in settings.caches.items()}
@@ -86,9 +72,8 @@ def _check_test_databases(deployment: Deployment) -> Iterator[Finding]:
         if (same := serving.get(_build_database_identity(url))) is not None:
             text = f"tests use {alias!r} of test.databases, which is the database {same!r}"
             file = deployment.sources.find_setting_file("test_databases", alias)
-            yield TESTS.make_finding(
-                file, text, "[test.databases]  # leave it out: tests make their own"
-            )
+            write = "[test.databases]  # leave it out: tests make their own"
+            yield TESTS.make_finding(file, text, write)
 
 
 def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
@@ -103,9 +88,8 @@ def _check_redis(deployment: Deployment, urls: Mapping[tuple[str, str], str]) ->
             yield REDIS_PLAIN.make_finding(file, text, f'{shown} = "rediss://..."')
         if not parts.password:
             text = f"{shown} is at {parts.hostname}, without a password"
-            yield REDIS_OPEN.make_finding(
-                file, text, f'{shown} = "rediss://:password@{parts.hostname}"'
-            )
+            write = f'{shown} = "rediss://:password@{parts.hostname}"'
+            yield REDIS_OPEN.make_finding(file, text, write)
 
 
 def _split_url(url: str) -> SplitResult | None:
@@ -121,8 +105,7 @@ def _is_remote(parts: SplitResult) -> bool:
 
 def _build_database_identity(url: str) -> tuple[str, str, str]:
     """Return the parts of a URL that name a database; the user is none of them."""
-    parts = _split_url(url)
-    if parts is None:
+    if (parts := _split_url(url)) is None:
         return "", "", url
     scheme = "postgresql" if parts.scheme in _POSTGRES else parts.scheme
     return scheme, f"{parts.hostname}:{parts.port or 5432}", parts.path

@@ -144,9 +144,8 @@ class ServedRoute:
         """True if a limit of the framework or of the project counts its clients."""
         own = [each for each in self.entries if not _is_framework_object(each)]
         found = self.reader.read([*own, *self.called_functions])
-        return (
-            bool(self.rate_limits) or found.includes_any(TooManyRequests) or 429 in found.constants
-        )
+        has_limit = bool(self.rate_limits) or found.includes_any(TooManyRequests)
+        return has_limit or 429 in found.constants
 
 
 @dataclass(eq=False)

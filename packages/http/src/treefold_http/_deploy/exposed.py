@@ -7,47 +7,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treefold_http._deploy.deployment import Deployment, is_guard, unwrap_scoped_entry
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.reach import covers_many_public_addresses, networks_contain
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http.middleware._metrics import Metrics
 
-DOCS = Kind(
-    "docs-public",
-    WARNING,
-    "the documents of the API are public",
-    "reads every route and parameter, the internal ones too",
+DOCS = make_warning_kind(
+    "docs-public: the documents of the API are public"
+    "; an attacker reads every route and parameter, the internal ones too"
 )
-METRICS = Kind(
-    "metrics-public",
-    WARNING,
-    "everybody can read the metrics",
-    "reads routes, load and errors, and sees when an attack works",
+METRICS = make_warning_kind(
+    "metrics-public: everybody can read the metrics"
+    "; an attacker reads routes, load and errors, and sees when an attack works"
 )
-DEVELOPMENT = Kind(
-    "dev-on",
-    SEVERE,
-    "development mode is on",
-    "provokes errors, whose answers show exceptions, paths and values",
+DEVELOPMENT = make_severe_kind(
+    "dev-on: development mode is on"
+    "; an attacker provokes errors, whose answers show exceptions, paths and values"
 )
-FILES = Kind(
-    "static-private",
-    SEVERE,
-    "a folder of public files holds private ones",
-    "downloads the database, a key or the source",
+FILES = make_severe_kind(
+    "static-private: a folder of public files holds private ones"
+    "; an attacker downloads the database, a key or the source"
 )
-MEMORY = Kind(
-    "body-memory",
-    WARNING,
-    "the bodies of all requests together may take more memory than a machine has",
-    "sends a few large bodies at the same time, and the process is ended",
+MEMORY = make_warning_kind(
+    "body-memory: the bodies of all requests together may take more memory than a machine has"
+    "; an attacker sends a few large bodies at the same time, and the process is ended"
 )
-UPLOAD = Kind(
-    "upload-open",
-    WARNING,
-    "anybody may send very large bodies, as often as he likes",
-    "fills memory and disk",
+UPLOAD = make_warning_kind(
+    "upload-open: anybody may send very large bodies, as often as he likes"
+    "; an attacker fills memory and disk"
 )
 KINDS = (DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD)
 
@@ -86,11 +74,8 @@ def check_public_exposure(deployment: Deployment) -> Iterator[Finding]:
 
 def _is_guarded(deployment: Deployment, path: str) -> bool:
     """Return True if a guard runs for a path that is no route."""
-    below = [
-        each
-        for each in deployment.middleware_folder_entries
-        if getattr(each, "prefix", None) == (path,)
-    ]
+    entries = deployment.middleware_folder_entries
+    below = [each for each in entries if getattr(each, "prefix", None) == (path,)]
     chain = [*deployment.non_route_middleware, *map(unwrap_scoped_entry, below)]
     return any(is_guard(entry, deployment.reader) for entry in chain)
 
@@ -119,11 +104,10 @@ def _check_served_files(deployment: Deployment) -> Iterator[Finding]:
             if _is_exposed_private_file(path, folder):
                 name = f"{target.directory.as_posix()}/{path.relative_to(folder).as_posix()}"
                 text = f"{name} lies in a folder of public files"
-                yield FILES.make_finding(
-                    name, text, f"mv {name!r} .  # out of {target.directory.as_posix()}/"
-                )
+                write = f"mv {name!r} .  # out of {target.directory.as_posix()}/"
+                yield FILES.make_finding(name, text, write)
                 break
-        yield from _check_databases_in_folder(deployment, folder, target.directory.as_posix())
+        yield from _check_folder_databases(deployment, folder, target.directory.as_posix())
 
 
 def _is_exposed_private_file(path: Path, folder: Path) -> bool:
@@ -140,9 +124,7 @@ def _holds_private_key(path: Path) -> bool:
         return False
 
 
-def _check_databases_in_folder(
-    deployment: Deployment, folder: Path, shown: str
-) -> Iterator[Finding]:
+def _check_folder_databases(deployment: Deployment, folder: Path, shown: str) -> Iterator[Finding]:
     """Yield databases in the folder that need not exist yet."""
     for alias, url in deployment.settings.databases.items():
         scheme, _, place = url.partition(":///")
@@ -161,15 +143,12 @@ def _check_body_limits(deployment: Deployment) -> Iterator[Finding]:
     if settings.max_body * number > _MOST_MEMORY:
         gib = settings.max_body * number // _GIB
         text = f"{number} bodies of {settings.max_body} bytes are {gib} GiB in each process"
-        yield MEMORY.make_finding(
-            deployment.sources.find_setting_file("max_body"), text, "max_body = 1048576"
-        )
+        file = deployment.sources.find_setting_file("max_body")
+        yield MEMORY.make_finding(file, text, "max_body = 1048576")
     for served in deployment.loaded_routes:
         size = served.module.max_body
         if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_rate_limited:
-            text = (
-                f"{served.display_name} takes {size // 1024**2} MiB from anybody, without a limit"
-            )
-            yield UPLOAD.make_finding(
-                served.file_path, text, 'middlewares = [RateLimit("10/hour")]'
-            )
+            size_text = f"{size // 1024**2} MiB from anybody"
+            text = f"{served.display_name} takes {size_text}, without a limit"
+            write = 'middlewares = [RateLimit("10/hour")]'
+            yield UPLOAD.make_finding(served.file_path, text, write)

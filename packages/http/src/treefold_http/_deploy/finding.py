@@ -1,7 +1,7 @@
 """The findings of `check --deploy` as data: a kind for each sort of mistake, a finding for a case.
 
 Nothing is looked for here, and nothing is printed. Each subject of the room declares its kinds as
-constants of the class `Kind`, and yields findings of them.
+constants, a sentence each, and yields findings of them.
 """
 
 from __future__ import annotations
@@ -35,6 +35,22 @@ class Kind:
     def make_finding(self, file: str, text: str, write: str) -> Finding:
         """Return a finding of this kind; arguments as the attributes of `Finding`."""
         return Finding(self, file, text, write)
+
+
+def make_severe_kind(sentence: str) -> Kind:
+    """Return the kind that `id: title; an attacker ...` describes, severe."""
+    return _parse_kind(sentence, SEVERE)
+
+
+def make_warning_kind(sentence: str) -> Kind:
+    """Return the kind that `id: title; an attacker ...` describes, a warning."""
+    return _parse_kind(sentence, WARNING)
+
+
+def _parse_kind(sentence: str, severity: Severity) -> Kind:
+    id, _, rest = sentence.partition(": ")
+    title, _, attack = rest.partition("; an attacker ")
+    return Kind(id, severity, title, attack)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,33 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
-from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._deploy.finding import Finding, Kind, make_severe_kind
 from treefold_http._project.cache_place import decides_access
 from treefold_http.cache._cached import Cached
 
-SIBLING = Kind(
-    "guard-sibling",
-    SEVERE,
-    "a route without any guard beside guarded ones",
-    "asks for the one that was forgotten",
+SIBLING = make_severe_kind(
+    "guard-sibling: a route without any guard beside guarded ones"
+    "; an attacker asks for the one that was forgotten"
 )
-VERSION = Kind(
-    "guard-version",
-    SEVERE,
-    "a route is guarded in one version and open in another",
-    "asks for the version without the guard",
+VERSION = make_severe_kind(
+    "guard-version: a route is guarded in one version and open in another"
+    "; an attacker asks for the version without the guard"
 )
-TWICE = Kind(
-    "route-twice",
-    SEVERE,
-    "two files serve one route, and one of them never runs",
-    "gets the answer of the file that serves, whatever the other one would have checked",
+TWICE = make_severe_kind(
+    "route-twice: two files serve one route, and one of them never runs; an attacker gets the"
+    " answer of the file that serves, whatever the other one would have checked"
 )
-CACHED = Kind(
-    "cache-before-guard",
-    SEVERE,
-    "answers are kept before a guard is asked",
-    "gets an answer that was kept while he, or another, was allowed to read it",
+CACHED = make_severe_kind(
+    "cache-before-guard: answers are kept before a guard is asked"
+    "; an attacker gets an answer that was kept while he, or another, was allowed to read it"
 )
 KINDS = (SIBLING, VERSION, TWICE, CACHED)
 
@@ -49,24 +41,19 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
         *hidden, serves = duplicate.files
         shown = f"{duplicate.method} {duplicate.url}"
         text = f"{shown} is served by Api/{serves}, never by Api/{hidden[0]}"
-        yield TWICE.make_finding(
-            f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one"
-        )
+        write = f"rm 'Api/{hidden[0]}'  # or the other one"
+        yield TWICE.make_finding(f"Api/{hidden[0]}", text, write)
     open_routes = {**_find_unguarded_versions(deployment), **_find_unguarded_siblings(deployment)}
     for served, (kind, why) in open_routes.items():
         text = f"{served.display_name} has no guard; {why}"
-        yield kind.make_finding(
-            served.file_path, text, "async def handler(user: User = Depends(signed_in)):"
-        )
+        write = "async def handler(user: User = Depends(signed_in)):"
+        yield kind.make_finding(served.file_path, text, write)
     yield from _check_caches_before_guards(deployment)
 
 
 def _select_guardable_routes(deployment: Deployment) -> list[ServedRoute]:
-    return [
-        served
-        for served in deployment.loaded_routes
-        if served.route.method not in _AUTOMATIC and not served.is_public_on_purpose
-    ]
+    asked = (each for each in deployment.loaded_routes if each.route.method not in _AUTOMATIC)
+    return [served for served in asked if not served.is_public_on_purpose]
 
 
 def _find_unguarded_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
@@ -106,11 +93,8 @@ def _find_unguarded_versions(deployment: Deployment) -> dict[ServedRoute, tuple[
     for group in versions.values():
         guarded = [served for served in group if served.is_guarded]
         if guarded:
-            found |= {
-                served: (VERSION, f"{guarded[-1].display_name} has one")
-                for served in group
-                if not served.is_guarded
-            }
+            reason = (VERSION, f"{guarded[-1].display_name} has one")
+            found |= dict.fromkeys((served for served in group if not served.is_guarded), reason)
     return found
 
 

@@ -6,28 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._trusted_hosts import TrustedHosts
 
-ANY_HOST = Kind(
-    "hosts-any",
-    SEVERE,
-    "requests for any host are answered",
-    "sends a Host of his own: links made of it, such as that of a password reset, lead to his site",
+ANY_HOST = make_severe_kind(
+    "hosts-any: requests for any host are answered; an attacker sends a Host of his own: links"
+    " made of it, such as that of a password reset, lead to his site"
 )
-WIDE_HOST = Kind(
-    "hosts-wide",
-    SEVERE,
-    "a trusted host covers names that anybody can register",
-    "registers a name below it, which then counts as a host of the application",
+WIDE_HOST = make_severe_kind(
+    "hosts-wide: a trusted host covers names that anybody can register"
+    "; an attacker registers a name below it, which then counts as a host of the application"
 )
-LATE_HOST = Kind(
-    "hosts-before-proxy",
-    SEVERE,
-    "the host is replaced after it was checked",
-    "sends X-Forwarded-Host through the proxy: the check has seen another host",
+LATE_HOST = make_severe_kind(
+    "hosts-before-proxy: the host is replaced after it was checked"
+    "; an attacker sends X-Forwarded-Host through the proxy: the check has seen another host"
 )
 KINDS = (ANY_HOST, WIDE_HOST, LATE_HOST)
 
@@ -51,15 +45,12 @@ def check_trusted_hosts(deployment: Deployment) -> Iterator[Finding]:
             if name.startswith("*.") and ("." not in below or below in _SHARED):
                 write = "TrustedHosts(['api.example.com'])  # the names of this application"
                 yield WIDE_HOST.make_finding(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
-    chains = [
-        deployment.non_route_middleware,
-        *(served.entries for served in deployment.loaded_routes),
-    ]
+    of_routes = (served.entries for served in deployment.loaded_routes)
+    chains = [deployment.non_route_middleware, *of_routes]
     if any(_checks_host_before_replacement(chain) for chain in chains):
         text = "TrustedHosts comes before ProxyHeaders(host=True)"
-        yield LATE_HOST.make_finding(
-            MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]"
-        )
+        write = "middlewares = [ProxyHeaders(...), TrustedHosts(...)]"
+        yield LATE_HOST.make_finding(MIDDLEWARE, text, write)
 
 
 def _find_routes_accepting_any_host(deployment: Deployment) -> Iterator[Finding]:
@@ -72,9 +63,8 @@ def _find_routes_accepting_any_host(deployment: Deployment) -> Iterator[Finding]
     text = f"any Host is answered on {where}"
     if len(missing) < len(chains):
         text += f" for {missing[0]}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
-    yield ANY_HOST.make_finding(
-        MIDDLEWARE, text, "TrustedHosts(['api.example.com'])  # your names, first"
-    )
+    write = "TrustedHosts(['api.example.com'])  # your names, first"
+    yield ANY_HOST.make_finding(MIDDLEWARE, text, write)
 
 
 def _checks_host(entry: Any) -> bool:
@@ -83,10 +73,7 @@ def _checks_host(entry: Any) -> bool:
 
 def _checks_host_before_replacement(chain: Any) -> bool:
     checks = [index for index, entry in enumerate(chain) if isinstance(entry, TrustedHosts)]
-    replaces = [
-        index
-        for index, entry in enumerate(chain)
-        if isinstance(entry, ProxyHeaders) and entry.has_host
-    ]
+    proxies = ((at, entry) for at, entry in enumerate(chain) if isinstance(entry, ProxyHeaders))
+    replaces = [at for at, entry in proxies if entry.has_host]
     # one check before the last replacement suffices: it has seen another host than the handler does
     return bool(checks and replaces) and min(checks) < max(replaces)

@@ -7,34 +7,26 @@ import stat
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._security_headers import SecurityHeaders
 from treefold_http.middleware._sessions import Sessions
 
-NO_TLS = Kind(
-    "tls-missing",
-    SEVERE,
-    "credentials are taken at a public address without TLS",
-    "reads passwords, cookies and tokens on the way, and changes answers",
+NO_TLS = make_severe_kind(
+    "tls-missing: credentials are taken at a public address without TLS"
+    "; an attacker reads passwords, cookies and tokens on the way, and changes answers"
 )
-NO_HSTS = Kind(
-    "hsts-missing",
-    WARNING,
-    "this server ends TLS and does not ask browsers to stay with it",
-    "answers the first request of a visit over http in the server's place, and stays in between",
+NO_HSTS = make_warning_kind(
+    "hsts-missing: this server ends TLS and does not ask browsers to stay with it; an attacker"
+    " answers the first request of a visit over http in the server's place, and stays in between"
 )
-OPEN_KEY = Kind(
-    "tls-key-open",
-    SEVERE,
-    "every account of the machine can read the key of the certificate",
-    "reads the key through a hole in any other program of the machine, and passes as this server",
+OPEN_KEY = make_severe_kind(
+    "tls-key-open: every account of the machine can read the key of the certificate; an attacker"
+    " reads the key through a hole in any other program of the machine, and passes as this server"
 )
-SLOW = Kind(
-    "slow-clients",
-    WARNING,
-    "idle connections of anybody stay open for long",
-    "opens connections, does nothing, and the server has no descriptor left for others",
+SLOW = make_warning_kind(
+    "slow-clients: idle connections of anybody stay open for long; an attacker opens connections,"
+    " does nothing, and the server has no descriptor left for others"
 )
 KINDS = (NO_TLS, NO_HSTS, OPEN_KEY, SLOW)
 

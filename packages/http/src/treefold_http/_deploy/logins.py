@@ -5,32 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import PASSWORDS, Deployment, ServedRoute, normalize_name
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.references import collect_code_names
 
-UNLIMITED = Kind(
-    "login-unlimited",
-    SEVERE,
-    "passwords can be guessed without a limit",
-    "tries the most common passwords on every account, thousands a minute",
+UNLIMITED = make_severe_kind(
+    "login-unlimited: passwords can be guessed without a limit"
+    "; an attacker tries the most common passwords on every account, thousands a minute"
 )
-LOOSE = Kind(
-    "login-limit-loose",
-    WARNING,
-    "a login allows more than 100 guesses a minute",
-    "has tried the ten thousand most common passwords of an account within two hours",
+LOOSE = make_warning_kind(
+    "login-limit-loose: a login allows more than 100 guesses a minute"
+    "; an attacker has tried the ten thousand most common passwords of an account within two hours"
 )
-CHOSEN_KEY = Kind(
-    "login-limit-key",
-    SEVERE,
-    "the client chooses what its guesses are counted by",
-    "sends another value with each guess, and is never counted",
+CHOSEN_KEY = make_severe_kind(
+    "login-limit-key: the client chooses what its guesses are counted by"
+    "; an attacker sends another value with each guess, and is never counted"
 )
-IN_QUERY = Kind(
-    "secret-in-query",
-    WARNING,
-    "a password or key is sent in the query of a URL",
-    "reads it in the log of a proxy, in the history of a browser or in a Referer",
+IN_QUERY = make_warning_kind(
+    "secret-in-query: a password or key is sent in the query of a URL"
+    "; an attacker reads it in the log of a proxy, in the history of a browser or in a Referer"
 )
 KINDS = (UNLIMITED, LOOSE, CHOSEN_KEY, IN_QUERY)
 
@@ -66,9 +58,8 @@ def _check_login_rate_limit(served: ServedRoute) -> Iterator[Finding]:
     chosen = [key for key in keys if not _CHOSEN.isdisjoint(collect_code_names(key))]
     # a limit by address beside it counts a client that invents keys
     if chosen and not by_address:
-        text = (
-            f"{served.display_name} is limited by what a header field, the query or a cookie says"
-        )
+        by = "by what a header field, the query or a cookie says"
+        text = f"{served.display_name} is limited {by}"
         yield CHOSEN_KEY.make_finding(served.file_path, text, line)
     # all limits of a route have to let a guess pass, so the strictest one decides
     a_minute = min(_MINUTE / limit.rate.interval for limit in served.rate_limits)

@@ -6,45 +6,34 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._ip_allowlist import IPAllowlist
 from treefold_http.middleware._metrics import Metrics
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._rate_limit import RateLimit
 
-MISMATCH = Kind(
-    "proxy-mismatch",
-    SEVERE,
-    "the trusted proxy is not the one that requests come from",
-    "is not told apart from other clients: a few requests use up the limit of all of them, and"
-    " rules about addresses see the proxy's",
+MISMATCH = make_severe_kind(
+    "proxy-mismatch: the trusted proxy is not the one that requests come from"
+    "; an attacker is not told apart from other clients: a few requests use up the limit of all of "
+    "them, and rules about addresses see the proxy's"
 )
-ANYONE = Kind(
-    "proxy-anyone",
-    SEVERE,
-    "the forwarding fields of every peer are believed",
-    "sends X-Forwarded-For with an address of his choice: no limit counts him, and allowlists let"
-    " him in",
+ANYONE = make_severe_kind(
+    "proxy-anyone: the forwarding fields of every peer are believed; an attacker sends"
+    " X-Forwarded-For with an address of his choice: no limit counts him, and allowlists let him in"
 )
-MISSING = Kind(
-    "proxy-missing",
-    SEVERE,
-    "addresses are compared behind a proxy that nothing names",
-    "has the proxy's address as every client: he uses up the limit that all share, and passes rules"
-    " that allow this machine",
+MISSING = make_severe_kind(
+    "proxy-missing: addresses are compared behind a proxy that nothing names"
+    "; an attacker has the proxy's address as every client: he uses up the limit that all share, "
+    "and passes rules that allow this machine"
 )
-LATE = Kind(
-    "proxy-late",
-    SEVERE,
-    "addresses are compared before the proxy's fields are read",
-    "passes with the address of the proxy",
+LATE = make_severe_kind(
+    "proxy-late: addresses are compared before the proxy's fields are read"
+    "; an attacker passes with the address of the proxy"
 )
-TWICE = Kind(
-    "proxy-twice",
-    WARNING,
-    "the server and a middleware both replace the client's address",
-    "writes from inside of a trusted network, and so chooses the address that is counted",
+TWICE = make_warning_kind(
+    "proxy-twice: the server and a middleware both replace the client's address; an attacker"
+    " writes from inside of a trusted network, and so chooses the address that is counted"
 )
 KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
 
@@ -55,34 +44,27 @@ def check_proxy_trust(deployment: Deployment) -> Iterator[Finding]:
     settings_file = deployment.sources.find_setting_file("serve")
     if reach.is_public and reach.trusts_anyone:
         text = f"the forwarding fields of any peer of {describe_listen_address(serve)} are believed"
-        yield ANYONE.make_finding(
-            _choose_finding_file(reach, settings_file),
-            text,
-            "ProxyHeaders(['10.0.0.7'])  # the proxy",
-        )
+        file = _choose_finding_file(reach, settings_file)
+        yield ANYONE.make_finding(file, text, "ProxyHeaders(['10.0.0.7'])  # the proxy")
     if reach.peer and reach.has_trusted_proxy and not reach.trusts_peer:
         where = describe_listen_address(serve)
         text = f"requests come from {reach.peer!r}, as the server listens on {where}"
         text += ", and the trusted proxies are others"
-        yield MISMATCH.make_finding(
-            _choose_finding_file(reach, settings_file),
-            text,
-            f"ProxyHeaders([{reach.peer!r}])  # first in the list",
-        )
+        file = _choose_finding_file(reach, settings_file)
+        write = f"ProxyHeaders([{reach.peer!r}])  # first in the list"
+        yield MISMATCH.make_finding(file, text, write)
     readers = [entry for entry in deployment.middleware_entries if _reads_client_address(entry)]
     if reach.peer and not reach.has_trusted_proxy and readers:
         name = type(readers[0]).__name__
         text = f"{name} compares addresses, which are all {reach.peer!r} behind a proxy"
-        yield MISSING.make_finding(
-            MIDDLEWARE, text, f"ProxyHeaders([{reach.peer!r}])  # first in the list"
-        )
+        write = f"ProxyHeaders([{reach.peer!r}])  # first in the list"
+        yield MISSING.make_finding(MIDDLEWARE, text, write)
     if reach.proxies:
         yield from _check_proxy_order(deployment)
     if reach.proxies and reach.trusts_server:
         text = "serve.forwarded_allow_ips and ProxyHeaders both replace the client's address"
-        yield TWICE.make_finding(
-            settings_file, text, "forwarded_allow_ips = []  # ProxyHeaders does it"
-        )
+        write = "forwarded_allow_ips = []  # ProxyHeaders does it"
+        yield TWICE.make_finding(settings_file, text, write)
 
 
 def _choose_finding_file(reach: Any, settings_file: str) -> str:

@@ -71,9 +71,8 @@ def compute_network_reach(settings: Settings, entries: Iterable[Any]) -> Reach:
     proxies = [each for each in entries if isinstance(each, ProxyHeaders)]
     is_local = serve.uds is None and serve.fd is None and is_loopback(serve.host)
     names = [n for each in entries if isinstance(each, TrustedHosts) for n in each.allowed]
-    is_named = any(
-        name.rpartition(":")[0] not in LOOPBACK and name not in LOOPBACK for name in names
-    )
+    hosts = [name for name in names if name not in LOOPBACK]
+    is_named = any(name.rpartition(":")[0] not in LOOPBACK for name in hosts)
     behind = bool(proxies or serve.forwarded_allow_ips or settings.root_path or is_named)
     peer = UNIX if serve.uds is not None else serve.host if is_local and behind else ""
     return Reach(

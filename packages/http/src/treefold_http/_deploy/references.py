@@ -99,10 +99,8 @@ class ReferenceReader:
                 called += _yield_functions_run_by(value, direct.names)
             if owner is not None:
                 called += _find_hooks_and_methods(owner, direct.names)
-            self._direct[step] = (
-                direct,
-                [each for each in called if self._is_project_function(each[0])],
-            )
+            own = [each for each in called if self._is_project_function(each[0])]
+            self._direct[step] = (direct, own)
         return self._direct[step]
 
     def _is_project_function(self, function: FunctionType) -> bool:

@@ -10,39 +10,29 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from treefold_http._deploy.deployment import Deployment, normalize_name
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.sources import DOTENV, ENVIRONMENT
 from treefold_http._sessions.signing import MIN_SECRET
 
-SHORT = Kind(
-    "secret-short",
-    SEVERE,
-    "a secret is short enough to be found by trying",
-    "tries secrets against one signature, at home, and then signs what he likes",
+SHORT = make_severe_kind(
+    "secret-short: a secret is short enough to be found by trying"
+    "; an attacker tries secrets against one signature, at home, and then signs what he likes"
 )
-GUESSABLE = Kind(
-    "secret-guessable",
-    SEVERE,
-    "a secret is a placeholder or a pattern",
-    "tries the placeholders of templates first, and then signs sessions of anybody",
+GUESSABLE = make_severe_kind(
+    "secret-guessable: a secret is a placeholder or a pattern"
+    "; an attacker tries the placeholders of templates first, and then signs sessions of anybody"
 )
-EXAMPLE = Kind(
-    "secret-example",
-    SEVERE,
-    "a secret is that of an example",
-    "knows it from the documentation, and signs sessions of anybody",
+EXAMPLE = make_severe_kind(
+    "secret-example: a secret is that of an example"
+    "; an attacker knows it from the documentation, and signs sessions of anybody"
 )
-IN_GIT = Kind(
-    "secret-in-git",
-    SEVERE,
-    "a secret or a password is under version control",
-    "reads it in any copy of the repository, also years later",
+IN_GIT = make_severe_kind(
+    "secret-in-git: a secret or a password is under version control"
+    "; an attacker reads it in any copy of the repository, also years later"
 )
-REUSED = Kind(
-    "secret-reused",
-    WARNING,
-    "one secret serves two purposes",
-    "learns it where it is shared with others, and uses it where it is not",
+REUSED = make_warning_kind(
+    "secret-reused: one secret serves two purposes"
+    "; an attacker learns it where it is shared with others, and uses it where it is not"
 )
 KINDS = (SHORT, GUESSABLE, EXAMPLE, IN_GIT, REUSED)
 
@@ -100,10 +90,8 @@ def check_secrets(deployment: Deployment) -> Iterator[Finding]:
     first: dict[str, _Secret] = {}
     for secret in _collect_secrets(deployment):
         yield from _check_secret_strength(secret)
-        if (
-            secret.file != ENVIRONMENT
-            and secret.file in deployment.sources.git_tracked_settings_files
-        ):
+        tracked = deployment.sources.git_tracked_settings_files
+        if secret.file != ENVIRONMENT and secret.file in tracked:
             text = f"{secret.setting} is written in {secret.file}, which git keeps"
             write = "git rm --cached .env  # list it in .gitignore, and make new secrets"
             line = write if secret.file == DOTENV else secret.format_fix_line("...  # a new one")
@@ -119,18 +107,16 @@ def _check_secret_strength(secret: _Secret) -> Iterator[Finding]:
     size = len(secret.value.encode())
     write = secret.format_fix_line(_NEW)
     if secret.value in EXAMPLES:
-        yield EXAMPLE.make_finding(
-            secret.file, f"{secret.setting} is the secret of an example", write
-        )
+        text = f"{secret.setting} is the secret of an example"
+        yield EXAMPLE.make_finding(secret.file, text, write)
     elif not secret.least:
         return
     elif size < secret.least:
         text = f"{secret.setting} has {size} bytes, fewer than {secret.least}"
         yield SHORT.make_finding(secret.file, text, write)
     elif is_guessable(secret.value):
-        yield GUESSABLE.make_finding(
-            secret.file, f"{secret.setting} is a placeholder or a pattern", write
-        )
+        text = f"{secret.setting} is a placeholder or a pattern"
+        yield GUESSABLE.make_finding(secret.file, text, write)
 
 
 def is_guessable(value: str) -> bool:
@@ -145,19 +131,16 @@ def _collect_secrets(deployment: Deployment) -> Iterator[_Secret]:
         file = sources.find_setting_file("secret_key")
         yield _Secret("secret_key", settings.secret_key, file, "TREEFOLD_SECRET_KEY", MIN_SECRET)
     for value in settings.secret_key_fallbacks:
-        file, variable = (
-            sources.find_setting_file("secret_key_fallbacks"),
-            "TREEFOLD_SECRET_KEY_FALLBACKS",
-        )
+        file = sources.find_setting_file("secret_key_fallbacks")
+        variable = "TREEFOLD_SECRET_KEY_FALLBACKS"
         yield _Secret("secret_key_fallbacks", value, file, variable, MIN_SECRET)
     for name, value in settings.app.items():
         ending = next((each for each in _ENDINGS if name.lower().endswith(each)), None)
         if isinstance(value, str) and value and ending is not None:
             file, variable = sources.find_setting_file("app", name), f"TREEFOLD_APP__{name.upper()}"
             yield _Secret(f"app.{name}", str(value), file, variable, _ENDINGS[ending])
-    yield from _collect_url_passwords(
-        deployment, "databases", settings.databases, "TREEFOLD_DATABASE_URL"
-    )
+    urls = settings.databases
+    yield from _collect_url_passwords(deployment, "databases", urls, "TREEFOLD_DATABASE_URL")
     yield from _collect_url_passwords(deployment, "caches", settings.caches, "TREEFOLD_CACHE_URL")
     if settings.redis_url is not None:
         urls = {"": settings.redis_url}
@@ -168,8 +151,7 @@ def _collect_url_passwords(
     deployment: Deployment, setting: str, urls: Mapping[str, str], variable: str
 ) -> Iterator[_Secret]:
     for alias, url in urls.items():
-        password = parse_url_password(url)
-        if password:
+        if password := parse_url_password(url):
             file = deployment.sources.find_setting_file(setting, alias or None)
             own = variable if alias in ("", "default") else ""
             yield _Secret(f"{setting}.{alias}".rstrip("."), password, file, own, 0)

@@ -7,47 +7,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._deploy.reach import is_loopback
 from treefold_http.auth._login import login
 from treefold_http.middleware._csrf import CSRF
 from treefold_http.middleware._sessions import Sessions
 
-NO_CSRF = Kind(
-    "csrf-off",
-    SEVERE,
-    "sessions without protection against requests of other sites",
-    "has the browser of a logged-in user send a form from a page of his own",
+NO_CSRF = make_severe_kind(
+    "csrf-off: sessions without protection against requests of other sites"
+    "; an attacker has the browser of a logged-in user send a form from a page of his own"
 )
-LAX = Kind(
-    "csrf-same-site",
-    WARNING,
-    "sessions are protected by SameSite alone",
-    "has the browser send a form from another name of the site, such as a forgotten subdomain",
+LAX = make_warning_kind(
+    "csrf-same-site: sessions are protected by SameSite alone; an attacker has the browser send a"
+    " form from another name of the site, such as a forgotten subdomain"
 )
-OTHER_COOKIE = Kind(
-    "csrf-other-cookie",
-    SEVERE,
-    "the protection looks at other cookies than that of the session",
-    "has the browser send a form with the session's cookie, at which nothing looks",
+OTHER_COOKIE = make_severe_kind(
+    "csrf-other-cookie: the protection looks at other cookies than that of the session"
+    "; an attacker has the browser send a form with the session's cookie, at which nothing looks"
 )
-PLAIN_ORIGIN = Kind(
-    "csrf-plain-origin",
-    WARNING,
-    "pages that are sent without TLS may send requests with the session",
-    "puts a form into the plain page on its way to the browser",
+PLAIN_ORIGIN = make_warning_kind(
+    "csrf-plain-origin: pages that are sent without TLS may send requests with the session"
+    "; an attacker puts a form into the plain page on its way to the browser"
 )
-PLAIN_SOCKETS = Kind(
-    "sockets-plain-origin",
-    WARNING,
-    "pages that are sent without TLS may open sockets",
-    "puts a script into the plain page on its way, which opens the socket of its user",
+PLAIN_SOCKETS = make_warning_kind(
+    "sockets-plain-origin: pages that are sent without TLS may open sockets; an attacker puts a"
+    " script into the plain page on its way, which opens the socket of its user"
 )
-IRREVOCABLE = Kind(
-    "session-irrevocable",
-    WARNING,
-    "logins are kept in a cookie, which no logout ends",
-    "uses a stolen cookie until it expires, also after its user has logged out",
+IRREVOCABLE = make_warning_kind(
+    "session-irrevocable: logins are kept in a cookie, which no logout ends"
+    "; an attacker uses a stolen cookie until it expires, also after its user has logged out"
 )
 KINDS = (NO_CSRF, LAX, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
 
@@ -63,16 +51,12 @@ def check_sessions(deployment: Deployment) -> Iterator[Finding]:
                 write = f"trusted_origins=['https://{urlsplit(origin).netloc}']"
                 yield PLAIN_ORIGIN.make_finding(deployment.find_middleware_file(entry), text, write)
         is_in_cookie = isinstance(entry, Sessions) and entry.store == "cookie"
-        logs_in = [
-            each.display_name
-            for each in deployment.loaded_routes
-            if each.code_references.includes_any(login)
-        ]
+        routes = deployment.loaded_routes
+        logs_in = [r.display_name for r in routes if r.code_references.includes_any(login)]
         if is_in_cookie and logs_in:
             text = f"{logs_in[0]} logs users in, and Sessions(store='cookie') forgets no login"
-            yield IRREVOCABLE.make_finding(
-                MIDDLEWARE, text, "Sessions(store='database')  # or 'redis'"
-            )
+            write = "Sessions(store='database')  # or 'redis'"
+            yield IRREVOCABLE.make_finding(MIDDLEWARE, text, write)
     if any(served.route.method == "WEBSOCKET" for served in deployment.loaded_routes):
         file = deployment.sources.find_setting_file("ws_allowed_origins")
         for origin in filter(is_unencrypted_origin, deployment.settings.ws_allowed_origins):
@@ -111,7 +95,6 @@ def _find_csrf_fault(sessions: Sessions, entries: Sequence[Any], route_name: str
     cookie = sessions.cookie.prefixed_name
     if all(each.cookies is not None and cookie not in each.cookies for each in guards):
         text = f"CSRF looks at {', '.join(guards[0].cookies or ())}, and the session is {cookie}"
-        return OTHER_COOKIE.make_finding(
-            MIDDLEWARE, text, f"CSRF(cookies=[{cookie!r}])  # or leave it out"
-        )
+        write = f"CSRF(cookies=[{cookie!r}])  # or leave it out"
+        return OTHER_COOKIE.make_finding(MIDDLEWARE, text, write)
     return None

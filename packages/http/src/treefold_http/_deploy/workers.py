@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._websockets.rooms import Rooms
 from treefold_http.cache._aliases import get_cache
@@ -13,29 +13,21 @@ from treefold_http.cache._cached import Cached
 from treefold_http.middleware._rate_limit import RateLimit
 from treefold_http.middleware._sessions import Sessions
 
-SESSIONS = Kind(
-    "workers-sessions",
-    SEVERE,
-    "each process has sessions of its own",
-    "stays logged in with a stolen cookie: a logout ends the session in one process only",
+SESSIONS = make_severe_kind(
+    "workers-sessions: each process has sessions of its own; an attacker stays logged in with a"
+    " stolen cookie: a logout ends the session in one process only"
 )
-LIMITS = Kind(
-    "workers-limits",
-    WARNING,
-    "each process counts by itself",
-    "tries as often in each process as the limit allows once",
+LIMITS = make_warning_kind(
+    "workers-limits: each process counts by itself"
+    "; an attacker tries as often in each process as the limit allows once"
 )
-CACHE = Kind(
-    "workers-cache",
-    WARNING,
-    "each process has a cache of its own",
-    "reads what was invalidated in one process and is kept in the others",
+CACHE = make_warning_kind(
+    "workers-cache: each process has a cache of its own"
+    "; an attacker reads what was invalidated in one process and is kept in the others"
 )
-ROOMS = Kind(
-    "workers-rooms",
-    WARNING,
-    "rooms reach the sockets of one process",
-    "is removed from a room in one process, and stays in it in another",
+ROOMS = make_warning_kind(
+    "workers-rooms: rooms reach the sockets of one process"
+    "; an attacker is removed from a room in one process, and stays in it in another"
 )
 KINDS = (SESSIONS, LIMITS, CACHE, ROOMS)
 
@@ -52,19 +44,16 @@ def check_per_process_state(deployment: Deployment) -> Iterator[Finding]:
             text = f"Sessions keeps its sessions in memory, {beside}"
             yield SESSIONS.make_finding(file, text, "Sessions(store='database')  # or 'redis'")
         elif isinstance(entry, RateLimit) and entry.is_in_memory:
-            yield LIMITS.make_finding(
-                file, f"RateLimit counts in memory, {beside}", "RateLimit(..., redis=True)"
-            )
+            text = f"RateLimit counts in memory, {beside}"
+            yield LIMITS.make_finding(file, text, "RateLimit(..., redis=True)")
     yield from _check_in_memory_caches(deployment, beside)
-    for name, module in (
-        ModuleSpace.get_or_create_space(deployment.root).find_loaded_modules().items()
-    ):
+    space = ModuleSpace.get_or_create_space(deployment.root)
+    for name, module in space.find_loaded_modules().items():
         for each in vars(module).values():
             if isinstance(each, Rooms) and each.is_in_memory:
                 file = f"{name.replace('.', '/')}.py"
-                yield ROOMS.make_finding(
-                    file, f"Rooms() is in memory, {beside}", "Rooms(redis='redis://...')"
-                )
+                text = f"Rooms() is in memory, {beside}"
+                yield ROOMS.make_finding(file, text, "Rooms(redis='redis://...')")
                 return
 
 
@@ -75,9 +64,8 @@ def _check_in_memory_caches(deployment: Deployment, process_count_text: str) -> 
         if _is_in_memory(caches, alias):
             text = f"cache {alias!r} is in memory, {process_count_text}"
             write = f'[caches]\n{alias} = "redis://..."'
-            yield CACHE.make_finding(
-                deployment.sources.find_setting_file("caches", alias), text, write
-            )
+            file = deployment.sources.find_setting_file("caches", alias)
+            yield CACHE.make_finding(file, text, write)
 
 
 def _is_in_memory(caches: Mapping[str, str], alias: str) -> bool:
