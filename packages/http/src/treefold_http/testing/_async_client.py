@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import httpx
 
-from treefold_http.testing._options import Cookies, Headers, build_client_options
-from treefold_http.testing._server import Replacements, Served, Server
+from treefold_http.testing._options import (
+    ClientOptions,
+    SocketOptions,
+    build_client_options,
+    build_server,
+)
+from treefold_http.testing._server import Served
 from treefold_http.testing._sessions import AsyncWebSocketSession
 from treefold_http.testing._transport import AsyncTransport
 from treefold_http.testing._written import build_verbatim_request
@@ -23,7 +27,7 @@ class AsyncTestClient(httpx.AsyncClient):
     Args:
         app: an application, another ASGI application, or the folder that holds `Api/`.
         overrides: dependency or provider to replacement, undone at the end.
-        base_url: base of relative paths; its host is the `Host` field.
+        base_url: base of relative paths, `http://testserver`; its host is the `Host` field.
         raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
 
@@ -36,21 +40,11 @@ class AsyncTestClient(httpx.AsyncClient):
 
     __test__ = False
 
-    def __init__(
-        self,
-        app: Served,
-        *,
-        overrides: Replacements | None = None,
-        base_url: str = "http://testserver",
-        raise_app_errors: bool = True,
-        headers: Headers | None = None,
-        cookies: Cookies | None = None,
-    ) -> None:
-        self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
+    def __init__(self, app: Served, **options: Unpack[ClientOptions]) -> None:
+        self._server = build_server(app, options)
         self.app: Any = self._server.app
         transport = AsyncTransport(self._server)
-        super().__init__(transport=transport, base_url=base_url, **build_client_options(cookies))
-        self.headers.update(headers)
+        super().__init__(transport=transport, **build_client_options(options))
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
         """Build a request; as in httpx, but method and address go out as they are written."""
@@ -58,19 +52,13 @@ class AsyncTestClient(httpx.AsyncClient):
         return build_verbatim_request(build, method, url, base=self.base_url, options=options)
 
     def websocket_connect(
-        self,
-        url: str,
-        *,
-        subprotocols: Sequence[str] = (),
-        headers: Headers | None = None,
-        timeout: float | None = 5.0,
+        self, url: str, **options: Unpack[SocketOptions]
     ) -> AsyncWebSocketSession:
         """Open a WebSocket: `async with client.websocket_connect("/v1/chat") as ws: ...`.
 
         Args:
             subprotocols: the subprotocols to offer, in order of preference.
-            timeout: seconds that the application may take to accept.
+            headers: sent with the handshake.
+            timeout: seconds that the application may take to accept, 5 by default.
         """
-        return AsyncWebSocketSession(
-            self, self._server, url, subprotocols=subprotocols, headers=headers, timeout=timeout
-        )
+        return AsyncWebSocketSession(self, self._server, url, **options)

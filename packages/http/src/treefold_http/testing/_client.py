@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Callable
+from typing import Any, ParamSpec, Unpack
 
 import httpx
 
-from treefold_http.testing._options import Cookies, Headers, build_client_options
-from treefold_http.testing._server import Replacements, Served, Server
+from treefold_http.testing._options import (
+    ClientOptions,
+    SocketOptions,
+    build_client_options,
+    build_server,
+)
+from treefold_http.testing._server import Served
 from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession
 from treefold_http.testing._transport import Transport
 from treefold_http.testing._written import build_verbatim_request
@@ -26,7 +31,7 @@ class TestClient(httpx.Client):
     Args:
         app: an application, another ASGI application, or the folder that holds `Api/`.
         overrides: dependency or provider to replacement, undone at the end.
-        base_url: base of relative paths; its host is the `Host` field.
+        base_url: base of relative paths, `http://testserver`; its host is the `Host` field.
         raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
 
@@ -40,45 +45,26 @@ class TestClient(httpx.Client):
     # pytest collects classes whose names begin with `Test`
     __test__ = False
 
-    def __init__(
-        self,
-        app: Served,
-        *,
-        overrides: Replacements | None = None,
-        base_url: str = "http://testserver",
-        raise_app_errors: bool = True,
-        headers: Headers | None = None,
-        cookies: Cookies | None = None,
-    ) -> None:
-        self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
+    def __init__(self, app: Served, **options: Unpack[ClientOptions]) -> None:
+        self._server = build_server(app, options)
         self.app: Any = self._server.app
         self._hand_over = Transport(self._server)
-        options = build_client_options(cookies)
-        super().__init__(transport=self._hand_over, base_url=base_url, **options)
-        self.headers.update(headers)
+        super().__init__(transport=self._hand_over, **build_client_options(options))
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
         """Build a request; as in httpx, but method and address go out as they are written."""
         build = super().build_request
         return build_verbatim_request(build, method, url, base=self.base_url, options=options)
 
-    def websocket_connect(
-        self,
-        url: str,
-        *,
-        subprotocols: Sequence[str] = (),
-        headers: Headers | None = None,
-        timeout: float | None = 5.0,
-    ) -> WebSocketSession:
+    def websocket_connect(self, url: str, **options: Unpack[SocketOptions]) -> WebSocketSession:
         """Open a WebSocket: `with client.websocket_connect("/v1/chat") as ws: ...`.
 
         Args:
             subprotocols: the subprotocols to offer, in order of preference.
-            timeout: seconds that the application may take to accept.
+            headers: sent with the handshake.
+            timeout: seconds that the application may take to accept, 5 by default.
         """
-        session = AsyncWebSocketSession(
-            self, self._server, url, subprotocols=subprotocols, headers=headers, timeout=timeout
-        )
+        session = AsyncWebSocketSession(self, self._server, url, **options)
         return WebSocketSession(session, self._hand_over)
 
     def run(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:

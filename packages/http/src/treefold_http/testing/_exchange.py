@@ -131,19 +131,16 @@ class Exchange:
             async with asyncio.timeout(limit):
                 yield
         except TimeoutError:
-            raise httpx.ReadTimeout(
-                f"The application sent nothing within {limit!r} seconds",
-                request=self._request,
-            ) from None
+            message = f"The application sent nothing within {limit!r} seconds"
+            raise httpx.ReadTimeout(message, request=self._request) from None
 
     async def _receive_for_app(self) -> Message:
         # an application may wait for the disconnect in a task of its own while a handler reads the
         # body
         async with self._receiving:
-            if not self._upload.done and not self._over.is_set():
-                message = await self._pull_upload_message()
-                if message is not None:
-                    return message
+            is_open = not self._upload.done and not self._over.is_set()
+            if is_open and (message := await self._pull_upload_message()) is not None:
+                return message
         await self._over.wait()
         return {"type": "http.disconnect"}
 

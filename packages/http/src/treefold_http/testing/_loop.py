@@ -43,11 +43,10 @@ class LoopThread:
         __tracebackhide__ = True
         if self.closed or threading.current_thread() is self._thread:
             coroutine.close()
-            raise RuntimeError(
-                "The client is closed; create another one"
-                if self.closed
-                else "The application calls the TestClient that serves it; use AsyncTestClient"
-            )
+            if self.closed:
+                raise RuntimeError("The client is closed; create another one")
+            message = "The application calls the TestClient that serves it; use AsyncTestClient"
+            raise RuntimeError(message)
         future = asyncio.run_coroutine_threadsafe(_capture_outcome(coroutine), self._loop)
         try:
             result, error = future.result()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http.cookiejar import Cookie, CookieJar
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import httpx
+
+from treefold_http.testing._server import Replacements, Served, Server
 
 Headers: TypeAlias = "httpx.Headers | Mapping[str, str] | Sequence[tuple[str, str]]"
 Cookies: TypeAlias = "httpx.Cookies | CookieJar | dict[str, str] | list[tuple[str, str]]"
@@ -30,9 +32,36 @@ class _Jar(CookieJar):
         super().set_cookie(cookie)
 
 
-def build_client_options(cookies: Cookies | None) -> dict[str, Any]:
+class ClientOptions(TypedDict, total=False):
+    """The options of both clients; `AsyncTestClient` says what they do."""
+
+    overrides: Replacements | None
+    base_url: str
+    raise_app_errors: bool
+    headers: Headers | None
+    cookies: Cookies | None
+
+
+class SocketOptions(TypedDict, total=False):
+    """The options of `websocket_connect` of both clients."""
+
+    subprotocols: Sequence[str]
+    headers: Headers | None
+    timeout: float | None
+
+
+def build_server(app: Served, options: ClientOptions) -> Server:
+    """Return the server of a client."""
+    raises = options.get("raise_app_errors", True)
+    return Server(app, overrides=options.get("overrides"), raise_app_errors=raises)
+
+
+def build_client_options(options: ClientOptions) -> dict[str, Any]:
     """Return what both clients pass to httpx; initial cookies are sent to every host and path."""
     jar = _Jar()
-    if cookies is not None:
-        httpx.Cookies(jar).update(cookies)
-    return {"headers": _DEFAULT_HEADERS, "cookies": jar, "timeout": _TIMEOUT, "trust_env": False}
+    httpx.Cookies(jar).update(options.get("cookies"))
+    headers = httpx.Headers(_DEFAULT_HEADERS)
+    headers.update(options.get("headers"))
+    base_url = options.get("base_url", "http://testserver")
+    common: dict[str, Any] = {"base_url": base_url, "timeout": _TIMEOUT, "trust_env": False}
+    return {"headers": headers, "cookies": jar, **common}

@@ -71,9 +71,8 @@ class Server:
                     self._shutdown_and_restore_overrides()
                     raise
             elif self._loop is not loop:
-                raise RuntimeError(
-                    "This client belongs to another event loop; create one in each loop"
-                )
+                message = "This client belongs to another event loop; create one in each loop"
+                raise RuntimeError(message)
 
     async def stop_application(self) -> None:
         """Disconnect every open request and WebSocket, then stop the application; once."""

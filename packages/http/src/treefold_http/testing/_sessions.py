@@ -73,9 +73,9 @@ class AsyncWebSocketSession:
         server: Server,
         url: str,
         *,
-        subprotocols: Sequence[str],
-        headers: Headers | None,
-        timeout: float | None,
+        subprotocols: Sequence[str] = (),
+        headers: Headers | None = None,
+        timeout: float | None = 5.0,
     ) -> None:
         fields = httpx.Headers(_HANDSHAKE)
         if subprotocols:
@@ -113,7 +113,7 @@ class AsyncWebSocketSession:
             self._call.disconnect_client()
             raise
         self.accepted_subprotocol = message.get("subprotocol")
-        self._store_handshake_response(101, message)
+        self._store_response(101, message)
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -217,9 +217,8 @@ class AsyncWebSocketSession:
 
     async def _queue_app_message(self, message: Message) -> None:
         if message["type"] == "websocket.close":  # the client answers it (RFC 6455, 5.5.1)
-            self._queue_disconnect_for_app(
-                message.get("code") or NORMAL, message.get("reason") or ""
-            )
+            code, reason = message.get("code") or NORMAL, message.get("reason") or ""
+            self._queue_disconnect_for_app(code, reason)
         size = len(message.get("text") or message.get("bytes") or message.get("body") or b"")
         await self._call.pipe.put(message, size)
 
@@ -261,12 +260,10 @@ class AsyncWebSocketSession:
                 more = part.get("more_body", False)
         await self._call.wait_briefly_for_return()
         self._raise_error_once()
-        response = self._store_handshake_response(status, message, body)
+        response = self._store_response(status, message, body)
         raise WebSocketRefused(status, response)
 
-    def _store_handshake_response(
-        self, status: int, message: Message, body: bytes = b""
-    ) -> httpx.Response:
+    def _store_response(self, status: int, message: Message, body: bytes = b"") -> httpx.Response:
         self.headers = httpx.Headers(message.get("headers", []))
         response = httpx.Response(status, headers=self.headers, content=body, request=self._request)
         self._cookies.extract_cookies(response)
