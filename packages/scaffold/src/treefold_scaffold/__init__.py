@@ -4,23 +4,34 @@ Public names only. This package writes files and starts nothing: no handler is i
 is run, and nothing is written before every name has been checked.
 """
 
-from importlib import import_module
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from treefold_scaffold.__about__ import __version__
-from treefold_scaffold._errors import ScaffoldError, SourceError
+from treefold_scaffold.__about__ import __version__ as __version__
+from treefold_scaffold._errors import ScaffoldError as ScaffoldError, SourceError as SourceError
 
 if TYPE_CHECKING:
-    from treefold_scaffold._handler import Created, Exists, create_handler
-    from treefold_scaffold._project import create_project, fill_folder
-    from treefold_scaffold._version_copy import write_version
-    from treefold_scaffold._version_diff import VersionDiff, compare_versions, local_services
+    from treefold_scaffold._handler import (
+        Created as Created,
+        Exists as Exists,
+        create_handler as create_handler,
+    )
+    from treefold_scaffold._project import (
+        create_project as create_project,
+        fill_folder as fill_folder,
+    )
+    from treefold_scaffold._version_copy import write_version as write_version
+    from treefold_scaffold._version_diff import (
+        VersionDiff as VersionDiff,
+        compare_versions as compare_versions,
+        local_services as local_services,
+    )
     from treefold_scaffold._version_plan import (
-        Action,
-        Entry,
-        VersionPlan,
-        plan_version,
-        version_name,
+        Action as Action,
+        Entry as Entry,
+        VersionPlan as VersionPlan,
+        plan_version as plan_version,
+        version_name as version_name,
     )
 
 # Imported at first use: a command needs one of them.
@@ -36,26 +47,10 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     for module, names in _LATER.items():
         if name in names:
-            return getattr(import_module(f"treefold_scaffold.{module}"), name)
+            return getattr(_import_module(f"treefold_scaffold.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = [
-    "Action",
-    "Created",
-    "Entry",
-    "Exists",
-    "ScaffoldError",
-    "SourceError",
-    "VersionDiff",
-    "VersionPlan",
-    "__version__",
-    "compare_versions",
-    "create_handler",
-    "create_project",
-    "fill_folder",
-    "local_services",
-    "plan_version",
-    "version_name",
-    "write_version",
-]
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    _EAGER = ("__version__", "ScaffoldError", "SourceError")
+    __all__ = sorted((*_EAGER, *(name for names in _LATER.values() for name in names)))
