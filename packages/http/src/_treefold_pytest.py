@@ -91,9 +91,8 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
         pytest.UsageError: when there is none.
     """
     if option := config.getoption(_NAME):
-        return _require_api_folder(
-            config.invocation_params.dir / option, f"--treefold-app-dir {option}"
-        )
+        folder = config.invocation_params.dir / option
+        return _require_api_folder(folder, f"--treefold-app-dir {option}")
     if setting := config.getini(_NAME):
         folder = config.inipath.parent if config.inipath else config.rootpath
         return _require_api_folder(folder / setting, f"{_NAME} {setting}")
@@ -109,9 +108,8 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
 
 def _require_api_folder(folder: Path, setting_text: str) -> Path:
     if not (folder / "Api").is_dir():
-        raise pytest.UsageError(
-            f"{setting_text}: {folder} must contain Api/; name the folder that does"
-        )
+        message = f"{setting_text}: {folder} must contain Api/; name the folder that does"
+        raise pytest.UsageError(message)
     return folder
 
 
@@ -138,8 +136,7 @@ def treefold_apps() -> Callable[[Path], Application]:
     prepared: set[Path] = set()
 
     def boot_application(root: Path) -> Application:
-        app = made.get(root)
-        if app is None:
+        if (app := made.get(root)) is None:
             app = made[root] = make_test_application(root)
         app.boot()
         if root not in prepared:

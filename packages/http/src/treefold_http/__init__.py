@@ -76,7 +76,5 @@ from treefold_http._wire.errors import (
 )
 
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
-    __all__ = [
-        "__version__",
-        *sorted(name for name in dir() if name[0].isalpha() and name != "TYPE_CHECKING"),
-    ]
+    _NAMES = {name for name in dir() if name[0].isalpha()} - {"TYPE_CHECKING"}
+    __all__ = ["__version__", *sorted(_NAMES)]

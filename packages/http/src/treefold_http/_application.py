@@ -54,7 +54,7 @@ from treefold_http._runtime.server_lines import install_uvicorn_log_mask
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
-from treefold_http._serving.mounted_app import find_masked_mount_segments, wrap_mount_target
+from treefold_http._serving.mounted_app import find_masked_in_mounts, wrap_mount_target
 from treefold_http._serving.open_sockets import OpenSockets
 from treefold_http._serving.routing import route_request
 from treefold_http._serving.sockets import serve_socket
@@ -280,7 +280,7 @@ class Application:
             RuntimeError: for an application that is mounted after the startup.
             TypeError: for anything else.
         """
-        mounted = wrap_mount_target(prefix, target, is_app_started=self.lifespan.started)
+        mounted = wrap_mount_target(prefix, target, is_started=self.lifespan.started)
         mounted.check(self.root)
         self.mounts.add_mount(prefix, mounted)
 
@@ -438,7 +438,7 @@ class Application:
             return ()
         found = self._project.find_masked_segments(raw_path, root_path)
         return (
-            (*found, *find_masked_mount_segments(self, raw_path, root_path))
+            (*found, *find_masked_in_mounts(self, raw_path, root_path))
             if self.mounts
             else found
         )

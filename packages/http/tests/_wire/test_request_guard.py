@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from treefold_http import HTTPError
-from treefold_http._wire.request_guard import SINGLE_FIELDS, require_valid_request_head
+from treefold_http._wire.request_guard import SINGLE_FIELDS, require_valid_head
 
 Raw = list[tuple[bytes, bytes]]
 
@@ -18,7 +18,7 @@ TOO_LARGE = "The header is larger than 32768 bytes or 100 fields"
 def verdict(raw: Raw, *, path: bytes = b"/v1/x", query: bytes = b"") -> HTTPError | None:
     scope: dict[str, Any] = {"headers": raw, "query_string": query}
     try:
-        require_valid_request_head(scope, dict(raw), path)
+        require_valid_head(scope, dict(raw), path)
     except HTTPError as refusal:
         return refusal
     return None
@@ -168,9 +168,9 @@ def test_a_host_is_checked_again_after_thousands_of_others() -> None:
 
 def test_a_server_without_raw_path_is_served() -> None:
     scope: dict[str, Any] = {"headers": host(b"a"), "query_string": b""}
-    require_valid_request_head(scope, dict(host(b"a")), "/v1/decoded path")
+    require_valid_head(scope, dict(host(b"a")), "/v1/decoded path")
     with pytest.raises(HTTPError):
-        require_valid_request_head(scope, dict(host(b"a")), "/" * (8 * 1024 + 1))
+        require_valid_head(scope, dict(host(b"a")), "/" * (8 * 1024 + 1))
 
 
 @pytest.mark.parametrize("values", [[b"0"], [b"5"], [b"005"], [b"9" * 19]])
@@ -214,7 +214,7 @@ def test_s130_another_version_of_http_is_505(version: str) -> None:
     scope: dict[str, Any] = {"headers": raw, "query_string": b"", "http_version": version}
 
     with pytest.raises(HTTPError) as refused:
-        require_valid_request_head(scope, dict(raw), b"/")
+        require_valid_head(scope, dict(raw), b"/")
     assert refused.value.status == 505
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http._types.decode import build_model_decoder
-from treefold_http._types.member_names import list_names_if_all_required
+from treefold_http._types.member_names import list_required_names
 from treefold_http._types.read import parse_annotation
 from treefold_http._wire.errors import BadRequest, UnprocessableEntity
 from treefold_http._wire.json import loads
@@ -70,7 +70,7 @@ class Choice(msgspec.Struct):
     ],
 )
 def test_names_are_known_where_every_member_is_required(kind: Any, names: Any) -> None:
-    assert list_names_if_all_required(parse_annotation(kind)) == names
+    assert list_required_names(parse_annotation(kind)) == names
 
 
 class Address(pydantic.BaseModel):
@@ -130,7 +130,7 @@ UNKNOWN = (Filled, Parsed, Nested, Defaulted, Either, Named, Root)
 def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
     kind: Any, names: Any
 ) -> None:
-    assert list_names_if_all_required(parse_annotation(kind)) == names
+    assert list_required_names(parse_annotation(kind)) == names
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,8 @@ class PartParser:
             from python_multipart.exceptions import MultipartParseError
             from python_multipart.multipart import MultipartParser
         except ImportError:
-            raise MissingExtra(
-                'A multipart form needs python-multipart; run pip install "treefold[files]"'
-            ) from None
+            message = 'A multipart form needs python-multipart; run pip install "treefold[files]"'
+            raise MissingExtra(message) from None
         self._limits = limits
         self._delimiter = b"\r\n--" + boundary
         self._refusal = MultipartParseError
@@ -283,9 +282,8 @@ class PartParser:
         self._at = self._before + end
         self._header_size += end - start
         if self._header_size > self._limits.header_size:
-            raise BadRequest(
-                f"The header of a part is larger than {self._limits.header_size} bytes"
-            )
+            message = f"The header of a part is larger than {self._limits.header_size} bytes"
+            raise BadRequest(message)
 
     def _store_header_field(self) -> None:
         self._raw.append((self._name.lower(), self._value.strip(b" \t")))

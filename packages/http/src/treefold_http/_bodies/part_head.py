@@ -47,9 +47,8 @@ def parse_head(raw: RawHeaders) -> PartHead:
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part must not contain a control character")
-    kind, params = _parse_part_header(
-        "Content-Disposition", _read_single_field(raw, b"content-disposition")
-    )
+    field = _read_single_field(raw, b"content-disposition")
+    kind, params = _parse_part_header("Content-Disposition", field)
     if kind != "form-data" or not params.get("name"):
         raise BadRequest('A part has no name; send Content-Disposition: form-data; name="..."')
     length = _read_single_field(raw, b"content-length")

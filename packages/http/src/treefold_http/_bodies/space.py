@@ -162,9 +162,8 @@ class FormSpace:
             ServiceUnavailable: if it has.
         """
         if self.is_evicted:
-            raise _make_unavailable_error(
-                "This form arrived too slowly, and others needed its room"
-            )
+            message = "This form arrived too slowly, and others needed its room"
+            raise _make_unavailable_error(message)
 
     async def _reserve_evicting_slower_forms(
         self, more: int, taken: _ByteUsage, limit: int, share: int, *, kind: str
@@ -176,8 +175,7 @@ class FormSpace:
             if self._client is not None and taken.clients.get(self._client, 0) + more > share:
                 raise _make_unavailable_error("Too many forms of this client at the same time")
             while taken.total + more > limit:
-                slowest = self._find_slower_form(kind)
-                if slowest is None:
+                if (slowest := self._find_slower_form(kind)) is None:
                     raise _make_unavailable_error("Too many uploads at the same time")
                 slowest.is_evicted = True
                 slowest.close()
@@ -200,12 +198,9 @@ class FormSpace:
             and now - form._started >= WINDOW
         ]
         slowest = min(waiting, key=lambda form: form.compute_bytes_per_second(now), default=None)
-        return (
-            slowest
-            if slowest
-            and slowest.compute_bytes_per_second(now) < self.compute_bytes_per_second(now)
-            else None
-        )
+        if slowest and slowest.compute_bytes_per_second(now) < self.compute_bytes_per_second(now):
+            return slowest
+        return None
 
     def compute_bytes_per_second(self, now: float) -> float:
         """Return the bytes a second of the last `WINDOW`."""

@@ -78,10 +78,8 @@ class Spool:
         # Summed over live objects, so that an unclosed spool cannot hold its share for ever.
         with _reserving:
             if sum(spool.size for spool in _spools) + more > disk_limit:
-                raise ServiceUnavailable(
-                    "Too many uploads at the same time; try again later",
-                    headers={"Retry-After": "10"},
-                )
+                message = "Too many uploads at the same time; try again later"
+                raise ServiceUnavailable(message, headers={"Retry-After": "10"})
             self.size += more
             _spools.add(self)
 

@@ -38,14 +38,8 @@ class UploadFile:
     """
 
     __slots__ = (
-        "_closed",
-        "_held",
-        "_position",
-        "_spool",
-        "content_type",
-        "filename",
-        "headers",
-        "size",
+        *("_closed", "_held", "_position", "_spool"),
+        *("content_type", "filename", "headers", "size"),
     )
 
     def __init__(
@@ -175,9 +169,8 @@ def _choose_destination(path: str | os.PathLike[str], filename: str) -> Path:
     if os.path.isdir(path):
         return Path(path, sanitize_filename(filename))
     if os.fspath(path).endswith(("/", os.sep)):
-        raise NotADirectoryError(
-            f"The folder of an upload must exist, got {os.fspath(path)!r}; create it first"
-        )
+        message = f"The folder of an upload must exist, got {os.fspath(path)!r}; create it first"
+        raise NotADirectoryError(message)
     return Path(path)
 
 

@@ -79,11 +79,9 @@ def _make_docs_app(app: Host) -> ASGIApp:
         whole = Document("All versions", "../openapi.json", asyncapi="../asyncapi.json")
         documents.insert(0, whole)
     title = read_project_info(app.root, app.table.latest).title
-    inspector = (
-        Inspector(site=lambda: _build_site_view(app), log=lambda: _follow_log(app))
-        if app.dev
-        else None
-    )
+    inspector = None
+    if app.dev:
+        inspector = Inspector(site=lambda: _build_site_view(app), log=lambda: _follow_log(app))
     return DocsApp(documents, title=title, inspector=inspector)
 
 
@@ -137,11 +135,7 @@ class _Relayed(Response):
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Run the other application; add the header fields of the framework and of middleware."""
         root = f"{request.scope.get('root_path', '').rstrip('/')}{PREFIX}"
-        scope: dict[str, Any] = {
-            **request.scope,
-            "root_path": root,
-            "path": f"{root}{self._below}",
-        }
+        scope: dict[str, Any] = {**request.scope, "root_path": root, "path": f"{root}{self._below}"}
 
         async def receive_only_disconnect() -> Message:
             await request.reader.wait_for_disconnect()

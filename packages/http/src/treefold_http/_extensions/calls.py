@@ -49,9 +49,8 @@ def observe(app: Runtime, span_factory: SpanFactory) -> Callable[[], None]:
 
 def observe_all(extensions: Sequence[Any], span_factory: SpanFactory) -> Callable[[], None]:
     """Do the same for the extensions of an application whose boot may be in progress."""
-    stops: list[Callable[[], None]] = [
-        extension.observe(span_factory) for extension in extensions if hasattr(extension, "observe")
-    ]
+    observers = [each for each in extensions if hasattr(each, "observe")]
+    stops: list[Callable[[], None]] = [each.observe(span_factory) for each in observers]
 
     def stop_all() -> None:
         for one in stops:
@@ -76,9 +75,8 @@ async def readiness(app: Runtime, *, timeout: float = READY_TIMEOUT) -> list[Che
     message may quote an address.
     """
     asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
-    answers = await asyncio.gather(
-        *(_check_extension_readiness(extension, timeout) for extension in asked)
-    )
+    checks = (_check_extension_readiness(extension, timeout) for extension in asked)
+    answers = await asyncio.gather(*checks)
     return [check for answer in answers for check in answer]
 
 
@@ -105,12 +103,8 @@ def pending(app: Runtime) -> list[Pending]:
 
     The models must be loaded: by a boot, or by `load_models`.
     """
-    return [
-        one
-        for extension in app.extensions
-        if hasattr(extension, "pending")
-        for one in extension.pending()
-    ]
+    asked = (extension for extension in app.extensions if hasattr(extension, "pending"))
+    return [one for extension in asked for one in extension.pending()]
 
 
 def apply(app: Runtime) -> list[str] | None:
@@ -119,9 +113,8 @@ def apply(app: Runtime) -> list[str] | None:
     Returns:
         A line for each step; None if no extension has anything to apply.
     """
-    outcomes: list[Sequence[str] | None] = [
-        extension.apply() for extension in app.extensions if hasattr(extension, "apply")
-    ]
+    asked = [each for each in app.extensions if hasattr(each, "apply")]
+    outcomes: list[Sequence[str] | None] = [each.apply() for each in asked]
     if all(lines is None for lines in outcomes):
         return None
     return [line for lines in outcomes for line in lines or ()]

@@ -112,11 +112,9 @@ def _read_error_model(render: Callable[..., Any], model: Any) -> tree.TypeNode:
     node = parse_annotation(model)
     options = tree.list_direct_union_options(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
-        got = (
-            "no return annotation"
-            if model is EMPTY
-            else f"the annotation {format_annotation(model)}"
-        )
+        got = f"the annotation {format_annotation(model)}"
+        if model is EMPTY:
+            got = "no return annotation"
         raise TypeError(
             f"{format_callable(render)} must say the model of all error bodies, got {got};"
             " annotate it with a dataclass, a TypedDict, or a model of pydantic or msgspec"

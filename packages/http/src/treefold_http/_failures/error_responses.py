@@ -59,8 +59,7 @@ class ErrorResponses:
         `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
         """
         try:
-            handler = self.handlers.find_handler_runner(error)
-            if handler is not None:
+            if (handler := self.handlers.find_handler_runner(error)) is not None:
                 made = await handler(app, connection, error)
                 if isinstance(made, HTTPError):
                     return await self._render_http_error(made, connection)
@@ -78,9 +77,8 @@ class ErrorResponses:
         if self.error_format is None:
             return render_crash_problem(error, connection)
         hidden = HTTPError(500, describe_crash(error, connection))
-        return await self._render_in_format(
-            self.error_format, hidden, connection
-        ) or render_crash_problem(error, connection)
+        rendered = await self._render_in_format(self.error_format, hidden, connection)
+        return rendered or render_crash_problem(error, connection)
 
     async def _render_http_error(self, error: HTTPError, connection: Connection) -> Response:
         if connection.app.dev and (page := render_not_found_page(error, connection)) is not None:
@@ -103,11 +101,8 @@ class ErrorResponses:
         except BaseException as failure:
             if is_outer_cancellation(failure, connection.id):
                 raise
-            get_logger().error(
-                "error_format failed for status %d: the problem document was sent",
-                error.status,
-                exc_info=failure,
-            )
+            text = "error_format failed for status %d: the problem document was sent"
+            get_logger().error(text, error.status, exc_info=failure)
             return None
         response = make_unchecked_response(body, form.content_type, error.status)
         response.headers.update(error.headers)

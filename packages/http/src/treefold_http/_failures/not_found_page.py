@@ -95,11 +95,8 @@ def _render_docs_link(root_path: str) -> str:
 
 
 def _wants_html(accept_headers: Iterable[str]) -> bool:
-    types = (
-        part.partition(";")[0].strip().lower()
-        for field in accept_headers
-        for part in field.split(",")
-    )
+    parts = (part for field in accept_headers for part in field.split(","))
+    types = (part.partition(";")[0].strip().lower() for part in parts)
     return "text/html" in types
 
 

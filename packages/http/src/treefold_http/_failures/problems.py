@@ -25,9 +25,8 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 def render_problem(error: HTTPError, connection: Connection) -> Response:
     """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
-    document = _build_problem_document(
-        error.title, error.status, error.message or error.title, connection
-    )
+    detail = error.message or error.title
+    document = _build_document(error.title, error.status, detail, connection)
     if error.errors is not None:
         document["errors"] = error.errors
     return _build_problem_response(document, error.headers)
@@ -35,13 +34,11 @@ def render_problem(error: HTTPError, connection: Connection) -> Response:
 
 def render_crash_problem(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 that shows nothing of it in production (S-56)."""
-    document = _build_problem_document(
-        "Internal Server Error", 500, describe_crash(error, connection), connection
-    )
+    detail = describe_crash(error, connection)
+    document = _build_document("Internal Server Error", 500, detail, connection)
     if connection.app.dev:
-        document["traceback"] = [
-            _escape_surrogates(line) for line in traceback.format_exception(error)
-        ]
+        lines = traceback.format_exception(error)
+        document["traceback"] = [_escape_surrogates(line) for line in lines]
     return _build_problem_response(document, {})
 
 
@@ -58,17 +55,14 @@ def render_disconnect_response(connection: Connection) -> Response:
     A server that stopped waiting for the client and answered itself passes its status in the scope.
     """
     status: int = connection.scope.get("treefold.answered", 499)
-    return _build_problem_response(
-        _build_problem_document("Client Closed Request", status, "The client left", connection), {}
-    )
+    document = _build_document("Client Closed Request", status, "The client left", connection)
+    return _build_problem_response(document, {})
 
 
 _HIDDEN = "The server failed to answer this request"
 
 
-def _build_problem_document(
-    title: str, status: int, detail: str, connection: Connection
-) -> dict[str, Any]:
+def _build_document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
     return {
         "type": "about:blank",
         "title": title,
@@ -85,9 +79,8 @@ def _escape_surrogates(text: str) -> str:
 
 
 def _build_problem_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
-    made = make_unchecked_response(
-        encode_html_safe_json(document), PROBLEM_TYPE, document["status"]
-    )
+    body = encode_html_safe_json(document)
+    made = make_unchecked_response(body, PROBLEM_TYPE, document["status"])
     made.headers.update(headers)
     return made
 

@@ -82,9 +82,8 @@ class _CallCompiler:
                 self.write_step(f"v{index}", step)
         self.names["handler"] = handler
         self.write_error_check(1)
-        self.lines.append(
-            f"return {_format_call('handler', handler, self.format_arguments(contract.arguments))}"
-        )
+        arguments = self.format_arguments(contract.arguments)
+        self.lines.append(f"return {_format_call('handler', handler, arguments)}")
         return self.build_endpoint()
 
     def compile_steps_before_cache(
@@ -117,13 +116,10 @@ class _CallCompiler:
         elif isinstance(step, Call):
             # the inputs of this call are all read by now, so that their errors are sent together
             self.write_error_check(step.call)
-            arguments, function = (
-                self.format_arguments(step.arguments),
-                self.bind_unique_name("f", step.function),
-            )
-            self.lines.append(
-                f"{result_name} = {_format_dependency_call(function, step.function, arguments)}"
-            )
+            arguments = self.format_arguments(step.arguments)
+            function = self.bind_unique_name("f", step.function)
+            call = _format_dependency_call(function, step.function, arguments)
+            self.lines.append(f"{result_name} = {call}")
         else:
             names = self.bind_unique_name("p", step.provider), self.bind_unique_name("m", step.make)
             self.lines.append(f"{result_name} = await app_value({', '.join(names)})")

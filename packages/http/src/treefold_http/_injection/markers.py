@@ -40,14 +40,8 @@ def find_marker(
     options = tree.list_options_without_none(node)
     if len(options) == 1 and options[0] is not node:
         inner = options[0]
-        own = [
-            *(
-                _fill_dependency_call(inner.bare_annotation, m)
-                for m in inner.markers
-                if _is_source_or_dependency(m)
-            ),
-            *own,
-        ]
+        found = filter(_is_source_or_dependency, inner.markers)
+        own = [*(_fill_dependency_call(inner.bare_annotation, m) for m in found), *own]
         hidden = next(_yield_hidden_markers(inner), None)
     else:
         hidden = next(_yield_hidden_markers(node), None)
@@ -63,9 +57,8 @@ def find_marker(
 
 
 def is_source(marker: Any) -> bool:
-    return isinstance(marker, sources.Source) or (
-        isinstance(marker, type) and issubclass(marker, sources.Source)
-    )
+    kind = marker if isinstance(marker, type) else type(marker)
+    return issubclass(kind, sources.Source)
 
 
 def find_source_class(source: Any) -> type:

@@ -110,11 +110,10 @@ class Providers:
         """Return the application's value of a provider; concurrent callers share one `make`."""
         if provider in self.values:
             return self.values[provider]
-        making = self._making.get(provider)
-        if making is None:
+        if (making := self._making.get(provider)) is None:
             scope = self.open_scope()
             making = self._making[provider] = asyncio.ensure_future(make(scope))
-            making.add_done_callback(lambda done: self._store_made_value(provider, scope, done))
+            making.add_done_callback(lambda done: self._store_value(provider, scope, done))
         # a request that is cancelled must not cancel the value that others wait for
         return await asyncio.shield(making)
 
@@ -141,9 +140,7 @@ class Providers:
         if failure is not None:
             raise failure
 
-    def _store_made_value(
-        self, provider: Provider, scope: Any, made_value: asyncio.Future[Any]
-    ) -> None:
+    def _store_value(self, provider: Provider, scope: Any, made_value: asyncio.Future[Any]) -> None:
         # also after a failure: the next request tries again
         del self._making[provider]
         self._scopes.append((provider, scope))  # also after a failure: generators may be entered
@@ -163,10 +160,7 @@ def _make_checked_provider(key: Any, provider: Any) -> Provider:
     return made
 
 
-def _reuse_unchanged_provider(former: Provider | None, new_provider: Provider) -> Provider:
-    if former is not None and (former.factory, former.scope) == (
-        new_provider.factory,
-        new_provider.scope,
-    ):
+def _reuse_unchanged_provider(former: Provider | None, new: Provider) -> Provider:
+    if former is not None and (former.factory, former.scope) == (new.factory, new.scope):
         return former
-    return new_provider
+    return new

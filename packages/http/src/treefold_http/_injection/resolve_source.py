@@ -84,11 +84,8 @@ def resolve_source(
         InjectionError: when no source can provide the value.
     """
     constraints.refuse_alias_or_default_markers(node.markers)
-    kept = tuple(
-        m
-        for m in node.markers
-        if constraints.find_constraint_package(m) or hasattr(m, "documentation")
-    )
+    find = constraints.find_constraint_package
+    kept = tuple(m for m in node.markers if find(m) or hasattr(m, "documentation"))
     if kept != node.markers:
         annotation = Annotated[node.bare_annotation, *kept] if kept else node.bare_annotation
         node = replace(node, annotation=annotation, markers=kept)
@@ -101,20 +98,16 @@ def resolve_source(
         else:
             sent = _infer_input_from_type(parameter, node, function)
         if sent is not None and sent.binder.waits and kind == "websocket":
-            raise _make_parameter_error(
-                parameter,
-                function,
-                "comes from a body, and a WebSocket has none; receive it as a message",
-            )
+            text = "comes from a body, and a WebSocket has none; receive it as a message"
+            raise _make_parameter_error(parameter, function, text)
         if sent is not None:
             return sent
     if parameter.default is not EMPTY:
         return None
     raise InjectionError(
         f"Nothing provides parameter {parameter.name!r} of {format_callable(function)}; name it"
-        " after a path"
-        " parameter, annotate it with a scalar for the query or a model for the body, or give it"
-        " Depends(...)"
+        " after a path parameter, annotate it with a scalar for the query or a model for the body,"
+        " or give it Depends(...)"
     )
 
 
@@ -125,13 +118,11 @@ def _build_path_input(
     if convert is None:
         raise InjectionError(
             f"Path parameter {parameter.name!r} of {format_callable(function)} is annotated"
-            f" {_format_bare_type(node)}, which text cannot be converted to; use str, int,"
-            " UUID, an enum"
-            " or a date"
+            f" {_format_bare_type(node)}, which text cannot be converted to; use str, int, UUID,"
+            " an enum or a date"
         )
-    binder = sources.build_path_binder(
-        parameter.name, with_result_check(convert, constraints.build_constraint_check(node))
-    )
+    checked = with_result_check(convert, constraints.build_constraint_check(node))
+    binder = sources.build_path_binder(parameter.name, checked)
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
 
@@ -166,38 +157,31 @@ def _build_marked_input(
         many = find_upload_multiplicity(node)
         if many is None and node.annotation is not EMPTY:
             shown = format_annotation(node.bare_annotation)
-            text = (
-                f"is annotated {shown}, which File() cannot provide; use UploadFile or a list of it"
-            )
+            text = f"is annotated {shown}, which File() cannot provide"
+            text += "; use UploadFile or a list of it"
             raise _make_parameter_error(parameter, function, text)
         return _build_file_input(parameter, node, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
         model_input = build_model_input(parameter, node, source, format_callable(function))
         if model_input is not None:
             return model_input
-    reader = build_text_reader(node, allow_pydantic_types=True)
-    if reader is None:
+    if (reader := build_text_reader(node, allow_pydantic_types=True)) is None:
         shown = _format_bare_type(node)
         text = f"is annotated {shown}, which {type(source).__name__}() cannot provide"
-        raise _make_parameter_error(
-            parameter, function, f"{text}; use a scalar or a list of scalars"
-        )
+        text = f"{text}; use a scalar or a list of scalars"
+        raise _make_parameter_error(parameter, function, text)
     return _build_text_input(parameter, node, source, reader)
 
 
 def _infer_input_from_type(
-    parameter: inspect.Parameter,
-    node: tree.TypeNode,
-    function: Callable[..., Any],
+    parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
 ) -> Input | None:
     source = sources.Query()
     if node.annotation is EMPTY:
         return None
-    uploads = find_upload_multiplicity(node)
-    if uploads is not None:
+    if (uploads := find_upload_multiplicity(node)) is not None:
         return _build_file_input(parameter, node, source, many=uploads)
-    decoder = build_model_decoder(node)
-    if decoder is not None:
+    if (decoder := build_model_decoder(node)) is not None:
         return _build_body_input(parameter, node, decoder)
     constrained = bool(constraints.find_constraint_packages(node))
     reader = build_text_reader(
@@ -224,11 +208,8 @@ def _build_text_input(
     source: sources.Source,
     reader: sources.TextReader,
 ) -> Input:
-    place, name, default = (
-        _PLACES[type(source)],
-        _resolve_source_name(source, parameter),
-        parameter.default,
-    )
+    place, default = _PLACES[type(source)], parameter.default
+    name = _resolve_source_name(source, parameter)
     if place == "form":
         binder = sources.build_form_field_binder(name, reader, default)
     else:
@@ -272,8 +253,7 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
         if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
             connection.check_json_type()
         reader = connection.reader
-        body = await reader.read()
-        if body:
+        if body := await reader.read():
             try:
                 if quick is not None and (value := quick.decode(body)) is not None:
                     reader.names = quick.names
@@ -292,11 +272,7 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
 
     binder = sources.Binder(bind_body, waits=True, body="json")
     return Input(
-        place="json",
-        name=parameter.name,
-        type=node,
-        default=parameter.default,
-        binder=binder,
+        place="json", name=parameter.name, type=node, default=parameter.default, binder=binder
     )
 
 

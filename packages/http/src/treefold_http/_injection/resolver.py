@@ -13,15 +13,7 @@ from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
 from treefold_http._injection.compiler import compile_call, compile_split_call
-from treefold_http._injection.contract import (
-    OPAQUE,
-    Argument,
-    Call,
-    Contract,
-    Input,
-    Shared,
-    Step,
-)
+from treefold_http._injection.contract import OPAQUE, Argument, Call, Contract, Input, Shared, Step
 from treefold_http._injection.dependencies import Dependency
 from treefold_http._injection.early_steps import find_steps_before_cache
 from treefold_http._injection.markers import find_marker
@@ -105,10 +97,7 @@ def plan_call(
 
 
 def plan_call_behind_cache(
-    handler: Callable[..., Any],
-    injection: Injection,
-    *,
-    path_parameters: tuple[str, ...] = (),
+    handler: Callable[..., Any], injection: Injection, *, path_parameters: tuple[str, ...] = ()
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Resolve the parameters of a handler behind a cache, as `plan_call`.
 
@@ -124,8 +113,7 @@ def plan_call_behind_cache(
         "in_thread": injection.in_thread,
         "app_value": injection.providers.get_or_make_app_value,
     }
-    early = find_steps_before_cache(contract)
-    if not early:
+    if not (early := find_steps_before_cache(contract)):
         return None, compile_call(handler, contract, values), contract
     return *compile_split_call(handler, contract, values, early), contract
 
@@ -163,9 +151,9 @@ class _Resolver:
         for sent in (each for step in steps for each in step.members or (step,)):
             # two functions may take one value: it is required if one of them requires it
             known = inputs.get((sent.place, sent.name), sent)
-            inputs[sent.place, sent.name] = (
-                replace(sent, default=EMPTY) if known.is_required else sent
-            )
+            if known.is_required:
+                sent = replace(sent, default=EMPTY)
+            inputs[sent.place, sent.name] = sent
         for step in steps:
             if step.binder.others is not None:
                 places = ("form", "file") if step.place == "form" else (step.place,)
@@ -228,9 +216,8 @@ class _Resolver:
         if isinstance(marker, Dependency):
             return self.resolve_dependency(marker.call or kind, function, cached=marker.use_cache)
         if kind is Connection:  # a dependency for requests and sockets alike
-            return self.resolve_connection_argument(
-                "request" if self.kind == "nothing" else self.kind, function
-            )
+            kind = "request" if self.kind == "nothing" else self.kind
+            return self.resolve_connection_argument(kind, function)
         if isinstance(kind, type) and kind in _CONNECTIONS:
             return self.resolve_connection_argument(_CONNECTIONS[kind], function)
         if name == "background" or kind is BackgroundTasks:
@@ -278,9 +265,8 @@ class _Resolver:
 
     def resolve_dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
         if not callable(call) or call is EMPTY:
-            raise InjectionError(
-                f"Depends() in {format_callable(user)} must name a function or a class"
-            )
+            message = f"Depends() in {format_callable(user)} must name a function or a class"
+            raise InjectionError(message)
         call = self.injection.overrides.get(call, call)
         self.refuse_cycle(call)
         # one value for a request, however many dependencies need it
@@ -322,8 +308,4 @@ def _make_factory_dependency(factory: Callable[..., Any]) -> Callable[..., Any]:
     return return_value
 
 
-_HAS: Mapping[Kind, str] = {
-    "request": "a request",
-    "websocket": "a WebSocket",
-    "nothing": "no connection",
-}
+_HAS = {"request": "a request", "websocket": "a WebSocket", "nothing": "no connection"}

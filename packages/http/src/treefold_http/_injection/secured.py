@@ -80,17 +80,15 @@ def secured(
         name, scheme = name or scheme, {"type": "http", "scheme": scheme}
     kind = scheme.get("type")
     if not isinstance(kind, str) or kind not in _NEEDS:
-        raise ValueError(
-            f"The type of a security scheme must be one of {', '.join(_NEEDS)}, got {kind!r}"
-        )
+        message = f"The type of a security scheme must be one of {', '.join(_NEEDS)}, got {kind!r}"
+        raise ValueError(message)
     missing = [key for key in _NEEDS[kind] if key not in scheme]
     if missing:
         raise ValueError(f"A security scheme of type {kind!r} has no {missing[0]!r}; add it")
     name = name or kind
     if not _match_scheme_name(name):
-        raise ValueError(
-            f"A security name must consist of letters, digits, '.', '_' and '-', got {name!r}"
-        )
+        message = f"A security name must consist of letters, digits, '.', '_' and '-', got {name!r}"
+        raise ValueError(message)
     made = Security(name, dict(scheme), tuple(scopes), optional, format_caller_location(1))
 
     def mark_function(target: _T) -> _T:

@@ -156,11 +156,9 @@ def build_value_parser(
             _convert_or_record_error(text, [*loc, index], convert, errors)
             for index, text in enumerate(found)
         ]
-        return (
-            value
-            if whole is None or len(errors) > before
-            else _convert_or_record_error(value, loc, whole, errors)
-        )
+        if whole is None or len(errors) > before:
+            return value
+        return _convert_or_record_error(value, loc, whole, errors)
 
     return parse_texts
 

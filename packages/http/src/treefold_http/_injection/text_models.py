@@ -101,11 +101,8 @@ class _TextModel:
     ):
         self.node, self.default = node, default
         self.place: _Place = place
-        self.members = [
-            _build_text_member(member, node, place, where)
-            for member in node.declared_members
-            if member.is_input
-        ]
+        members = (member for member in node.declared_members if member.is_input)
+        self.members = [_build_member(member, node, place, where) for member in members]
         self.names = frozenset(member.name for member in self.members)
         self.extra = _read_extra_policy(node)
         self.others: set[str] = set()
@@ -172,21 +169,17 @@ class _TextModel:
                 values[name] = given[0] if len(given) == 1 else given
 
 
-def _build_text_member(
-    member: tree.Member, node: tree.Record, place: str, where: str
-) -> _TextMember:
+def _build_member(member: tree.Member, node: tree.Record, place: str, where: str) -> _TextMember:
     shown_member = f"{format_annotation(node.kind)}.{member.name}"
     if member.read_as is None:
-        raise InjectionError(
-            f"{where} has the member {shown_member} with several aliases; use one alias"
-        )
+        message = f"{where} has the member {shown_member} with several aliases; use one alias"
+        raise InjectionError(message)
     kind = member.type
     if _is_read_by_pydantic(node) and constraints.find_constraint_packages(kind):
         kind = parse_annotation(
             constraints.build_unconstrained_annotation(kind)
         )  # the model checks the constraints
-    reader = build_text_reader(kind, allow_pydantic_types=True)
-    if reader is None:
+    if (reader := build_text_reader(kind, allow_pydantic_types=True)) is None:
         raise InjectionError(
             f"{where} has the member {shown_member} of type"
             f" {format_annotation(kind.bare_annotation)}, which text cannot"
@@ -205,8 +198,7 @@ def _read_extra_policy(node: tree.Record) -> str:
     """The policy for names that are no members: `ignore`, `forbid` or `allow`."""
     if node.family == "struct":
         return "forbid" if node.kind.__struct_config__.forbid_unknown_fields else "ignore"
-    config = getattr(node.kind, "model_config", None)
-    if config is None:
+    if (config := getattr(node.kind, "model_config", None)) is None:
         config = getattr(node.kind, "__pydantic_config__", {})
     return config.get("extra") or "ignore"
 
@@ -227,9 +219,8 @@ def _build_model_maker(node: tree.Record, place: str) -> _Make:
 
 def _build_pydantic_maker(node: tree.Record, place: str) -> _Make:
     pydantic = importlib.import_module("pydantic")  # installed, since there is a model
-    validate = build_base64_json_functions(
-        pydantic.TypeAdapter(node.annotation), refuse_infinite=True
-    ).validate_python
+    adapter = pydantic.TypeAdapter(node.annotation)
+    validate = build_base64_json_functions(adapter, refuse_infinite=True).validate_python
     invalid = pydantic.ValidationError
 
     def make_model(values: dict[str, Any], errors: Errors) -> Any:
@@ -251,8 +242,7 @@ def _find_documented_default(member: tree.Member, node: tree.Record) -> Any:
     """The default for documents: EMPTY for a required member, None for one that is unknown."""
     if member.required:
         return EMPTY
-    known = _find_pydantic_field(member, node)
-    if known is not None:
+    if (known := _find_pydantic_field(member, node)) is not None:
         # a factory may give another value each time, which no document can show
         made = known.get_default(call_default_factory=False)
         return None if type(made).__name__ == "PydanticUndefinedType" else made
@@ -262,8 +252,7 @@ def _find_documented_default(member: tree.Member, node: tree.Record) -> Any:
 def _describe_member_type(member: tree.Member, node: tree.Record) -> tree.TypeNode:
     """The type with the description of the member's field."""
     known = _find_pydantic_field(member, node)
-    words = getattr(known, "description", None)
-    if not words:
+    if not (words := getattr(known, "description", None)):
         return member.type
     described = importlib.import_module("pydantic").Field(description=words)
     return parse_annotation(Annotated[member.type.annotation, described])

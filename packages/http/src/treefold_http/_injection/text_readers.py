@@ -20,10 +20,8 @@ from treefold_http._types.scalars import build_scalar_converter
 
 def is_pydantic_text_class(node: tree.TypeNode) -> bool:
     """Return True for a class that pydantic reads from text, such as `HttpUrl` or an IP address."""
-    kinds = [
-        getattr(_unwrap_list_item(option), "kind", None)
-        for option in tree.list_options_without_none(node)
-    ]
+    options = tree.list_options_without_none(node)
+    kinds = [getattr(_unwrap_list_item(option), "kind", None) for option in options]
     return bool(kinds) and all(
         hasattr(kind, "__get_pydantic_core_schema__") or _read_module_name(kind) == "ipaddress"
         for kind in kinds

@@ -74,9 +74,8 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
         SettingsError: there is no such model, or a value does not fit it; each is named.
     """
     node = _read_settings_type(model)
-    members = {
-        member.read_as or member.name: member for member in node.declared_members if member.is_input
-    }
+    declared = (member for member in node.declared_members if member.is_input)
+    members = {member.read_as or member.name: member for member in declared}
     document = _build_settings_document(members, values, extra=_allows_extra(model))
     if missing := [name for name, one in members.items() if one.required and name not in document]:
         name = missing[0]
@@ -85,16 +84,14 @@ def read_app_settings(model: Any, values: Mapping[str, Any]) -> GivenSettings:
             f" {APP_PREFIX}{name.upper()}"
         )
     try:
-        decoder = build_model_decoder(node)
-        if decoder is None:
+        if (decoder := build_model_decoder(node)) is None:
             raise _make_wrong_model_error(model)
         instance = decoder.decode(json.dumps(document, allow_nan=False).encode(), document)
     except (InjectionError, TypeError) as error:
         raise SettingsError(f"`{NAME}` in {FILE} cannot be read: {error}") from None
     except HTTPError as error:
-        raise SettingsError(
-            "; ".join(_yield_error_messages(error, document, values, members))
-        ) from None
+        reasons = _yield_error_messages(error, document, values, members)
+        raise SettingsError("; ".join(reasons)) from None
     return GivenSettings(model, values, instance)
 
 
@@ -152,9 +149,8 @@ def _build_settings_document(
     lowered = {name.lower(): name for name in members}
     for name, text in texts.items():
         if name in lowered:
-            document[lowered[name]] = _parse_variable_text(
-                members[lowered[name]].type, text, lowered[name]
-            )
+            member = lowered[name]
+            document[member] = _parse_variable_text(members[member].type, text, member)
         else:
             get_logger().warning("variable %s means nothing: no such setting", text.variable)
     return document
@@ -180,15 +176,13 @@ def _parse_variable_text(node: tree.TypeNode, text: VariableText, name: str) -> 
         item = next(each.item for each in options if isinstance(each, tree.ListType))
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return [_text_to_json_scalar(item, part, text.variable, name) for part in parts]
-    if (build_scalar_converter(node) or build_pydantic_text_converter(node)) is None and text[
-        :1
-    ] in ("[", "{"):
+    converter = build_scalar_converter(node) or build_pydantic_text_converter(node)
+    if converter is None and text[:1] in ("[", "{"):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise SettingsError(
-                f"Setting app.{name} in {text.variable} must be JSON; correct it"
-            ) from None
+            message = f"Setting app.{name} in {text.variable} must be JSON; correct it"
+            raise SettingsError(message) from None
     return _text_to_json_scalar(node, str(text), text.variable, name)
 
 

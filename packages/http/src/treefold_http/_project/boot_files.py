@@ -55,11 +55,11 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
 
     In a reload, a file that fails keeps its previous entries.
     """
-    _install_extensions_load_models(app, space, findings)
+    _install_and_load_models(app, space, findings)
     middlewares = findings.read_or_keep_former(
         lambda: _load_listed_middlewares(space, findings), lambda project: project.listed
     )
-    _load_and_register_providers(app, space, findings)
+    _register_providers(app, space, findings)
     extensions = findings.read_or_keep_former(
         lambda: _load_and_set_up_extensions(app, space, findings),
         lambda project: project.extensions,
@@ -83,7 +83,7 @@ def load_models(app: ProjectRuntime) -> None:
     Raises:
         BootError: an extension or a model cannot be used; the message says which.
     """
-    _call_reader_or_raise(app, _install_extensions_load_models)
+    _call_reader_or_raise(app, _install_and_load_models)
 
 
 def load_boot_files(app: ProjectRuntime) -> BootFiles:
@@ -107,9 +107,7 @@ def _call_reader_or_raise(
     return result
 
 
-def _install_extensions_load_models(
-    app: ProjectRuntime, space: ModuleSpace, findings: Findings
-) -> None:
+def _install_and_load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
     """Set installed extensions up, then import every module below `Models/`."""
     # a reload keeps the installed extensions that the process has set up
     if findings.former is None:
@@ -230,9 +228,7 @@ def _build_settings_provider(
         return {model: Provider(RefusedSettings(error))} if isinstance(model, type) else {}
 
 
-def _load_and_register_providers(
-    app: ProjectRuntime, space: ModuleSpace, findings: Findings
-) -> None:
+def _register_providers(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
     settings = _build_settings_provider(app, space, findings)
     count = len(findings.broken)
     module = _load_boot_module(space, "providers", findings)

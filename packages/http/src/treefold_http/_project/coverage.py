@@ -88,8 +88,7 @@ def require_covering_prefixes(
     Raises:
         BootError: the message names each prefix.
     """
-    uncovered = find_entries_covering_nothing(app, table, entries)
-    if uncovered:
+    if uncovered := find_entries_covering_nothing(app, table, entries):
         said = [describe_uncovered(app, table, entries, entry) for entry in uncovered]
         raise BootError(f"{MIDDLEWARE} cannot be used: {'; '.join(said)}")
 
@@ -125,11 +124,8 @@ def describe_uncovered(
     app: ProjectRuntime, table: RouteTable, entries: Sequence[Any], entry: Under
 ) -> str:
     """Return the error for a prefix that covers nothing."""
-    known = [
-        *_yield_route_prefixes(table),
-        *_yield_reserved_paths(entries),
-        *_yield_mounted_paths(app, entry),
-    ]
+    known = [*_yield_route_prefixes(table), *_yield_reserved_paths(entries)]
+    known += _yield_mounted_paths(app, entry)
     found = find_nearest_prefix(entry.prefix, dict.fromkeys(known))
     return (
         f"Prefix of under() must cover something that is served, got {str(entry)!r}; the nearest is"
@@ -191,9 +187,8 @@ def _yield_mounted_paths(app: ProjectRuntime, entry: Under) -> Iterator[Segments
         yield mount
         folder = entry.prefix[len(mount) : -1]
         if isinstance(target, StaticFiles) and prefixes_overlap(entry.prefix, mount):
-            yield from (
-                (*mount, *folder, name) for name in target.list_folder_names(app.root, folder)
-            )
+            names = target.list_folder_names(app.root, folder)
+            yield from ((*mount, *folder, name) for name in names)
 
 
 def find_nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
@@ -210,9 +205,8 @@ def find_nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
         return _NEAR if is_parameter(b) else SequenceMatcher(None, a, b).ratio()
 
     candidates: Collection[Segments] = list(known)
-    alike = [
-        one for one in candidates if len(one) == len(prefix) and measure_similarity(one) >= _NEAR
-    ]
+    same_depth = (one for one in candidates if len(one) == len(prefix))
+    alike = [one for one in same_depth if measure_similarity(one) >= _NEAR]
     if alike:
         return "/" + "/".join(max(alike, key=measure_similarity))
     ending = [one for one in candidates if one[-len(prefix) :] == prefix]

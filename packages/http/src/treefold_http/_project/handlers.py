@@ -93,13 +93,11 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
             )  # the next boot imports it again instead of serving it half made
             raise
     said = vars(module)  # `getattr` would raise an exception for each missing name
-    handler = said.get("handler")
-    if handler is None:
+    if (handler := said.get("handler")) is None:
         raise HandlerError(f"{route.file} has no `handler`; define `async def handler(request)`")
     if not callable(handler):
-        raise HandlerError(
-            f"`handler` in {route.file} must be a function, got {type(handler).__qualname__!r}"
-        )
+        got = type(handler).__qualname__
+        raise HandlerError(f"`handler` in {route.file} must be a function, got {got!r}")
     options = {name: said[name] for name in _OPTIONS if said.get(name) is not None}
     if (kept := getattr(handler, "__treefold_cached__", None)) is not None:  # @cached
         options["middlewares"] = [*options.get("middlewares", ()), kept]
@@ -139,9 +137,8 @@ def _check_documentation_options(options: Mapping[str, Any], file: str) -> None:
             f" {operation!r}"
         )
     if _is_plain_value(options.get("response_model")):
-        raise HandlerError(
-            f"`response_model` in {file} must be a type, got {options['response_model']!r}"
-        )
+        message = f"`response_model` in {file} must be a type, got {options['response_model']!r}"
+        raise HandlerError(message)
     responses: Mapping[Any, Any] = options.get("responses", {})
     for status, said in responses.items():
         if isinstance(status, bool) or not _status_key(str(status)):
@@ -192,8 +189,7 @@ def _is_plain_value(given: object) -> bool:
 
 
 def _run_init(module: ModuleType) -> None:
-    init = getattr(module, "init", None)
-    if init is None:
+    if (init := getattr(module, "init", None)) is None:
         return
     if not callable(init):
         raise HandlerError(f"`init` must be a function, got {type(init).__qualname__!r}")

@@ -96,8 +96,7 @@ def install(app: ProjectRuntime, failed: Callable[[str, BaseException], object])
 
 def wants_installed_extensions(app: ProjectRuntime) -> bool:
     """Return True if the project asks for installed extensions: by a setting, or by its models."""
-    asked = app.settings.installed_extensions
-    if asked is not None:
+    if (asked := app.settings.installed_extensions) is not None:
         return asked
     return bool(app.settings.databases or list_model_modules(app.root))
 

@@ -78,9 +78,8 @@ def under(prefix: str, entry: Any) -> Under:
         TypeError: when the entry is no middleware, or another `under`.
     """
     if not prefix.startswith("/"):
-        raise ValueError(
-            f"Prefix must start with '/', got {prefix!r}; write a path such as '/v1/admin'"
-        )
+        message = f"Prefix must start with '/', got {prefix!r}; write a path such as '/v1/admin'"
+        raise ValueError(message)
     if isinstance(entry, Under):
         raise TypeError(
             f"The entry of under({prefix!r}) must be a middleware, got under({str(entry)!r});"
@@ -333,8 +332,7 @@ def _group_http_layers(entries: Sequence[Any]) -> list[Any]:
 def _wrap_before_hooks(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
     def run_before_hooks(request: Request) -> Awaitable[Any]:
         for before in begins:
-            answer = before(request)
-            if answer is not None:
+            if (answer := before(request)) is not None:
                 return _return_as_coroutine(answer)
         return endpoint(request)
 
@@ -353,8 +351,7 @@ def _wrap_hooks(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) 
         passed = 0
         try:
             for before in begins:
-                answer = before(request)
-                if answer is not None:
+                if (answer := before(request)) is not None:
                     response = coerce(answer)
                     break
                 passed += 1

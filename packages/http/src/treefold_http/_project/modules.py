@@ -26,21 +26,8 @@ from treefold_http._project.former_modules import FormerModules, find_modules_of
 from treefold_http._project.source_loader import SourceLoader, run_module
 from treefold_http._wire.interpreter import find_caller_frame
 
-PROJECT_NAMES = frozenset(
-    {
-        "Api",
-        "Middleware",
-        "Models",
-        "Services",
-        "Tests",
-        "Utils",
-        "extensions",
-        "hooks",
-        "providers",
-        "schedules",
-        "settings",
-    }
-)
+_FOLDERS = frozenset({"Api", "Middleware", "Models", "Services", "Tests", "Utils"})
+PROJECT_NAMES = _FOLDERS | {"extensions", "hooks", "providers", "schedules", "settings"}
 """Top-level names that always resolve to the project; other names only if nothing else has them."""
 
 _lock = threading.RLock()  # re-entered by imports inside of an import
@@ -118,8 +105,7 @@ class ModuleSpace:
         name = f"{package_name}.{leaf}"
         with self.as_current_root():
             # another file may have imported the handler by its name
-            known = sys.modules.get(name)
-            if known is not None:
+            if (known := sys.modules.get(name)) is not None:
                 return known, False
             self._import_packages(top_folder, inside, packages)
             path = f"{self._prefix}{top_folder}/{file}"
@@ -134,8 +120,7 @@ class ModuleSpace:
             except BaseException:
                 sys.modules.pop(name, None)
                 raise
-            package = sys.modules.get(package_name)
-            if package is not None:
+            if (package := sys.modules.get(package_name)) is not None:
                 setattr(package, leaf, module)
             return module, True
 
@@ -235,27 +220,22 @@ class ModuleSpace:
     def _remove_foreign_modules(self) -> None:
         """Remove foreign modules from `sys.modules` whose names this project defines itself."""
         for name in PROJECT_NAMES & sys.modules.keys():
-            if (
-                not self._owns_module(sys.modules[name])
-                and self.find_module_spec(name, None) is not None
-            ):
+            is_own = self._owns_module(sys.modules[name])
+            if not is_own and self.find_module_spec(name, None) is not None:
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
     def _swap_out_modules(self) -> None:
         mine = [name for name in sys.modules if name.partition(".")[0] in self.tops]
-        self._parked = {
-            name: sys.modules.pop(name) for name in mine if self._owns_module(sys.modules[name])
-        }
+        own = [name for name in mine if self._owns_module(sys.modules[name])]
+        self._parked = {name: sys.modules.pop(name) for name in own}
         sys.modules.update(self._foreign)
         self._foreign = {}
 
     def _owns_module(self, module: ModuleType) -> bool:
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-        return any(
-            path is not None and Path(os.path.realpath(path)).is_relative_to(self.root)
-            for path in paths
-        )
+        real = (Path(os.path.realpath(path)) for path in paths if path is not None)
+        return any(path.is_relative_to(self.root) for path in real)
 
     def find_sys_path_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root that `sys.path` leads to; None for others."""
@@ -265,8 +245,7 @@ class ModuleSpace:
         if path is not None:
             own = self._prefix + package.replace(".", "/")
             return self.find_module_spec(name, path) if own in path else None
-        found = PathFinder.find_spec(name)
-        if found is None:
+        if (found := PathFinder.find_spec(name)) is None:
             return None
         places = list(found.submodule_search_locations or filter(None, [found.origin]))
         folders = {os.path.realpath(os.path.dirname(place)) for place in places}
@@ -323,8 +302,7 @@ def _find_dotted_folder_spec(name: str, path: Sequence[str] | None) -> ModuleSpe
     if "%2E" not in leaf:
         return None
     folders = [os.path.join(entry, leaf.replace("%2E", ".")) for entry in path or ()]
-    folder = next(filter(os.path.isdir, folders), None)
-    if folder is None:
+    if (folder := next(filter(os.path.isdir, folders), None)) is None:
         return None
     init = os.path.join(folder, "__init__.py")
     if os.path.isfile(init):

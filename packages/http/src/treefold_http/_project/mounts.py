@@ -120,7 +120,6 @@ def _find_mount(mounts: Mapping[Segments, Mountable], path: bytes | str) -> Moun
     segments = decode_segments(path)
     # the longest prefix first: `/static/private` before `/static`
     for length in range(len(segments), 0, -1):
-        target = mounts.get(segments[:length])
-        if target is not None:
+        if (target := mounts.get(segments[:length])) is not None:
             return None if has_dot_segment(segments) else Mounted(target, segments, length)
     return None

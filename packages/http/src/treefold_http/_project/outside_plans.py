@@ -33,11 +33,8 @@ if TYPE_CHECKING:
 _Key: TypeAlias = tuple[Any, ...]
 
 
-_DOCUMENTS = {
-    name: other
-    for kind in ("openapi", "asyncapi")
-    for name, other in ((kind, f"{kind}.json"), (f"{kind}.json", kind))
-}
+_FILES = {"openapi": "openapi.json", "asyncapi": "asyncapi.json"}
+_DOCUMENTS = _FILES | {file: folder for folder, file in _FILES.items()}
 """The documents of all versions and of one version tell the same: a guard of one covers both."""
 
 
@@ -71,11 +68,9 @@ class OutsidePlans:
         Nothing can read it in another way, so it is compared as sent only.
         """
         segments = decode_segments(path)
-        return (
-            None
-            if has_dot_segment(segments)
-            else self.get_or_make_fallback_plan(segments, len(segments))
-        )
+        if has_dot_segment(segments):
+            return None
+        return self.get_or_make_fallback_plan(segments, len(segments))
 
     def get_or_make_fallback_plan(self, segments: Segments, mount_depth: int) -> Plan | None:
         """Return the plan of a path that no route serves; None for the common plan.
@@ -90,12 +85,11 @@ class OutsidePlans:
         page = self._pages.get(segments)
         key = covered, page
         if key not in self._plans:
-            entries = (
-                self._entries if page is None else self._move_guards_before_page(page, covered)
-            )
-            self._plans[key] = plan_fallback(
-                self._app, self._select_covering_entries(entries, covered)
-            )
+            entries = self._entries
+            if page is not None:
+                entries = self._move_guards_before_page(page, covered)
+            entries = self._select_covering_entries(entries, covered)
+            self._plans[key] = plan_fallback(self._app, entries)
         return self._plans[key]
 
     def get_or_wrap_probe_plan(self, path: bytes, plan: Plan) -> Plan:
@@ -103,8 +97,7 @@ class OutsidePlans:
         covered = self._flag_covering_entries(decode_segments(path), 0)
         # a probe connects by address: TrustedHosts for all paths would refuse it
         scoped = [each for each in self._entries if isinstance(each, Under)]
-        chosen = self._select_covering_entries(scoped, covered)
-        if not chosen:
+        if not (chosen := self._select_covering_entries(scoped, covered)):
             return plan
         key = covered, path
         if key not in self._plans:
@@ -145,9 +138,8 @@ class OutsidePlans:
             TypeError: as `require_layers_guard_socket`.
         """
         segments = decode_segments(prefix)
-        entries = self._select_covering_entries(
-            self._entries, self._flag_covering_entries(segments, len(segments)), is_socket=True
-        )
+        covering = self._flag_covering_entries(segments, len(segments))
+        entries = self._select_covering_entries(self._entries, covering, is_socket=True)
         require_layers_guard_socket(
             f"below the mount {prefix}", entries, build_route_layers(None, entries)
         )

@@ -184,9 +184,8 @@ def _build_and_configure_layers(
     run_before_cache: Endpoint | None,
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
-    layers = build_route_layers(
-        route, chosen_entries, has_steps_before_cache=run_before_cache is not None
-    )
+    is_split = run_before_cache is not None
+    layers = build_route_layers(route, chosen_entries, has_steps_before_cache=is_split)
     if route.method == WEBSOCKET:
         require_layers_guard_socket(route.template, chosen_entries, layers)
         return layers
@@ -231,9 +230,8 @@ def _build_endpoint_and_contract(
     """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
     socket = route.method == WEBSOCKET
     if socket and not inspect.iscoroutinefunction(handler):
-        raise InjectionError(
-            "The handler of a WebSocket must be an `async def`: it awaits messages"
-        )
+        message = "The handler of a WebSocket must be an `async def`: it awaits messages"
+        raise InjectionError(message)
     name = "websocket" if socket else "request"
     # no chain and no compiled call: the handler is the plan
     if has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler):
@@ -285,8 +283,5 @@ def _build_form_limits(default: int, module_limit: int | None) -> Limits:
 def _find_masked_segments(route: Route) -> tuple[int, ...]:
     """The segments whose parameter name is sensitive, counted from the end of the path."""
     segments = route.template.split("/")[1:]
-    return tuple(
-        index - len(segments)
-        for index, segment in enumerate(segments)
-        if segment.startswith("{") and is_sensitive(segment[1:-1])
-    )
+    names = {i: s[1:-1] for i, s in enumerate(segments) if s.startswith("{")}
+    return tuple(i - len(segments) for i, name in names.items() if is_sensitive(name))

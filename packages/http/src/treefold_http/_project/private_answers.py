@@ -42,16 +42,13 @@ def build_private_answer_layers(contract: Contract, entries: Sequence[Any]) -> l
     Args:
         entries: the middleware of the route.
     """
-    schemes = [
-        *contract.security,
-        *(each for entry in entries for each in read_middleware_security(entry)),
-    ]
+    of_entries = (each for entry in entries for each in read_middleware_security(entry))
+    schemes = [*contract.security, *of_entries]
     keys = [each.scheme for each in schemes if each.scheme.get("type") == "apiKey"]
     names = {str(key["name"]).lower() for key in keys if key["in"] == "header"}
     names |= {sent.name.lower() for sent in contract.inputs if _is_sensitive_header_input(sent)}
     names.discard(_KNOWN)
-    is_cookie = any(key["in"] == "cookie" for key in keys)
-    if is_cookie:
+    if is_cookie := any(key["in"] == "cookie" for key in keys):
         names.add("cookie")
     if not names and not any(key["in"] == "query" for key in keys):
         return []

@@ -20,9 +20,8 @@ def group_routes_by_module(table: RouteTable) -> dict[str, list[Route]]:
     """Return the routes of each handler module, by its dotted name."""
     names: dict[str, list[Route]] = {}
     for route in table.routes:
-        names.setdefault(
-            folder_to_package_name(f"Api/{route.file.removesuffix('.py')}"), []
-        ).append(route)
+        folder = f"Api/{route.file.removesuffix('.py')}"
+        names.setdefault(folder_to_package_name(folder), []).append(route)
     return names
 
 
@@ -43,11 +42,8 @@ def select_routes_to_replan(
 
 def has_no_own_middleware(former: Mapping[Route, Any], modules: Mapping[Route, Any]) -> bool:
     """Return True if none of some handler modules has, or had, middleware of its own."""
-    return not any(
-        getattr(module, "middlewares", ())
-        for route, now in modules.items()
-        for module in (now, former.get(route))
-    )
+    loaded = (module for route, now in modules.items() for module in (now, former.get(route)))
+    return not any(getattr(module, "middlewares", ()) for module in loaded)
 
 
 def are_same_objects(former: Collection[Any], now: Collection[Any]) -> bool:

@@ -53,8 +53,7 @@ def plan_routes(
                     continue
                 except Exception as error:  # reading a signature runs user code
                     module = findings.record_failure(route.file, error)
-        good = findings.find_last_good_version(route.file)
-        if good is None:
+        if (good := findings.find_last_good_version(route.file)) is None:
             plans[route] = build_broken_file_plan(app, route, module.error, middlewares)
             continue
         modules[route], former = good
@@ -113,6 +112,5 @@ def add_broken_file_header(app: ProjectRuntime, plan: Plan, findings: Findings) 
         request.add_answer_fields([(b"x-treefold-broken", value)])
         return await call_next(request)
 
-    return replace(
-        plan, run=compose_middleware_chain(app, [add_broken_field], plan.run, status=plan.status)
-    )
+    run = compose_middleware_chain(app, [add_broken_field], plan.run, status=plan.status)
+    return replace(plan, run=run)

@@ -53,8 +53,7 @@ def compose_socket_chain(
     # as for requests: tasks of a handler that fails are dropped, those of its layers stay
     chain = isolate_background_tasks(endpoint) if has_project_middleware(layers) else endpoint
     for layer in reversed(layers):
-        around = getattr(layer, "websocket", None)
-        if around is not None:
+        if (around := getattr(layer, "websocket", None)) is not None:
             chain = bind_layer(around, chain)
         elif _has_before_without_http(layer):
             chain = _wrap_with_before_hook(layer.before, chain)
@@ -101,8 +100,7 @@ def _wrap_with_before_hook(
     before: Callable[[Any], Any], chain: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
     async def check_handshake(websocket: WebSocket) -> None:
-        answer = before(websocket)
-        if answer is not None:
+        if (answer := before(websocket)) is not None:
             raise HandshakeAnswered(to_response(answer))
         await chain(websocket)
 

@@ -31,11 +31,9 @@ class Under:
 
     def covers_route(self, route: Route | None) -> bool:
         """Return True if a route lies below the prefix; for None, if the prefix is the whole."""
-        return (
-            lies_below(self.prefix, split_route_template(route))
-            if route is not None
-            else not self.prefix
-        )
+        if route is not None:
+            return lies_below(self.prefix, split_route_template(route))
+        return not self.prefix
 
     def covers_path(self, spellings: Sequence[Segments]) -> bool:
         """Return True if a path outside the route table lies below the prefix.

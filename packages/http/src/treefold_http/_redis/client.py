@@ -14,6 +14,7 @@ import importlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -107,9 +108,7 @@ class SharedRedis:
 
         return await self._run_command(send)
 
-    async def run_script(
-        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
-    ) -> Any:
+    async def run_script(self, source: str, keys: Sequence[str], words: Sequence[Word] = ()) -> Any:
         """Run a Lua script, which is atomic, and return its reply.
 
         Raises:
@@ -121,7 +120,7 @@ class SharedRedis:
             if source not in loop.scripts:
                 # sends the hash of the script, and its text only to a server that does not know it
                 loop.scripts[source] = client.register_script(source)
-            return await loop.scripts[source](keys=keys, args=arguments)
+            return await loop.scripts[source](keys=keys, args=words)
 
         return await self._run_command(send)
 
@@ -149,16 +148,14 @@ class SharedRedis:
         return self._run_command_blocking(send)
 
     def run_script_blocking(
-        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+        self, source: str, keys: Sequence[str], words: Sequence[Word] = ()
     ) -> Any:
         """Run a Lua script from a worker thread.
 
         Raises:
             RedisUnavailable: as `execute_blocking`.
         """
-        return self._run_command_blocking(
-            lambda client: client.eval(source, len(keys), *keys, *arguments)
-        )
+        return self._run_command_blocking(methodcaller("eval", source, len(keys), *keys, *words))
 
     def is_claim_due(self, names: NameSpace) -> bool:
         """Return True if `claim_names` has to ask the server before the names are used."""
@@ -175,16 +172,14 @@ class SharedRedis:
             SettingsError: another deployment uses them.
         """
         claim = Claim(names)
-        self._check_and_store_claim(
-            claim, await self._run_command(partial(_send_claim, claim=claim))
-        )
+        answer = await self._run_command(partial(_send_claim, claim=claim))
+        self._check_and_store_claim(claim, answer)
 
     def claim_names_blocking(self, names: NameSpace) -> None:
         """As `claim_names`, from a worker thread."""
         claim = Claim(names)
-        self._check_and_store_claim(
-            claim, self._run_command_blocking(partial(_send_claim, claim=claim))
-        )
+        answer = self._run_command_blocking(partial(_send_claim, claim=claim))
+        self._check_and_store_claim(claim, answer)
 
     @property
     def has_claims(self) -> bool:
@@ -228,8 +223,7 @@ class SharedRedis:
 
     async def close(self) -> None:
         """Close the connections of the running event loop; the next command opens new ones."""
-        loop = self._loops.pop(asyncio.get_running_loop(), None)
-        if loop is not None:
+        if (loop := self._loops.pop(asyncio.get_running_loop(), None)) is not None:
             await loop.client.aclose()
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
@@ -237,8 +231,7 @@ class SharedRedis:
 
     def _get_or_create_loop_client(self) -> _LoopClient:
         running = asyncio.get_running_loop()
-        found = self._loops.get(running)
-        if found is None:
+        if (found := self._loops.get(running)) is None:
             found = self._loops[running] = _LoopClient(self.url)
         return found
 
@@ -254,9 +247,8 @@ class SharedRedis:
                     reply = await send(loop.client)
             # the built-in one, of `_TimeLimit`; redis-py has a class of its own of that name
             except TimeoutError as error:
-                raise self._record_failure(
-                    "no reply within 100 ms", error, is_timeout=True
-                ) from error
+                text = "no reply within 100 ms"
+                raise self._record_failure(text, error, is_timeout=True) from error
             except self._failures as error:
                 raise self._record_failure(str(error), error) from error
         if self._timeouts or self._away_until:
@@ -265,8 +257,7 @@ class SharedRedis:
 
     def _run_command_blocking(self, send: Callable[[Any], _T]) -> _T:
         self._begin_attempt_or_raise()
-        client = self._blocking
-        if client is None:
+        if (client := self._blocking) is None:
             client = self._blocking = open_blocking_redis(
                 self.url, retries=1, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
             )

@@ -31,8 +31,7 @@ def delete_test_run_keys_on(url: str, run: str) -> None:
         with made.from_url(url, socket_timeout=LIMIT, socket_connect_timeout=LIMIT) as client:
             # the run is followed by the colon of a key, or by a dot and the configured environment
             for names in (f"treefold:*:{run}[:.]*", f"treefold-shared:{run}[:.]*"):
-                keys = list(client.scan_iter(names, count=1000))
-                if keys:
+                if keys := list(client.scan_iter(names, count=1000)):
                     client.unlink(*keys)
     except (RedisError, OSError):
         return

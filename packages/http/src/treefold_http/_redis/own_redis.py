@@ -33,14 +33,7 @@ class OwnRedis:
         ValueError: if the URL is not one of Redis.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        effect: str,
-        app: Runtime | None,
-        shared: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, effect: str, app: Runtime | None, shared: bool = False) -> None:
         self._use = RedisUse(url, effect=effect, app=app)
         self._app = None if app is None else proxy(app)  # which keeps what it has opened
         self._shared = shared
@@ -64,12 +57,10 @@ class OwnRedis:
         await self._claim_names_if_due()
         return await self._use.client.run_transaction(commands)
 
-    async def run_script(
-        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
-    ) -> Any:
+    async def run_script(self, source: str, keys: Sequence[str], words: Sequence[Word] = ()) -> Any:
         """As `SharedRedis.run_script`."""
         await self._claim_names_if_due()
-        return await self._use.client.run_script(source, keys, arguments)
+        return await self._use.client.run_script(source, keys, words)
 
     def run_transaction_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
         """As `SharedRedis.run_transaction_blocking`."""
@@ -77,11 +68,11 @@ class OwnRedis:
         return self._use.client.run_transaction_blocking(commands)
 
     def run_script_blocking(
-        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+        self, source: str, keys: Sequence[str], words: Sequence[Word] = ()
     ) -> Any:
         """As `SharedRedis.run_script_blocking`."""
         self._claim_names_if_due_blocking()
-        return self._use.client.run_script_blocking(source, keys, arguments)
+        return self._use.client.run_script_blocking(source, keys, words)
 
     def _find_names(self) -> NameSpace:
         return find_current_names() if self._app is None else self._app.names

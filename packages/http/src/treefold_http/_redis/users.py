@@ -63,8 +63,7 @@ def reset_used_servers(app: Runtime, urls: Iterable[str]) -> None:
 
 
 def _get_or_create_client(url: str) -> SharedRedis:
-    found = _clients.get(url)
-    if found is None:
+    if (found := _clients.get(url)) is None:
         found = _clients[url] = SharedRedis(url)
     return found
 

@@ -105,8 +105,7 @@ def render_masked_payload(request: Request) -> str:
         return opaque_payload(kind, len(body))
     try:
         if is_json(kind) or (kind == URLENCODED and _looks_like_json(body)):
-            document = reader.document
-            if document is None:
+            if (document := reader.document) is None:
                 known = reader.names is not None or reader.json is not UNREAD
                 document = parse_validated_body(body) if known else loads(body)
             return json_payload(document)

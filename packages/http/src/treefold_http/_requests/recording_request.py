@@ -73,8 +73,7 @@ class RecordingRequest(Request):
     @property
     def client(self) -> Address | None:
         """The peer address of the connection; None if the server does not report it."""
-        client = read_unrecorded_scope(self).get("client")
-        if not client:
+        if not (client := read_unrecorded_scope(self).get("client")):
             self.notes.note_name("client.host")
             return None
         return RecordedAddress.from_address(Address(client[0], int(client[1])), self.notes)

@@ -69,12 +69,10 @@ class Request(Connection):
     @property
     def reader(self) -> BodyReader:
         """The one reader of the body, with the limit of the route."""
-        reader = self._reader
-        if reader is None:
+        if (reader := self._reader) is None:
             limit = self.plan.max_body if self.plan else self.app.settings.max_body
-            reader = self._reader = BodyReader(
-                self._receive, self._read_declared_size(), limit=limit
-            )
+            size = self._read_declared_size()
+            reader = self._reader = BodyReader(self._receive, size, limit=limit)
         return reader
 
     def _read_declared_size(self) -> int | None:
@@ -186,9 +184,8 @@ class Request(Connection):
                 await self.reader.read(space.reserve_memory)
                 space.is_complete = True
             async with aclosing(self.reader.stream_chunks()) as chunks:
-                form = await parse_form(
-                    self._read_content_type(), chunks, limits=limits, space=space
-                )
+                kind = self._read_content_type()
+                form = await parse_form(kind, chunks, limits=limits, space=space)
         except BaseException:
             space.close()
             raise

@@ -35,8 +35,7 @@ def to_response(result: Any, status: int | None = None) -> Response:
         ValueError: for NaN, a status out of range, or a header that cannot be sent.
     """
     kind = result.__class__
-    plain = PLAIN.get(kind)
-    if plain is not None:
+    if (plain := PLAIN.get(kind)) is not None:
         return _build_plain_response(plain, result, status)
     return _OTHERS.get(kind, _learn_and_convert_type)(result, status)
 
@@ -66,9 +65,8 @@ _LEARNED = 1024
 def _build_plain_response(
     plain: tuple[Callable[[Any], bytes], tuple[bytes, bytes]], result: Any, status: int | None
 ) -> Response:
-    return make_unchecked_response(
-        plain[0](result), plain[1], 200 if status is None else check_status(status)
-    )
+    status = 200 if status is None else check_status(status)
+    return make_unchecked_response(plain[0](result), plain[1], status)
 
 
 def _learn_and_convert_type(result: Any, status: int | None) -> Response:
@@ -102,9 +100,8 @@ def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:
     if issubclass(kind, (AsyncIterator, Iterator)):
         return _make_stream_response
     raise TypeError(
-        "A handler must return a dict, list, str, bytes, None, a tuple of these with a"
-        f" status, or a Response, got {kind.__qualname__!r};"
-        " set response_model to send its members"
+        "A handler must return a dict, list, str, bytes, None, a tuple of these with a status, or"
+        f" a Response, got {kind.__qualname__!r}; set response_model to send its members"
     )
 
 
@@ -120,11 +117,9 @@ def _build_model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
 
 def _is_model_class(kind: type[Any]) -> bool:
     """Return True for a pydantic model, a dataclass or a msgspec struct."""
-    return (
-        dataclasses.is_dataclass(kind)
-        or hasattr(kind, "model_dump")
-        or (msgspec is not None and issubclass(kind, msgspec.Struct))
-    )
+    if dataclasses.is_dataclass(kind) or hasattr(kind, "model_dump"):
+        return True
+    return msgspec is not None and issubclass(kind, msgspec.Struct)
 
 
 def _return_unchanged(response: Response, status: int | None) -> Response:

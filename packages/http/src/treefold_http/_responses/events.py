@@ -60,9 +60,8 @@ class Event:
             raise ValueError(f"Event retry must be milliseconds as int, 0 or more, got {retry!r}")
         kind = type(self.data)
         if issubclass(kind, (bytes, bytearray, memoryview)):
-            raise TypeError(
-                f"Event data must be str or data with a JSON form, got {kind.__qualname__!r}"
-            )
+            message = f"Event data must be str or data with a JSON form, got {kind.__qualname__!r}"
+            raise TypeError(message)
         if self.data is None and self.id is None and retry is None:
             raise ValueError("An event must have data, id or retry")
 
@@ -142,9 +141,8 @@ class EventStream(StreamingResponse):
         if keep_alive is not None and not keep_alive > 0:
             raise ValueError(f"EventStream keep_alive must be seconds or None, got {keep_alive!r}")
         self._frames = _EncodedEvents(source)
-        super().__init__(
-            self._frames, status, headers, "text/event-stream; charset=utf-8", background
-        )
+        content_type = "text/event-stream; charset=utf-8"
+        super().__init__(self._frames, status, headers, content_type, background)
         self.keep_alive = keep_alive
         self.headers.setdefault("cache-control", "no-store")
         self.headers.setdefault("x-accel-buffering", "no")

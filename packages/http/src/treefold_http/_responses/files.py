@@ -140,9 +140,8 @@ class FileResponse(Response):
             else:
                 request.sent_status = answer.status
                 fields = answer.fields + common
-                await send(
-                    {"type": "http.response.start", "status": answer.status, "headers": fields}
-                )
+                status = answer.status
+                await send({"type": "http.response.start", "status": status, "headers": fields})
                 if answer.by_path:
                     await send({"type": "http.response.pathsend", "path": self.path})
                 elif body is not None:
@@ -216,9 +215,8 @@ class FileResponse(Response):
         if not isinstance(error, HTTPError):
             error = self._translate_error(error)
         response = await request.app.render(error, request)
-        response.raw_headers += [
-            pair for pair in copy_sendable_fields(self.raw_headers) if pair[0] not in _OF_THE_FILE
-        ]
+        own = copy_sendable_fields(self.raw_headers)
+        response.raw_headers += [pair for pair in own if pair[0] not in _OF_THE_FILE]
         request.sent_status = response.status
         await response.send(request, send, common)
 
@@ -226,20 +224,16 @@ class FileResponse(Response):
 def _build_partial_answer(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _FileAnswer:
     """Return the 206 for the spans; raise the 416 without any (RFC 9110, 15.3.7 and 15.5.17)."""
     if not spans:
-        raise HTTPError(
-            416,
-            f"The file has {size} bytes, and none of those asked for",
-            headers={"Content-Range": f"bytes */{size}"},
-        )
+        text = f"The file has {size} bytes, and none of those asked for"
+        raise HTTPError(416, text, headers={"Content-Range": f"bytes */{size}"})
     pieces: Sequence[bytes | Span] = spans
     if len(spans) == 1:
         headers["content-range"] = _format_content_range(spans[0], size)
     else:
         # random, as a file could contain a boundary that is known beforehand
         boundary = os.urandom(16).hex()
-        pieces = _build_byteranges(
-            spans, size, boundary=boundary, kind=headers.get("content-type", OTHER)
-        )
+        kind = headers.get("content-type", OTHER)
+        pieces = _build_byteranges(spans, size, boundary=boundary, kind=kind)
         headers["content-type"] = f"multipart/byteranges; boundary={boundary}"
     headers["content-length"] = str(sum(_measure_piece(piece) for piece in pieces))
     return _FileAnswer(206, headers.raw, pieces)

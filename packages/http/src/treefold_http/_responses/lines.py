@@ -39,23 +39,16 @@ def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
     if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
         return None
     item = node.arguments[0]
-    options = [
-        option
-        for each in tree.list_direct_union_options(item)
-        for option in _expand_named_type(each)
-    ]
-    is_open = any(
-        isinstance(option, tree.AnyType) or option.bare_annotation in _CHUNKS for option in options
-    )
+    kinds = tree.list_direct_union_options(item)
+    options = [option for each in kinds for option in _expand_named_type(each)]
+    is_open = any(isinstance(o, tree.AnyType) or o.bare_annotation in _CHUNKS for o in options)
     return None if is_open else item
 
 
 def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
-    return (
-        tree.list_direct_union_options(node.target_type)
-        if isinstance(node, tree.Named)
-        else (node,)
-    )
+    if isinstance(node, tree.Named):
+        return tree.list_direct_union_options(node.target_type)
+    return (node,)
 
 
 def find_declared_item_type(
@@ -92,14 +85,14 @@ def _read_stream_annotation(handler: Any) -> Any:
 
 
 def wrap_as_json_lines(
-    run: Endpoint, status: int | None, serialize_item: Callable[[Any], Any]
+    run: Endpoint, status: int | None, serialize: Callable[[Any], Any]
 ) -> Endpoint:
     """Return an endpoint whose iterators are sent as lines of JSON.
 
     Args:
         run: the handler with its injection.
         status: the status of its plain return values.
-        serialize_item: reduces each item to the declared fields.
+        serialize: reduces each item to the declared fields.
     """
 
     async def run_as_lines(connection: Any) -> Any:
@@ -114,7 +107,7 @@ def wrap_as_json_lines(
             return result  # the coercion raises with the reason
         given = parts[1] if len(parts) > 1 else status or 200
         said = cast("Mapping[str, str]", headers)
-        return lines(items, serialize_item), given, {"content-type": NDJSON, **said}
+        return lines(items, serialize), given, {"content-type": NDJSON, **said}
 
     return run_as_lines
 
@@ -127,20 +120,18 @@ def _encode_line(item: Any) -> bytes:
     return dumps(item) + b"\n"
 
 
-async def _encode_lines_async(
-    items: Any, serialize_item: Callable[[Any], Any]
-) -> AsyncIterator[bytes]:
+async def _encode_lines_async(items: Any, serialize: Callable[[Any], Any]) -> AsyncIterator[bytes]:
     try:
         async for item in items:
-            yield _encode_line(serialize_item(item))
+            yield _encode_line(serialize(item))
     finally:
         await close_producer(items)
 
 
-def _encode_lines(items: Any, serialize_item: Callable[[Any], Any]) -> Iterator[bytes]:
+def _encode_lines(items: Any, serialize: Callable[[Any], Any]) -> Iterator[bytes]:
     try:
         for item in items:
-            yield _encode_line(serialize_item(item))
+            yield _encode_line(serialize(item))
     finally:
         if (end := getattr(items, "close", None)) is not None:
             end()

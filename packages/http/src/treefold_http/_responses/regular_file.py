@@ -54,9 +54,8 @@ class RegularFile:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 self._close()
-                raise NotRegularFileError(
-                    f"A file response needs a regular file, got {self.path!r}"
-                )
+                message = f"A file response needs a regular file, got {self.path!r}"
+                raise NotRegularFileError(message)
             return facts
 
     def read(self, start: int, length: int) -> bytes:

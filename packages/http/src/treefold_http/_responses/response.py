@@ -256,9 +256,8 @@ class Response:
     def bytes(cls, content: Bytes, status: int = 200, **options: Unpack[Options]) -> Response:
         """Make an `application/octet-stream` response; `headers` may name another type."""
         if isinstance(cast("object", content), (str, int)):
-            raise TypeError(
-                f"Response.bytes content must be bytes, got {type(content).__qualname__!r}"
-            )
+            message = f"Response.bytes content must be bytes, got {type(content).__qualname__!r}"
+            raise TypeError(message)
         return Response._from_body(Bytes(content), BYTES_TYPE, status, **options)
 
     @classmethod
@@ -286,9 +285,8 @@ class Response:
             ValueError: when the location could leave the site by accident.
         """
         if status not in (301, 302, 303, 307, 308):
-            raise ValueError(
-                f"A redirect must have the status 301, 302, 303, 307 or 308, got {status!r}"
-            )
+            message = f"A redirect must have the status 301, 302, 303, 307 or 308, got {status!r}"
+            raise ValueError(message)
         made = Response(None, status, **options)
         made.headers["location"] = _require_safe_location(location, allow)
         return made

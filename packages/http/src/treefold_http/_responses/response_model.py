@@ -68,9 +68,8 @@ def build_item_serializer(response_model: Any, item: TypeNode, file: str) -> Ser
         file: the path of the module, for error messages.
     """
     node = parse_annotation(response_model)
-    return _build_serializer(
-        Output(status=None, type=item if _has_unchecked_content(node) else node), file
-    )
+    written = item if _has_unchecked_content(node) else node
+    return _build_serializer(Output(status=None, type=written), file)
 
 
 class _ResponseModel:
@@ -137,9 +136,8 @@ def _build_serializer(output: Output, file: str) -> Serializer:
         try:
             return shape(value)
         except SerializationError as error:
-            raise TypeError(
-                f"The result of Api/{file} does not fit its `{name}`: {error}"
-            ) from None
+            message = f"The result of Api/{file} does not fit its `{name}`: {error}"
+            raise TypeError(message) from None
 
     return serialize_value
 
@@ -156,11 +154,9 @@ def _is_tuple(node: TypeNode) -> bool:
 
 def _has_unchecked_content(node: TypeNode) -> bool:
     """Return True for a `Response` or iterator type, whose content is not checked."""
-    return (
-        isinstance(node, Foreign)
-        and isinstance(node.kind, type)
-        and issubclass(node.kind, (Response, AsyncIterator, Iterator))
-    )
+    if not isinstance(node, Foreign) or not isinstance(node.kind, type):
+        return False
+    return issubclass(node.kind, (Response, AsyncIterator, Iterator))
 
 
 def _refuse_any_value(value: Any) -> Any:

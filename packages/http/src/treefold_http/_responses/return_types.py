@@ -51,8 +51,7 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
                 " that sends events or lines with -> EventStream or -> AsyncIterator[...]"
             )
         return
-    refused = _find_non_response_type(annotated)
-    if refused is not None:
+    if (refused := _find_non_response_type(annotated)) is not None:
         raise InjectionError(
             "The return annotation of `handler` must be a type that can be a response, got"
             f" {format_annotation(refused.bare_annotation)}; return a dict such as "

@@ -89,9 +89,8 @@ class StaticFiles:
         """
         folder = root / self.directory
         if not folder.is_dir():
-            raise BootError(
-                f"Static folder {str(folder)!r} does not exist; create it or correct its name"
-            )
+            message = f"Static folder {str(folder)!r} does not exist; create it or correct its name"
+            raise BootError(message)
         code, files = root.resolve() / "Api", folder.resolve()
         if code.is_relative_to(files) or files.is_relative_to(code):
             raise BootError(
@@ -114,9 +113,8 @@ class StaticFiles:
         require_read_method(request.method)
         if not all(_is_safe_file_name(segment) for segment in path_segments):
             raise NotFound(NOTHING_HERE)
-        found = await run_in_disk_thread(
-            self._find_file_or_index, request.app.root, tuple(path_segments)
-        )
+        find, root = self._find_file_or_index, request.app.root
+        found = await run_in_disk_thread(find, root, tuple(path_segments))
         if found is None:
             raise NotFound(NOTHING_HERE)
         path, is_index = found

@@ -9,14 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from time import perf_counter
@@ -102,8 +95,7 @@ class StreamingResponse(Response):
         await send(start)
         content: Any = self.content
         chunks = content if type(content) is _GENERATOR else _iterate_content(content, request)
-        last = await self._send_chunks(chunks, request, send)
-        if last is not None:
+        if (last := await self._send_chunks(chunks, request, send)) is not None:
             await send({"type": "http.response.body", "body": last})
 
     def _send_chunks(
@@ -208,8 +200,7 @@ class _ThreadedIterator(AsyncIterator[Chunk]):
         self._context = copy_context()
 
     async def __anext__(self) -> Chunk:
-        chunk = await self._threads.run(self._read_next_chunk)
-        if chunk is _END:
+        if (chunk := await self._threads.run(self._read_next_chunk)) is _END:
             raise StopAsyncIteration
         return chunk
 

@@ -97,9 +97,8 @@ class BackgroundOwner:
             except BaseException as error:  # the next call still runs
                 if is_outer_cancellation(error, own):
                     raise
-                get_logger().error(
-                    "background task %s failed", _format_call_name(call), exc_info=error
-                )
+                name = _format_call_name(call)
+                get_logger().error("background task %s failed", name, exc_info=error)
 
 
 async def run_in_loop_or_thread(threads: WorkerThreads, call: Call) -> Any:

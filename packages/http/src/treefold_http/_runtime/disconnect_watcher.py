@@ -72,11 +72,8 @@ class DisconnectWatcher:
     def _start_watchers(self) -> None:
         unwatched, self._unwatched, self._loop = self._unwatched, {}, None
         for sender, (request, stopping) in unwatched.items():
-            ends = [
-                self._cancel_sender_after(
-                    request.reader.wait_for_disconnect, sender, by_disconnect=True
-                )
-            ]
+            gone = request.reader.wait_for_disconnect
+            ends = [self._cancel_sender_after(gone, sender, by_disconnect=True)]
             if stopping is not None:
                 ends.append(self._cancel_sender_after(stopping.wait, sender, by_disconnect=False))
             self._watchers[sender] = [asyncio.create_task(end) for end in ends]

@@ -50,14 +50,12 @@ def read_dotenv(app_dir: Path) -> dict[str, str]:
         # editors on Windows write a byte order mark, which would be a part of the first name
         line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if (found := _LINE.fullmatch(line.strip(b" \t"))) is not None:
-            name, value = _parse_assignment(*found.groups(), where=f"line {number} of {NAME}")
+            name, value = _parse_line(*found.groups(), where=f"line {number} of {NAME}")
             values[name] = value
     return values
 
 
-def _parse_assignment(
-    raw_name: bytes, sign: bytes, raw_value: bytes, *, where: str
-) -> tuple[str, str]:
+def _parse_line(raw_name: bytes, sign: bytes, raw_value: bytes, *, where: str) -> tuple[str, str]:
     name = raw_name.decode(errors="backslashreplace")
     if re.fullmatch(r"[A-Za-z0-9_]+", name) is None:
         raise SettingsError(
@@ -73,8 +71,7 @@ def _parse_assignment(
         raise SettingsError(f"{name} in {where} must not hold the character NUL; remove it")
     if text[:1] not in ("'", '"'):
         return name, _COMMENT.sub("", text)
-    quoted = _QUOTED.fullmatch(text)
-    if quoted is None:
+    if (quoted := _QUOTED.fullmatch(text)) is None:
         raise SettingsError(
             f"{name} in {where} must end with the quote that it begins with, on the same line; add"
             " it"

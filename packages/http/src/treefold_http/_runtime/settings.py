@@ -40,9 +40,10 @@ _TABLES = (*ADDRESS_VARIABLES, "app", "serve", "silenced")
 APP_PREFIX = "TREEFOLD_APP__"
 """Begins the variable of a setting of the project's own; two, because `TREEFOLD_APP_DIR` is one of
 the framework."""
-SPELLINGS = dict.fromkeys(["true", "1", "on", "yes"], True) | dict.fromkeys(
-    ["false", "0", "off", "no"], False
-)
+SPELLINGS = {
+    **dict.fromkeys(["true", "1", "on", "yes"], True),
+    **dict.fromkeys(["false", "0", "off", "no"], False),
+}
 
 
 _is_prefix = re.compile(r"(?!/v[0-9]+(?:/|$))(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)+", re.ASCII).fullmatch
@@ -179,9 +180,8 @@ class Settings:
                 raise SettingsError(f"Setting silenced.{name} must be a reason, got {reason!r}")
         for word in self.sensitive_words:
             if not any(map(str.isalnum, word)):
-                raise SettingsError(
-                    f"Setting sensitive_words must list words such as 'plate', got {word!r}"
-                )
+                message = f"Setting sensitive_words must list words such as 'plate', got {word!r}"
+                raise SettingsError(message)
         if self.log_level.upper() not in logging.getLevelNamesMapping():
             raise SettingsError(
                 "Setting log_level must be a level such as 'INFO' or 'WARNING', got"
@@ -239,12 +239,8 @@ class Settings:
             SettingsError: for an unknown name or a wrong type.
         """
         types = typing.get_type_hints(cls)
-        return cls(
-            **{
-                name: _validate_setting(name, value, types, source)
-                for name, value in values.items()
-            }
-        )
+        checked = {k: _check_setting(k, value, types, source) for k, value in values.items()}
+        return cls(**checked)
 
 
 def read_project_name(app_dir: Path) -> str | None:
@@ -273,9 +269,7 @@ def _read_settings_files(app_dir: Path) -> dict[str, Any]:
                 serve = _validate_serve_table(serve, ".".join((*path, "serve")), name)
                 values["serve"] = {**values.get("serve", {}), **serve}
                 table = {key: value for key, value in table.items() if key != "serve"}
-            values |= {
-                key: _validate_setting(key, value, types, name) for key, value in table.items()
-            }
+            values |= {key: _check_setting(key, value, types, name) for key, value in table.items()}
     return values
 
 
@@ -284,9 +278,8 @@ def _validate_serve_table(table: object, name: str, file: str) -> dict[str, Any]
         raise SettingsError(f"{name!r} in {file} must be a table; write [{name}]")
     types = typing.get_type_hints(ServeSettings)
     content = cast("dict[str, Any]", table)
-    return {
-        k: _validate_setting(k, value, types, f"[{name}] of {file}") for k, value in content.items()
-    }
+    where = f"[{name}] of {file}"
+    return {k: _check_setting(k, value, types, where) for k, value in content.items()}
 
 
 def _find_table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
@@ -312,9 +305,8 @@ def _flatten_test_table(settings_table: Mapping[str, Any], name: str, file: str)
     test: object = settings_table["test"]
     known = isinstance(test, dict) and not set(cast("dict[str, Any]", test)) - {"databases"}
     if not known:
-        raise SettingsError(
-            f"{name!r} in {file} must have one table, databases; write [{name}.databases]"
-        )
+        message = f"{name!r} in {file} must have one table, databases; write [{name}.databases]"
+        raise SettingsError(message)
     flat = {key: value for key, value in settings_table.items() if key != "test"}
     return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
 
@@ -357,25 +349,24 @@ def _parse_variable_text(text: str, name: str, wanted_type: Any, variable: str) 
         raise _make_wrong_value_error(name, text, wanted_type, variable) from None
     if tuple in kinds:
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    return _validate_setting(name, text, {name: wanted_type}, variable)
+    return _check_setting(name, text, {name: wanted_type}, variable)
 
 
 def _list_accepted_types(annotation: Any) -> set[Any]:
-    options = (
-        typing.get_args(annotation) if typing.get_origin(annotation) is not None else (annotation,)
-    )
+    options = typing.get_args(annotation)
+    if typing.get_origin(annotation) is None:
+        options = (annotation,)
     if typing.get_origin(annotation) in (tuple, Mapping):
         options = (annotation,)
     return {typing.get_origin(option) or option for option in options}
 
 
-def _validate_setting(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
+def _check_setting(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
     if name not in types:
         near = difflib.get_close_matches(name, types, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(types)}"
         raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
-    wanted = types[name]
-    if wanted is ServeSettings:
+    if (wanted := types[name]) is ServeSettings:
         return value if isinstance(value, ServeSettings) else _build_serve_settings(value, source)
     kinds = _list_accepted_types(wanted)
     if typing.get_origin(wanted) is Literal:
@@ -415,9 +406,8 @@ def _make_wrong_value_error(name: str, value: Any, wanted_type: Any, source: str
     if name == "app":
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
     shown_value = "a value of a wrong type" if name in _SECRETS else format_toml_value(value)
-    return SettingsError(
-        f"Setting {name} in {source} must be {_describe_type(wanted_type)}, got {shown_value}"
-    )
+    wanted = _describe_type(wanted_type)
+    return SettingsError(f"Setting {name} in {source} must be {wanted}, got {shown_value}")
 
 
 def format_toml_value(value: object) -> str:

@@ -62,9 +62,8 @@ class _Job:
             self.future.set_result(_Raised(error))
         # a future refuses it: it would end the coroutine that awaits, as if by `return`
         elif isinstance(error, StopIteration):
-            self.future.set_exception(
-                RuntimeError("A sync handler or dependency raised StopIteration")
-            )
+            error = RuntimeError("A sync handler or dependency raised StopIteration")
+            self.future.set_exception(error)
         else:
             self.future.set_exception(error)
 

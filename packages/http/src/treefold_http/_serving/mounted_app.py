@@ -68,11 +68,9 @@ class MountedApp:
             RuntimeError: when it returns without a response.
         """
         exchange = _Exchange(self, request)
-        exchange.task = asyncio.ensure_future(
-            self.app(
-                self._make_scope(request), exchange.receive_for_app, exchange.queue_app_message
-            )
-        )
+        scope = self._make_scope(request)
+        served = self.app(scope, exchange.receive_for_app, exchange.queue_app_message)
+        exchange.task = asyncio.ensure_future(served)
         return await exchange.await_and_build_response()
 
     async def serve_socket(self, websocket: WebSocket) -> None:
@@ -93,9 +91,8 @@ class MountedApp:
             return await websocket.relay_receive()
 
         try:
-            await self.app(
-                self._make_scope(websocket), replay_connect_then_receive, websocket.relay_send
-            )
+            scope = self._make_scope(websocket)
+            await self.app(scope, replay_connect_then_receive, websocket.relay_send)
         except Exception as error:
             # Frameworks raise a class of their own, of this name, when the client has left.
             if websocket.code is not None and type(error).__name__ == "WebSocketDisconnect":
@@ -262,9 +259,7 @@ class _Chunks(AsyncIterator[bytes]):
         await self._exchange.cancel_or_detach_app()
 
 
-def wrap_mount_target(
-    prefix: str, target: Mountable | ASGIApp, *, is_app_started: bool
-) -> Mountable:
+def wrap_mount_target(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
     """Return the target of a mount; an ASGI application is wrapped.
 
     Raises:
@@ -279,7 +274,7 @@ def wrap_mount_target(
             f"A mount must be a StaticFiles or an ASGI application, got {target!r}; pass an"
             " application such as FastAPI()"
         )
-    if is_app_started:
+    if is_started:
         raise RuntimeError(
             f"An ASGI application must be mounted before the startup ends, got {prefix!r} after"
             " it; call mount in a startup hook, or in setup of an extension"
@@ -310,9 +305,7 @@ def list_mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
     return [target for target in app.mounts.mount_targets if isinstance(target, MountedApp)]
 
 
-def find_masked_mount_segments(
-    app: ProjectRuntime, raw_path: bytes, root_path: str
-) -> tuple[int, ...]:
+def find_masked_in_mounts(app: ProjectRuntime, raw_path: bytes, root_path: str) -> tuple[int, ...]:
     """Return the indexes of the path segments that mounted applications of ours mask in their own
     lines.
 

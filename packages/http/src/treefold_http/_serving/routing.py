@@ -14,7 +14,7 @@ from treefold_http._wire.errors import HTTPError, MethodNotAllowed
 from treefold_http._wire.request_guard import (
     refuse_body_with_upgrade,
     replace_absolute_target,
-    require_valid_request_head,
+    require_valid_head,
 )
 from treefold_http._wire.root_path import below_root
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
@@ -37,7 +37,7 @@ def route_request(app: Host, project: LoadedProject, request: Request, receive: 
     # in `path` an encoded slash is decoded: `/v1/a%2Fb` would have one segment more
     path = scope.get("raw_path") or scope["path"]
     try:
-        require_valid_request_head(scope, request.fields, path)
+        require_valid_head(scope, request.fields, path)
         if b"upgrade" in request.fields:
             refuse_body_with_upgrade(request.fields, receive)
     except HTTPError as refusal:
@@ -62,8 +62,7 @@ def route_request(app: Host, project: LoadedProject, request: Request, receive: 
     if is_unversioned:
         if app.mounts and (mounted := app.mounts.find_mount(path)) is not None:
             return _set_mount_plan(project, request, mounted)
-        version = project.default_version
-        if version is not None:
+        if (version := project.default_version) is not None:
             outcome = project.table.resolve(request.method, path, version=version)
             if type(outcome) is Found:
                 project.log_default_version_use(request.method, request, outcome.route)
@@ -77,10 +76,8 @@ def route_request(app: Host, project: LoadedProject, request: Request, receive: 
     if project.outside and is_unversioned and type(outcome) is NoRoute:
         plan = request.plan = project.outside.find_middleware_page_plan(path) or plan
     if project.scoped_fallbacks:
-        plan = (
-            project.scoped_fallbacks.find_fallback_plan(request, project.table, path, version)
-            or plan
-        )
+        find = project.scoped_fallbacks.find_fallback_plan
+        plan = find(request, project.table, path, version) or plan
         request.plan = plan
     return plan
 
@@ -114,9 +111,9 @@ def _set_mount_plan(project: LoadedProject, request: Request, mounted: Mounted) 
     """Return the plan that a mount answers in: the entries that cover the path run around it."""
     plan = _set_fallback_plan(project, request, mounted)
     if project.outside:
-        plan = request.plan = (
-            project.outside.get_or_make_fallback_plan(mounted.segments, mounted.depth) or plan
-        )
+        outside = project.outside
+        found = outside.get_or_make_fallback_plan(mounted.segments, mounted.depth)
+        plan = request.plan = found or plan
     return plan
 
 
@@ -148,9 +145,8 @@ def route_socket(app: Host, websocket: WebSocket) -> Plan:
         if mounted is not None and isinstance(mounted.target, MountedApp):
             serve = mounted.target.serve_socket
             find = project.outside.get_or_make_socket_plan
-            plan = websocket.plan = find(
-                mounted.mount_prefix, mounted.segments, mounted.depth, serve
-            )
+            segments, depth = mounted.segments, mounted.depth
+            plan = websocket.plan = find(mounted.mount_prefix, segments, depth, serve)
             return plan
     if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
         outcome = project.table.resolve_socket(path, version=project.default_version)
@@ -162,6 +158,5 @@ def route_socket(app: Host, websocket: WebSocket) -> Plan:
         return plan
     if isinstance(outcome, (NoRoute, MalformedPath)):
         raise build_routing_error(outcome)
-    raise MethodNotAllowed(
-        "This path does not accept WebSocket connections", headers={"Allow": outcome.allow}
-    )
+    message = "This path does not accept WebSocket connections"
+    raise MethodNotAllowed(message, headers={"Allow": outcome.allow})

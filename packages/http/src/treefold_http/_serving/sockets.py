@@ -32,7 +32,7 @@ from treefold_http._websockets.websocket import (
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.errors import Forbidden, HTTPError
 from treefold_http._wire.origins import parse_origin
-from treefold_http._wire.request_guard import require_valid_request_head
+from treefold_http._wire.request_guard import require_valid_head
 from treefold_http._wire.request_id import assign_request_id
 from treefold_logging import request_id
 
@@ -56,7 +56,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
     try:
         await receive()
         try:
-            require_valid_request_head(scope, fields, scope.get("raw_path") or scope["path"])
+            require_valid_head(scope, fields, scope.get("raw_path") or scope["path"])
             # first, as the origin is compared with the host and scheme that a proxy reports
             _call_middleware_adjust_hooks(app, websocket)
             check_origin(websocket)
@@ -72,8 +72,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             if is_outer_cancellation(error, identity):
                 raise
         else:
-            outcome = await websocket.leave(None)
-            if outcome is not None:
+            if (outcome := await websocket.leave(None)) is not None:
                 websocket.drop_background_tasks()
         refusal = await _close_or_refuse_socket(websocket, outcome, send)
     finally:
@@ -109,8 +108,7 @@ def check_origin(websocket: WebSocket) -> None:
     Raises:
         Forbidden: for an `Origin` that is neither this site's nor allowed.
     """
-    origins = websocket.headers.getlist("origin")
-    if not origins:
+    if not (origins := websocket.headers.getlist("origin")):
         return
     allowed = websocket.app.settings.ws_allowed_origins
     own = parse_origin(f"{_HTTP_SCHEME.get(websocket.scheme, websocket.scheme)}://{websocket.host}")
@@ -163,11 +161,10 @@ async def _build_refusal_response(websocket: WebSocket, error: BaseException | N
     """Return the response to a refused handshake; a socket cannot be answered with a stream."""
     if error is None or isinstance(error, WebSocketDisconnect):
         error = Forbidden("This socket was not accepted")
-    response: Response = (
-        error.response
-        if isinstance(error, HandshakeAnswered)
-        else await websocket.app.render(error, websocket)
-    )
+    if isinstance(error, HandshakeAnswered):
+        response: Response = error.response
+    else:
+        response = await websocket.app.render(error, websocket)
     if not isinstance(response, (StreamingResponse, FileResponse)):
         return response
     kind = type(response).__qualname__

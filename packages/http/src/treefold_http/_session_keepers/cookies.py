@@ -84,9 +84,8 @@ class CookieForm:
     def _add_cookie_field(
         self, connection: Connection, name: str, value: str, seconds: int, *, secure: bool
     ) -> None:
-        text = format_cookie(
-            name, value, max_age=seconds, secure=secure, **self._collect_attributes()
-        )
+        attributes = self._collect_attributes()
+        text = format_cookie(name, value, max_age=seconds, secure=secure, **attributes)
         connection.add_answer_fields([encode_header("set-cookie", text)])
 
     def is_dropped_by_browser(self, connection: Connection) -> bool:
@@ -95,12 +94,8 @@ class CookieForm:
         return self.samesite != "none" and sites == ["cross-site"]
 
     def _collect_attributes(self) -> Mapping[str, Any]:
-        return {
-            "path": self.path,
-            "domain": self.domain,
-            "samesite": self.samesite,
-            "partitioned": self.partitioned,
-        }
+        names = ("path", "domain", "samesite", "partitioned")
+        return {name: getattr(self, name) for name in names}
 
     def _may_omit_secure_attribute(self, connection: Connection) -> bool:
         # browsers drop such a cookie without `Secure`, in development too

@@ -52,9 +52,8 @@ class Lifetimes:
 
     def compute_seconds_left(self, record: SessionRecord) -> float:
         """Return the remaining lifetime of a record; 0 or less if it has expired."""
-        return min(
-            self.choose_idle_timeout(record), self.compute_seconds_to_absolute_timeout(record)
-        )
+        left = self.compute_seconds_to_absolute_timeout(record)
+        return min(self.choose_idle_timeout(record), left)
 
     def compute_seconds_to_absolute_timeout(self, record: SessionRecord) -> float:
         """Return the seconds until the absolute timeout of a record."""
@@ -120,13 +119,11 @@ class Keeper(ABC):
         return self.read_record_sync(connection)
 
     @abstractmethod
-    async def save_session(
-        self, session: Session, connection: Connection, response_status: int
-    ) -> None:
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         """Save the changes, and set or delete the cookie.
 
         Args:
-            response_status: of the response; a failure of the server saves nothing.
+            status: of the response; a failure of the server saves nothing.
 
         Raises:
             ServiceUnavailable: if the store is unavailable.
@@ -180,35 +177,27 @@ class StoreKeeper(Keeper):
 
     def read_record_sync(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         assert self._memory is not None  # noqa: S101 - called only if not `waits`
-        id = self._read_verified_id(connection)
-        return (
-            None
-            if id is None
-            else self._decode_unexpired_record(id, self._memory.read(hash_token(id)))
-        )
+        if (id := self._read_verified_id(connection)) is None:
+            return None
+        return self._decode_record(id, self._memory.read(hash_token(id)))
 
     async def load_record(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        id = self._read_verified_id(connection)
-        if id is None:
+        if (id := self._read_verified_id(connection)) is None:
             return None
         try:
-            return self._decode_unexpired_record(id, await self._store.get(hash_token(id)))
+            return self._decode_record(id, await self._store.get(hash_token(id)))
         except RedisUnavailable as error:
             raise _make_unavailable_error() from error
 
-    async def save_session(
-        self, session: Session, connection: Connection, response_status: int
-    ) -> None:
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
         try:
             # also with a 5xx: a user who was logged out must not be logged in after an error
             if session.ended is not None:
                 await self._store.delete(hash_token(session.ended))
-            outcome = session.get_record_if_used() if response_status < 500 else None
-            value = (
-                None
-                if outcome is None
-                else await self._save_and_make_cookie_value(session, *outcome)
-            )
+            outcome = session.get_record_if_used() if status < 500 else None
+            value = None
+            if outcome is not None:
+                value = await self._save_and_make_cookie_value(session, *outcome)
         except RedisUnavailable as error:
             raise _make_unavailable_error() from error
         if outcome is not None and value is not None:
@@ -258,9 +247,7 @@ class StoreKeeper(Keeper):
         id, _, signature = self.cookie.read_cookie_value(connection).rpartition(".")
         return id if id and self._signer.verify_signature(id.encode(), signature) else None
 
-    def _decode_unexpired_record(
-        self, id: str, value: bytes | None
-    ) -> tuple[SessionRecord, bytes] | None:
+    def _decode_record(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
         record = None if value is None else decode_record(id, value)
         if value is None or record is None or not self._is_alive(record):
             return None
@@ -274,9 +261,8 @@ class CookieKeeper(Keeper):
 
     def read_record_sync(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         text, _, signature = self.cookie.read_cookie_value(connection).rpartition(".")
-        if not text or not self._signer.verify_signature(
-            text.encode("utf-8", "replace"), signature
-        ):
+        signed = text.encode("utf-8", "replace")
+        if not text or not self._signer.verify_signature(signed, signature):
             return None
         # two blanks split into three empty parts, which are no record
         renewed, id, value = (decode_base64url(text) or b"  ").split(b" ", 2)
@@ -289,23 +275,18 @@ class CookieKeeper(Keeper):
         # an empty stored form differs from every record, so the response renews the cookie
         return record, b"" if unused > idle / RENEW_AFTER else value
 
-    async def save_session(
-        self, session: Session, connection: Connection, response_status: int
-    ) -> None:
-        outcome = session.get_record_if_used() if response_status < 500 else None
-        if outcome is not None and self._needs_new_cookie(session, *outcome):
+    async def save_session(self, session: Session, connection: Connection, status: int) -> None:
+        outcome = session.get_record_if_used() if status < 500 else None
+        if outcome is not None and self._renews_cookie(session, *outcome):
             record = outcome[0]
             text = encode_base64url(b"%d %b %b" % (time(), record.id.encode(), record.to_json()))
             signed = f"{text}.{self._signer.sign_data(text.encode())}"
-            self.cookie.set_cookie(
-                connection, signed, self._lifetimes.compute_seconds_to_absolute_timeout(record)
-            )
+            left = self._lifetimes.compute_seconds_to_absolute_timeout(record)
+            self.cookie.set_cookie(connection, signed, left)
         elif session.ended is not None:
             self.cookie.delete_cookie(connection)
 
-    def _needs_new_cookie(
-        self, session: Session, record: SessionRecord, stored: bytes | None
-    ) -> bool:
+    def _renews_cookie(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
         if stored is None:
             return session.is_worth_keeping(record)
         return session.former_id is not None or record.to_json() != stored

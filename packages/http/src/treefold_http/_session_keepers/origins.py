@@ -42,15 +42,13 @@ def is_own_or_trusted_origin(connection: Connection, trusted: frozenset[str]) ->
     # before Fetch Metadata, which calls a listed origin `cross-site` as well
     if len(origins) == 1 and origins[0] in trusted:
         return True
-    sites = headers.getlist("sec-fetch-site")
-    if sites:
+    if sites := headers.getlist("sec-fetch-site"):
         # Pages cannot set a field that begins with `Sec-`. `none` is an address that the user
         # typed; `same-site` is refused, since a subdomain may belong to another tenant.
         return sites in (["same-origin"], ["none"])
     if origins:
         return len(origins) == 1 and _is_own_origin(connection, origins[0])
-    referers = headers.getlist("referer")
-    if referers:
+    if referers := headers.getlist("referer"):
         # `https://a.example/path` without its path
         origin = "/".join(referers[0].split("/", 3)[:3])
         return len(referers) == 1 and (origin in trusted or _is_own_origin(connection, origin))

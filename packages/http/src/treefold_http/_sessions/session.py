@@ -237,9 +237,8 @@ class Session(MutableMapping[str, Any]):
         keeper = self._keeper
         # without a cookie there is nothing to wait for, whatever the store
         if self._error is None and not (keeper.waits and keeper.has_cookie(self._connection)):
-            self._set_loaded_or_new_record(
-                None if keeper.waits else keeper.read_record_sync(self._connection)
-            )
+            record = None if keeper.waits else keeper.read_record_sync(self._connection)
+            self._set_loaded_or_new_record(record)
             return
         if self._error is None:
             loop = keeper.loop

@@ -47,9 +47,8 @@ def check_secret_length(secret: str) -> None:
     """
     size = len(secret.encode())
     if size < MIN_SECRET:
-        raise SettingsError(
-            f"The secret key must have at least {MIN_SECRET} bytes, got {size}; {MAKE_ONE}"
-        )
+        message = f"The secret key must have at least {MIN_SECRET} bytes, got {size}; {MAKE_ONE}"
+        raise SettingsError(message)
 
 
 class Signer:
@@ -101,9 +100,8 @@ def encode_base64url(data: bytes) -> str:
 def decode_base64url(text: str) -> bytes | None:
     """Return the bytes encoded by `encode_base64url`; None for invalid text."""
     try:
-        data = base64.b64decode(
-            text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
-        )
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        data = base64.b64decode(padded, altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError):
         return None
     # The last character of Base64 has bits that decoding drops (RFC 4648, 3.5): "QQ" and "QR" are
@@ -135,9 +133,8 @@ class CsrfTokens:
     def verify_token(self, session_id: str, token: str) -> bool:
         """Return True for a token of this session."""
         salt, _, signature = token.rpartition(".")
-        return bool(salt) and self._signer.verify_signature(
-            _build_csrf_message(salt, session_id), signature
-        )
+        message = _build_csrf_message(salt, session_id)
+        return bool(salt) and self._signer.verify_signature(message, signature)
 
 
 def _build_csrf_message(salt: str, session_id: str) -> bytes:

@@ -55,8 +55,7 @@ class MemorySessions:
     def touch_now(self, key: str, *, seconds: float) -> bool:
         """Do the same as `touch`; never waits."""
         with self._lock:
-            row = self._find_row_and_mark_used(key)
-            if row is None:
+            if (row := self._find_row_and_mark_used(key)) is None:
                 return False
             self._rows[key] = (row[0], monotonic() + seconds, row[2])
             return True
@@ -90,8 +89,7 @@ class MemorySessions:
         return self.touch_now(key, seconds=seconds)
 
     def _find_row_and_mark_used(self, key: str) -> _Row | None:
-        row = self._rows.get(key)
-        if row is None:
+        if (row := self._rows.get(key)) is None:
             return None
         if row[1] <= monotonic():
             self._remove_row(key)
@@ -119,8 +117,7 @@ class MemorySessions:
             self._remove_row(next(iter(gives_way)))
 
     def _remove_row(self, key: str) -> None:
-        row = self._rows.pop(key, None)
-        if row is not None:
+        if (row := self._rows.pop(key, None)) is not None:
             row[2].remove_key(key)
 
 
@@ -163,9 +160,8 @@ class RedisSessions:
 
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value, whether or not the key has one."""
-        await self._redis.execute(
-            "SET", self._build_key(key), value, "PX", _to_milliseconds(seconds)
-        )
+        lifetime = _to_milliseconds(seconds)
+        await self._redis.execute("SET", self._build_key(key), value, "PX", lifetime)
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
@@ -182,9 +178,8 @@ class RedisSessions:
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
-        return bool(
-            await self._redis.execute("PEXPIRE", self._build_key(key), _to_milliseconds(seconds))
-        )
+        lifetime = _to_milliseconds(seconds)
+        return bool(await self._redis.execute("PEXPIRE", self._build_key(key), lifetime))
 
     def _build_key(self, key: str) -> str:
         return self._redis.build_key("session", key)

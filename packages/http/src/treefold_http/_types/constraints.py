@@ -31,9 +31,8 @@ def find_constraint_packages(node: TypeNode, *, include_items: bool = True) -> f
     Args:
         include_items: include constraints on the items of a list.
     """
-    return frozenset(
-        filter(None, map(find_constraint_package, _iter_markers(node, include_items=include_items)))
-    )
+    markers = _iter_markers(node, include_items=include_items)
+    return frozenset(filter(None, map(find_constraint_package, markers)))
 
 
 def find_constraint_package(marker: Any) -> str:
@@ -137,8 +136,7 @@ def wrap_pydantic_validator(validate: Check) -> Check:
 
 
 def _build_pydantic_check(node: TypeNode) -> Check:
-    pydantic = import_pydantic_or_none()
-    if pydantic is None:
+    if (pydantic := import_pydantic_or_none()) is None:
         raise InjectionError(
             "The constraint on "
             f"{format_annotation(build_unconstrained_annotation(node))} needs pydantic;"
@@ -156,9 +154,8 @@ def _build_msgspec_check(node: TypeNode) -> Check:
         )  # `convert` looks at the type with the first value only
     except TypeError as error:
         raise InjectionError(
-            "The constraint on "
-            f"{format_annotation(build_unconstrained_annotation(node))} cannot be checked: "
-            f"{error}"
+            f"The constraint on {format_annotation(build_unconstrained_annotation(node))} cannot"
+            f" be checked: {error}"
         ) from error
 
     def check_value(value: Any) -> Any:

@@ -53,18 +53,15 @@ def build_model_decoder(node: tree.TypeNode, *, allow_any_type: bool = False) ->
     if not allow_any_type and not is_body_model(node):
         return None
     demands = _collect_decoder_requirements(node)
-    models, structs = (
-        constraints.PYDANTIC in demands.readers,
-        constraints.MSGSPEC in demands.readers,
-    )
+    models = constraints.PYDANTIC in demands.readers
+    structs = constraints.MSGSPEC in demands.readers
     if models or (
         not structs
         and constraints.MSGSPEC not in demands.places
         and not demands.has_parametrized_generic_base
     ):
         _refuse_foreign_constraints(demands.places, constraints.PYDANTIC)
-        decoder = _try_pydantic_decoder(node, has_structs=structs)
-        if decoder is not None:
+        if (decoder := _try_pydantic_decoder(node, has_structs=structs)) is not None:
             return decoder
         if models:
             raise InjectionError(
@@ -92,11 +89,8 @@ def is_checked_by_own_validator(node: tree.TypeNode) -> bool:
     if not families or not families <= {"dataclass", "typed_dict"}:
         return False
     others = constraints.MSGSPEC in demands.places or demands.has_parametrized_generic_base
-    if (
-        not others
-        and families == {"dataclass"}
-        and constraints.import_pydantic_or_none() is not None
-    ):
+    only_pydantic = not others and families == {"dataclass"}
+    if only_pydantic and constraints.import_pydantic_or_none() is not None:
         return False  # pydantic decodes it, and making its decoder would take a millisecond
     decoder = build_model_decoder(node, allow_any_type=True)
     return decoder is not None and decoder.shares
@@ -126,9 +120,8 @@ def _collect_decoder_requirements(node: tree.TypeNode) -> _Demands:
     found = _Demands({}, set(), [])
     for each, place in tree.walk_types(node):
         for marker in each.markers:
-            if (
-                family := constraints.find_constraint_package(marker)
-            ) and not constraints.is_only_documentation(marker):
+            family = constraints.find_constraint_package(marker)
+            if family and not constraints.is_only_documentation(marker):
                 found.places.setdefault(family, place)
             if getattr(marker, "validation_alias", None) is not None:
                 found.readers.add(constraints.PYDANTIC)
@@ -143,8 +136,7 @@ def _refuse_foreign_constraints(places_by_package: dict[str, str], decoder_packa
         if family != decoder_package:
             raise InjectionError(
                 f"The constraint on {place} is of {family}, but {decoder_package} reads the body"
-                " and"
-                f" would ignore it; use a constraint of {decoder_package}"
+                f" and would ignore it; use a constraint of {decoder_package}"
             )
 
 
@@ -162,9 +154,8 @@ def _find_undecodable_types(info: Any, place: str, seen: set[int]) -> Iterator[s
     if type(info).__name__ == "CustomType":
         yield f"{format_annotation(info.cls)} in {place}"
     for field in getattr(info, "fields", ()):
-        yield from _find_undecodable_types(
-            field.type, f"{format_annotation(info.cls)}.{field.name}", seen
-        )
+        inner = f"{format_annotation(info.cls)}.{field.name}"
+        yield from _find_undecodable_types(field.type, inner, seen)
     parts = [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
     for part in (*parts, *getattr(info, "types", ()), *getattr(info, "item_types", ())):
         if part is not None:
@@ -173,10 +164,8 @@ def _find_undecodable_types(info: Any, place: str, seen: set[int]) -> Iterator[s
 
 def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
     assert msgspec is not None  # noqa: S101 - the caller has looked
-    foreign = next(
-        _find_undecodable_types(msgspec.inspect.type_info(node.annotation), "a body", set()), ""
-    )
-    if foreign:
+    described = msgspec.inspect.type_info(node.annotation)
+    if foreign := next(_find_undecodable_types(described, "a body", set()), ""):
         raise InjectionError(
             f"msgspec cannot decode {foreign} and would reject every body; use a type that it"
             " supports, or make the model one of pydantic"
@@ -192,9 +181,8 @@ def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
             message, _, where = str(error).partition(" - at `$")
             message, context = parse_msgspec_error(message)
             made = {"loc": _parse_msgspec_path(where), "msg": message, "type": "value_error"}
-            raise build_unprocessable_error(
-                "body", [made | {"ctx": context} if context else made]
-            ) from None
+            entry = made | {"ctx": context} if context else made
+            raise build_unprocessable_error("body", [entry]) from None
         except RecursionError:
             raise _make_depth_error() from None
 
@@ -211,20 +199,17 @@ def _parse_msgspec_path(path: str) -> list[str | int]:
 
 
 def _try_pydantic_decoder(node: tree.TypeNode, *, has_structs: bool) -> Decoder | None:
-    pydantic = constraints.import_pydantic_or_none()
-    if pydantic is None:
+    if (pydantic := constraints.import_pydantic_or_none()) is None:
         return None
     try:
-        validate = build_base64_json_functions(
-            pydantic.TypeAdapter(node.annotation), refuse_infinite=True
-        ).validate_json
+        adapter = pydantic.TypeAdapter(node.annotation)
+        validate = build_base64_json_functions(adapter, refuse_infinite=True).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
             return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
         if has_structs and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
-            raise InjectionError(
-                "A body must consist of msgspec structs or of pydantic models, not of both"
-            ) from error
+            message = "A body must consist of msgspec structs or of pydantic models, not of both"
+            raise InjectionError(message) from error
         raise
     invalid = pydantic.ValidationError
 
@@ -279,8 +264,7 @@ def build_pydantic_text_converter(node: tree.TypeNode) -> Callable[[str], Any] |
     """
     if node.bare_annotation is bytes:
         return from_base64  # as in a body and in the document
-    pydantic = constraints.import_pydantic_or_none()
-    if pydantic is None:
+    if (pydantic := constraints.import_pydantic_or_none()) is None:
         return None
     try:
         # without constraints, which are checked on the converted value, as for all other types

@@ -50,11 +50,8 @@ def redact_pydantic_error(error: Mapping[str, Any]) -> tuple[str, Context]:
     message, context = str(error["msg"]), cast("Context", error.get("ctx", {}))
     if error["type"] == "union_tag_invalid":  # its message quotes the value
         message = message.replace(f" '{context.get('tag')}'", "", 1)
-    made = {
-        name: plain
-        for name, value in context.items()
-        if name not in _NO_LIMITS and (plain := _limit_to_json(value)) is not None
-    }
+    shown = {name: _limit_to_json(context[name]) for name in context if name not in _NO_LIMITS}
+    made = {name: plain for name, plain in shown.items() if plain is not None}
     return message, made
 
 

@@ -39,8 +39,7 @@ class QuickDecoder(NamedTuple):
 
 def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> QuickDecoder | None:
     """Return the quick decoder of a model; None if its type does not determine its members."""
-    names = list_names_if_all_required(node)
-    if names is None:
+    if (names := list_required_names(node)) is None:
         return None
     members = len(names)
 
@@ -59,9 +58,7 @@ def build_quick_decoder(node: tree.TypeNode, parse: Callable[[bytes], Any]) -> Q
     return QuickDecoder(decode_or_none, frozenset(names))
 
 
-def list_names_if_all_required(
-    node: tree.TypeNode, ancestors: tuple[Any, ...] = ()
-) -> list[str] | None:
+def list_required_names(node: tree.TypeNode, ancestors: tuple[Any, ...] = ()) -> list[str] | None:
     """List the member names of a struct or model, including those of nested structs and models.
 
     Args:
@@ -71,19 +68,15 @@ def list_names_if_all_required(
         A name for each member, repeated if types share one; None if the members depend on the body
         (optional ones, models in lists or unions, mappings) or on the author's validators.
     """
-    if (
-        not isinstance(node, tree.Record)
-        or node.record_type_key in ancestors
-        or not _has_fixed_members(node)
-    ):
+    if not isinstance(node, tree.Record) or node.record_type_key in ancestors:
+        return None
+    if not _has_fixed_members(node):
         return None
     names: list[str] = []
     for member in node.declared_members:
-        inner = (
-            []
-            if _has_no_member_names(member.type)
-            else list_names_if_all_required(member.type, (*ancestors, node.record_type_key))
-        )
+        inner: list[str] | None = []
+        if not _has_no_member_names(member.type):
+            inner = list_required_names(member.type, (*ancestors, node.record_type_key))
         if inner is None or member.read_as is None or not member.required:
             return None
         names += [member.read_as, *inner]

@@ -37,8 +37,5 @@ def read_declared_outputs(
         model = table.get("model") if isinstance(declared, Mapping) else declared
         # a text describes the response and says nothing about its body
         models[str(status)] = None if isinstance(model, str) else model
-    return tuple(
-        Output(status=status, type=parse_annotation(model))
-        for status, model in models.items()
-        if model is not None
-    )
+    declared = ((status, model) for status, model in models.items() if model is not None)
+    return tuple(Output(status=status, type=parse_annotation(model)) for status, model in declared)

@@ -43,8 +43,7 @@ ANY = tree.AnyType(annotation=EMPTY)
 def parse_annotation(annotation: Any) -> tree.TypeNode:
     """Return the type that an annotation says."""
     if isinstance(annotation, type):
-        known = _SCALARS.get(annotation)
-        if known is not None:
+        if (known := _SCALARS.get(annotation)) is not None:
             return known
     elif annotation is None:
         return _SCALARS[type(None)]
@@ -82,9 +81,8 @@ def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...])
         return parse_annotation(arguments[0])
     # before Python 3.14 `int | str` and `Union[int, str]` have different origins
     if origin in (typing.Union, types.UnionType):
-        return tree.UnionType(
-            annotation=annotation, options=tuple(map(parse_annotation, arguments))
-        )
+        options = tuple(map(parse_annotation, arguments))
+        return tree.UnionType(annotation=annotation, options=options)
     return _read_class(annotation, origin, arguments)
 
 
@@ -144,11 +142,9 @@ def _find_required_package(kind: Any, family: tree.Family) -> str:
     fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
     configured = family == "model" or hasattr(kind, "__pydantic_config__")
     # `size: int = Field(gt=0)` in a dataclass of the standard library is a default to all others
-    return (
-        PYDANTIC
-        if configured or any(find_constraint_package(f.default) for f in fields.values())
-        else ""
-    )
+    if configured or any(find_constraint_package(f.default) for f in fields.values()):
+        return PYDANTIC
+    return ""
 
 
 def is_typed_dict(kind: Any) -> bool:
@@ -210,9 +206,8 @@ def _read_typed_dict_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tr
     for name, hint in hints.items():
         mark = getattr(get_origin(split_annotated(hint)[0]), "_name", None)
         required = known.get(mark or "", name in kind.__required_keys__)
-        yield tree.Member(
-            name=name, type=parse_annotation(hint), read_as=name, written_as=name, required=required
-        )
+        type_ = parse_annotation(hint)
+        yield tree.Member(name=name, type=type_, read_as=name, written_as=name, required=required)
 
 
 def _read_dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
@@ -319,11 +314,9 @@ def replace_aliases(annotation: Any, active_aliases: tuple[Any, ...] = ()) -> An
     origin, arguments = get_origin(annotation), get_args(annotation)
     if is_alias(annotation):
         alias = origin or annotation
-        return (
-            annotation
-            if alias in active_aliases
-            else replace_aliases(resolve_alias(annotation), (*active_aliases, alias))
-        )
+        if alias in active_aliases:
+            return annotation
+        return replace_aliases(resolve_alias(annotation), (*active_aliases, alias))
     if origin is Annotated:
         return Annotated[replace_aliases(arguments[0], active_aliases), *annotation.__metadata__]
     if origin is list and arguments:
@@ -343,9 +336,8 @@ def is_alias(annotation: Any) -> bool:
 def resolve_alias(annotation: Any) -> Any:
     """Return the type that a `type` statement names, with arguments (`Page[Item]`) inserted."""
     alias = get_origin(annotation) or annotation
-    return _fill_type_variables(
-        alias.__value__, dict(zip(alias.__type_params__, get_args(annotation), strict=False))
-    )
+    values = dict(zip(alias.__type_params__, get_args(annotation), strict=False))
+    return _fill_type_variables(alias.__value__, values)
 
 
 def split_annotated(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -84,8 +84,7 @@ _iso_duration = re.compile(
 
 
 def _parse_duration(text: str) -> datetime.timedelta:
-    found = _iso_duration(text)
-    if found is None:
+    if (found := _iso_duration(text)) is None:
         raise ValueError
     sign, weeks, days, hours, minutes, seconds = found.groups(default="")
     whole = datetime.timedelta(
@@ -155,14 +154,12 @@ def build_scalar_converter(node: tree.TypeNode) -> Converter | None:
         case tree.Choice(kind=None):
             return _build_choice_converter(dict(_iter_spellings(node.members)))
         case tree.Choice():
-            return _build_choice_converter(
-                dict(zip(map(_to_text, node.json_values), node.members, strict=True))
-            )
+            texts = map(_to_text, node.json_values)
+            return _build_choice_converter(dict(zip(texts, node.members, strict=True)))
         case tree.UnionType():
             options = tree.list_options_without_none(node)
-            return _build_union_converter(
-                sorted(options, key=lambda option: option.bare_annotation is str)
-            )
+            options = sorted(options, key=lambda option: option.bare_annotation is str)
+            return _build_union_converter(options)
         case _:
             return None
 
@@ -199,10 +196,8 @@ def _to_text(value: object) -> str:
 
 
 def _build_choice_converter(choices: Mapping[str, Any]) -> Converter:
-    words, context = (
-        f"should be one of {', '.join(choices)}",
-        build_expected_values_context(choices),
-    )
+    words = f"should be one of {', '.join(choices)}"
+    context = build_expected_values_context(choices)
 
     def convert_text(text: str) -> Any:
         try:

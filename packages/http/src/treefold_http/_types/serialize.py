@@ -77,9 +77,7 @@ class _Planner:
 
     def plan_node(self, node: tree.TypeNode) -> Serializer:
         kinds = list(tree.iter_leaf_types(node))
-        if kinds and all(
-            isinstance(each, tree.Record) and each.family == "model" for each in kinds
-        ):
+        if kinds and all(isinstance(e, tree.Record) and e.family == "model" for e in kinds):
             return _build_pydantic_serializer(node)
         inner = self._plan_unconstrained(node)
         if not node.markers or not find_constraint_packages(node, include_items=False):
@@ -102,27 +100,20 @@ class _Planner:
             case tree.ListType():
                 return _build_list_serializer(self.plan_node(node.item))
             case tree.Table():
-                return _build_mapping_serializer(
-                    self.plan_node(node.value),
-                    self.plan_node(node.key) if node.has_restricted_keys else _accept_any,
-                )
+                write_value = self.plan_node(node.value)
+                write_key = self.plan_node(node.key) if node.has_restricted_keys else _accept_any
+                return _build_mapping_serializer(write_value, write_key)
             case _:
                 return _build_leaf_serializer(node)
 
     def _plan_union(self, node: tree.UnionType) -> Serializer:
-        chosen = [
-            option
-            for option in tree.list_options_without_none(node)
-            if option.annotation is not _UNSET
-        ]
+        options = tree.list_options_without_none(node)
+        chosen = [option for option in options if option.annotation is not _UNSET]
         serializers = [self.plan_node(option) for option in chosen]
         may_be_none = any(map(tree.is_none, node.options))
         pairs = zip(chosen, serializers, strict=True)
-        exact = {
-            option.bare_annotation: made
-            for option, made in pairs
-            if isinstance(option.bare_annotation, type)
-        }
+        by_kind = ((option.bare_annotation, made) for option, made in pairs)
+        exact = {kind: made for kind, made in by_kind if isinstance(kind, type)}
         shown = ", ".join(format_annotation(option.bare_annotation) for option in node.options)
         words = f"should be one of {shown}"
 
@@ -144,15 +135,11 @@ class _Planner:
         return serialize_value
 
     def _plan_record(self, node: tree.Record) -> Serializer:
-        known = self._records.get(node.record_type_key)
-        if known is None:
+        if (known := self._records.get(node.record_type_key)) is None:
             # before its members are planned, one of which may be of the record itself
             known = self._records[node.record_type_key] = _Record(node.kind)
-            known.members = [
-                (member, self.plan_node(member.type))
-                for member in node.declared_members
-                if member.is_output
-            ]
+            written = [member for member in node.declared_members if member.is_output]
+            known.members = [(member, self.plan_node(member.type)) for member in written]
         return known
 
 
@@ -170,8 +157,7 @@ class _Record:
         read = self._build_member_reader(value)
         made: dict[str, Any] = {} if self._tag_field is None else {self._tag_field: self._tag}
         for member, serialize in self.members:
-            part = read(member)
-            if part is _ABSENT:
+            if (part := read(member)) is _ABSENT:
                 if member.required:
                     raise SerializationError("is required", (member.written_as,))
                 if member.factory is None and member.default is EMPTY:
@@ -273,11 +259,9 @@ _NOT_MEANT = {(int, bool), (float, bool), (datetime.date, datetime.datetime)}
 def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
     """The serializer of a scalar: takes an instance of the class, or its JSON form."""
     kind = node.kind if isinstance(node, (tree.Scalar, tree.Choice)) else node.bare_annotation
-    kinds = _AS_THEY_ARE.get(kind)
-    if kinds is not None:
-        return _build_instance_passthrough(
-            kinds, _build_refusing_serializer(f"should be {format_annotation(kind)}")
-        )
+    if (kinds := _AS_THEY_ARE.get(kind)) is not None:
+        refuse = _build_refusing_serializer(f"should be {format_annotation(kind)}")
+        return _build_instance_passthrough(kinds, refuse)
     if not isinstance(node, (tree.Scalar, tree.Choice)) and import_pydantic_or_none() is not None:
         return _build_pydantic_serializer(node)
     check = build_json_check(node)  # raises InjectionError for an unknown type
@@ -291,11 +275,9 @@ def _build_leaf_serializer(node: tree.TypeNode) -> Serializer:
             raise SerializationError(str(errors[0]["msg"]).removeprefix("answer "))
         return made
 
-    return (
-        _build_instance_passthrough((kind,), serialize_value)
-        if isinstance(kind, type)
-        else serialize_value
-    )
+    if isinstance(kind, type):
+        return _build_instance_passthrough((kind,), serialize_value)
+    return serialize_value
 
 
 def _build_instance_passthrough(kinds: tuple[type, ...], fallback: Serializer) -> Serializer:

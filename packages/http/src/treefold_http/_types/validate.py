@@ -74,14 +74,11 @@ class _Planner:
             case tree.Scalar() if node.kind in _EXACT:
                 return _EXACT[node.kind]
             case tree.Choice():
-                return _build_choice_check(
-                    dict(zip(map(_pair_with_type, node.json_values), node.members, strict=True))
-                )
+                pairs = map(_pair_with_type, node.json_values)
+                return _build_choice_check(dict(zip(pairs, node.members, strict=True)))
             case tree.UnionType():
-                return _build_union_check(
-                    [self.plan_node(option) for option in node.options],
-                    " | ".join(map(_format_option, node.options)),
-                )
+                shown = " | ".join(map(_format_option, node.options))
+                return _build_union_check([self.plan_node(each) for each in node.options], shown)
             case tree.ListType(kind=kind) if kind is list:
                 return _build_list_check(self.plan_node(node.item))
             case tree.Table(kind=kind) if kind in (dict, Mapping):
@@ -92,8 +89,7 @@ class _Planner:
                 return tree.build_recursive_type_proxy(node, self.named, self.plan_node)
             case _:
                 pass
-        convert = build_scalar_converter(node)
-        if convert is None:
+        if (convert := build_scalar_converter(node)) is None:
             raise InjectionError(
                 f"A body cannot hold {format_annotation(node.bare_annotation)} without pydantic"
                 " or msgspec;"
@@ -110,8 +106,7 @@ class _Planner:
         return _build_mapping_check(self.plan_node(node.value))
 
     def plan_record(self, node: tree.Record) -> Check:
-        known = self.records.get(node.record_type_key)
-        if known is None:
+        if (known := self.records.get(node.record_type_key)) is None:
             known = self.records[node.record_type_key] = _Record(node.kind)
             members = [member for member in node.declared_members if member.is_input]
             known.checks.update({member.name: self.plan_node(member.type) for member in members})
@@ -133,12 +128,10 @@ class _Record:
         given = cast("dict[str, Any]", value)
         before = len(errors)
         unknown, missing = given.keys() - self.checks.keys(), self.required - given.keys()
-        errors += [
-            make_error_entry([*loc, name], "is not known here", "extra") for name in sorted(unknown)
-        ]
-        errors += [
-            make_error_entry([*loc, name], "is required", "missing") for name in sorted(missing)
-        ]
+        for name in sorted(unknown):
+            errors.append(make_error_entry([*loc, name], "is not known here", "extra"))
+        for name in sorted(missing):
+            errors.append(make_error_entry([*loc, name], "is required", "missing"))
         members = {
             name: self.checks[name](item, [*loc, name], errors)
             for name, item in given.items()
@@ -208,9 +201,8 @@ def _pair_with_type(value: Any) -> tuple[type[Any], Any]:
 
 def _build_choice_check(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
     values = [value for _, value in choices]
-    missed = LimitMissed(
-        f"should be one of {', '.join(map(str, values))}", build_expected_values_context(values)
-    )
+    text = f"should be one of {', '.join(map(str, values))}"
+    missed = LimitMissed(text, build_expected_values_context(values))
 
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         try:

@@ -35,7 +35,6 @@ def decode_typed_message(model: Any, body: bytes, document: Any) -> Any:
 def _build_message_decoder(model: Any) -> Decoder:
     decoder = build_model_decoder(parse_annotation(model), allow_any_type=True)
     if decoder is None:
-        raise InjectionError(
-            f"A message must be decoded as a model, got {format_annotation(model)}"
-        )
+        message = f"A message must be decoded as a model, got {format_annotation(model)}"
+        raise InjectionError(message)
     return decoder

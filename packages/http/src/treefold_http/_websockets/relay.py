@@ -110,10 +110,8 @@ class Relay:
         if self._away and loop.time() < self._pause_until:
             return False
         if self._publisher_loop is not loop:  # connections belong to an event loop
-            self._publisher, self._publisher_loop = (
-                self._open_client(1, socket_timeout=_TIMEOUT),
-                loop,
-            )
+            self._publisher = self._open_client(1, socket_timeout=_TIMEOUT)
+            self._publisher_loop = loop
         await self._ensure_name_claim()
         # a room's name may hold a lone surrogate, which strict UTF-8 refuses
         channel = (self._channel + room).encode("utf-8", "surrogatepass")

@@ -110,9 +110,8 @@ class Rooms:
             SettingsError: as `join`.
         """
         if not isinstance(cast("object", message), (str, bytes)):
-            raise TypeError(
-                f"A room message must be str or bytes, got {type(message).__qualname__!r}"
-            )
+            text = f"A room message must be str or bytes, got {type(message).__qualname__!r}"
+            raise TypeError(text)
         await self._get_or_create_current_rooms().broadcast_message(room, message)
         await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
@@ -130,29 +129,24 @@ class Rooms:
             await own.close_relay()
 
     def _get_or_create_rooms(self, app: Runtime) -> _OwnRooms:
-        found = self._of.get(app)
-        if found is None:
-            found = self._of[app] = self._make_own_rooms(
-                app.names if self._redis is not None else None
-            )
+        if (found := self._of.get(app)) is None:
+            names = app.names if self._redis is not None else None
+            found = self._of[app] = self._make_own_rooms(names)
         return found
 
     def _get_or_create_current_rooms(self) -> _OwnRooms:
-        app = current_application()
-        if app is not None:
+        if (app := current_application()) is not None:
             return self._get_or_create_rooms(app)
         if self._of_script is None:
-            self._of_script = self._make_own_rooms(
-                load_project_namespace() if self._redis is not None else None
-            )
+            names = load_project_namespace() if self._redis is not None else None
+            self._of_script = self._make_own_rooms(names)
         return self._of_script
 
     def _make_own_rooms(self, names: NameSpace | None) -> _OwnRooms:
         own = _OwnRooms(self._queue)
         if self._redis is not None and names is not None:
-            own.relay = Relay(
-                self._redis, own.deliver_to_local_members, names=names, shared=self._shared
-            )
+            deliver = own.deliver_to_local_members
+            own.relay = Relay(self._redis, deliver, names=names, shared=self._shared)
         return own
 
 
@@ -175,8 +169,7 @@ class _OwnRooms:
         if self.relay is not None:
             await self.relay.start_listening()
         # one member for all rooms of a socket: a single queue keeps the order of its messages
-        member = self._members.get(websocket)
-        if member is None:
+        if (member := self._members.get(websocket)) is None:
             member = self._members[websocket] = _Member(websocket, self._queue)
 
             async def leave_rooms(error: BaseException | None) -> None:
@@ -195,8 +188,7 @@ class _OwnRooms:
         # a list, as a room that becomes empty leaves the dictionary
         for room in [name for name, members in self._rooms.items() if websocket in members]:
             self.leave_room(room, websocket)
-        member = self._members.pop(websocket, None)
-        if member is not None:
+        if (member := self._members.pop(websocket, None)) is not None:
             await member.stop_sending()
 
     async def broadcast_message(self, room: str, message: RoomMessage) -> None:

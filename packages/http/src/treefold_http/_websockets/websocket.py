@@ -118,9 +118,8 @@ class WebSocket(Connection):
                 "The subprotocol must be one that the client offered"
                 f" ({self.subprotocols}), got {subprotocol!r}"
             )
-        fields = copy_sendable_fields(
-            [encode_header(name, value) for name, value in (headers or {}).items()]
-        )
+        given = (headers or {}).items()
+        fields = copy_sendable_fields([encode_header(name, value) for name, value in given])
         fields.append((b"x-request-id", self.id.encode()))
         await self._send_without_open_check(
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
@@ -136,8 +135,7 @@ class WebSocket(Connection):
             WebSocketDisconnect: when the client left, or sent bytes (1003) or too much (1009).
         """
         message = await self._receive_message()
-        text = message.get("text")
-        if text is None:
+        if (text := message.get("text")) is None:
             raise await self._close_and_make_disconnect(WRONG_KIND, "Send text here")
         # A character is at most four bytes; only a message near the limit is measured exactly.
         if len(text) * 4 > self.max_message and len(text.encode()) > self.max_message:
@@ -151,8 +149,7 @@ class WebSocket(Connection):
             WebSocketDisconnect: when the client left, or sent text (1003) or too much (1009).
         """
         message = await self._receive_message()
-        data = message.get("bytes")
-        if data is None:
+        if (data := message.get("bytes")) is None:
             raise await self._close_and_make_disconnect(WRONG_KIND, "Send bytes here")
         if len(data) > self.max_message:
             raise await self._close_and_make_disconnect(TOO_BIG, "Message too big")
@@ -294,9 +291,8 @@ class WebSocket(Connection):
         if self.code is not None:
             raise OSError("The WebSocket is closed")
         if message["type"] == "websocket.accept":
-            fields = copy_sendable_fields(
-                [(bytes(k), bytes(v)) for k, v in message.get("headers", ())]
-            )
+            given = message.get("headers", ())
+            fields = copy_sendable_fields([(bytes(k), bytes(v)) for k, v in given])
             message = {**message, "headers": [*fields, (b"x-request-id", self.id.encode())]}
         try:
             await self._send_without_open_check(message)

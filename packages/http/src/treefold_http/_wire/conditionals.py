@@ -51,7 +51,7 @@ def evaluate_preconditions(
     if method in ("CONNECT", "OPTIONS", "TRACE"):
         return Outcome.WHOLE
     current = _parse_current_tag(etag)
-    if _has_failed_precondition(headers, current, modified):
+    if _precondition_fails(headers, current, modified):
         return Outcome.FAILED
     reads = method in ("GET", "HEAD")
     if (sent := headers.getlist("if-none-match")) != []:
@@ -68,9 +68,7 @@ def evaluate_preconditions(
     return Outcome.WHOLE
 
 
-def _has_failed_precondition(
-    headers: Headers, current: EntityTag | None, modified: int | None
-) -> bool:
+def _precondition_fails(headers: Headers, current: EntityTag | None, modified: int | None) -> bool:
     """Return True if `If-Match`, or without it `If-Unmodified-Since`, fails (steps 1 and 2)."""
     if (sent := headers.getlist("if-match")) != []:
         return not _has_current_tag(sent, current, strong=True)

@@ -121,9 +121,8 @@ def _check_cookie(
     name: str, value: str, path: str | None, domain: str | None, samesite: str | None
 ) -> None:
     if not is_token(name):
-        raise ValueError(
-            f"A cookie name must consist of letters, digits, - or _ (RFC 6265), got {name!r}"
-        )
+        message = f"A cookie name must consist of letters, digits, - or _ (RFC 6265), got {name!r}"
+        raise ValueError(message)
     if not _value(value):
         raise ValueError(
             f"The value of cookie {name!r} must not contain a space, quote, comma,"

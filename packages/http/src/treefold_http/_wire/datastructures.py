@@ -135,10 +135,8 @@ class Headers(Mapping[str, str]):
 
     def multi_items(self) -> list[tuple[str, str]]:
         """Return every field, repeats included, in the order sent."""
-        return [
-            (key.decode("latin-1"), value.strip(BLANKS).decode("latin-1"))
-            for key, value in self.raw
-        ]
+        pairs = ((key, value.strip(BLANKS)) for key, value in self.raw)
+        return [(key.decode("latin-1"), value.decode("latin-1")) for key, value in pairs]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self)})"

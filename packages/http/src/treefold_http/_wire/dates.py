@@ -46,8 +46,7 @@ def parse_http_date(text: str, *, this_year: int | None = None) -> int | None:
         this_year: the year that resolves a two-digit year; None for the current year.
     """
     for form in _FORMS:
-        found = form(text)
-        if found is not None:
+        if (found := form(text)) is not None:
             year = int(found["year"])
             if len(found["year"]) == 2:
                 year = _expand_two_digit_year(year, this_year or time.gmtime().tm_year)
@@ -67,9 +66,8 @@ def _to_timestamp(year: int, found: re.Match[str]) -> int | None:
     leap = second == 60
     clock = (int(found["hour"]), int(found["minute"]), second - leap)
     try:
-        at = datetime(
-            year, _MONTHS.index(found["month"]) + 1, int(found["day"]), *clock, tzinfo=UTC
-        )
+        month = _MONTHS.index(found["month"]) + 1
+        at = datetime(year, month, int(found["day"]), *clock, tzinfo=UTC)
     except ValueError:  # such as 31 February or 25 o'clock
         return None
     return int(at.timestamp()) + leap

@@ -157,9 +157,8 @@ def build_unprocessable_error(part: str, errors: list[dict[str, Any]]) -> Unproc
     """
     where = ".".join(map(str, errors[0]["loc"]))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return UnprocessableEntity(
-        f"The {part} is not valid: {where}: {errors[0]['msg']}{more}", errors=errors
-    )
+    message = f"The {part} is not valid: {where}: {errors[0]['msg']}{more}"
+    return UnprocessableEntity(message, errors=errors)
 
 
 class TooManyRequests(_StatusError):

@@ -25,13 +25,11 @@ def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
             character outside latin-1.
     """
     if not isinstance(cast("object", value), str):
-        raise TypeError(
-            f"The value of header {name!r} must be str, got {type(value).__qualname__!r}"
-        )
+        message = f"The value of header {name!r} must be str, got {type(value).__qualname__!r}"
+        raise TypeError(message)
     if not is_token(name):
-        raise ValueError(
-            f"A header name must consist of letters, digits and - (RFC 9110), got {name!r}"
-        )
+        message = f"A header name must consist of letters, digits and - (RFC 9110), got {name!r}"
+        raise ValueError(message)
     if not _value(value):
         raise ValueError(
             f"The value of header {name!r} must not contain a control character or one"

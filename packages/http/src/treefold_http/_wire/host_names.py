@@ -15,7 +15,6 @@ def split_host(host: str) -> tuple[str, str]:
 
     An address of IPv6 keeps its brackets. A value that is neither gives two empty strings.
     """
-    match = _split(host)
-    if match is None:
+    if (match := _split(host)) is None:
         return "", ""
     return match[1].lower().removesuffix("."), match[2] or ""

@@ -33,9 +33,8 @@ def raise_in_thread(thread_id: int, exception_class: type[BaseException]) -> Non
     """Raise an exception in another thread, at its next instruction of Python."""
     import ctypes  # not needed where nothing is reloaded
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread_id), ctypes.py_object(exception_class)
-    )
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    set_exception(ctypes.c_ulong(thread_id), ctypes.py_object(exception_class))
 
 
 @contextmanager

@@ -201,10 +201,9 @@ def _refuse_nan_and_infinity(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON value")
 
 
+_parse_names, _parse_constant = _require_unique_names, _refuse_nan_and_infinity
 _decode = json.JSONDecoder(
-    object_pairs_hook=_require_unique_names,
-    parse_float=_parse_finite_float,
-    parse_constant=_refuse_nan_and_infinity,
+    object_pairs_hook=_parse_names, parse_float=_parse_finite_float, parse_constant=_parse_constant
 ).decode
 _surrogate_escape = re.compile(r"\\u[dD][89a-fA-F]").search
 

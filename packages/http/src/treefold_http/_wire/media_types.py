@@ -70,9 +70,7 @@ _OTHERS = {
     "zst": "application/zstd",
 }
 
-_KINDS = {
-    s: f"{family}/{s}" for family, names in _NAMED_AFTER_SUFFIX.items() for s in names.split()
-}
+_KINDS = {s: f"{kind}/{s}" for kind, names in _NAMED_AFTER_SUFFIX.items() for s in names.split()}
 
 MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
     {

@@ -73,9 +73,8 @@ def normalize_segments_leniently(segments: Segments) -> Segments:
         if "%" not in text:
             break
         text = unicodedata.normalize("NFKC", unquote(text))
-    return tuple(
-        filter(None, map(_normalize_segment_leniently, _separators.split(text.casefold())))
-    )
+    parts = _separators.split(text.casefold())
+    return tuple(filter(None, map(_normalize_segment_leniently, parts)))
 
 
 def _normalize_segment_leniently(text: str) -> str:

@@ -43,8 +43,7 @@ def parse_range(field: str, size: int) -> list[Span] | None:
         return None
     spans: list[Span] = []
     for part in parts:
-        span = _parse_span(part.strip(" \t"), size)
-        if span is None:
+        if (span := _parse_span(part.strip(" \t"), size)) is None:
             return None
         if span.start < span.stop:
             spans.append(span)
@@ -54,11 +53,8 @@ def parse_range(field: str, size: int) -> list[Span] | None:
 def _parse_span(spec: str, size: int) -> Span | None:
     """One range clipped to the file, empty if it lies outside; None if it is not valid."""
     first, dash, last = spec.partition("-")
-    if (
-        not dash
-        or not (_is_ascii_digits(first) or not first)
-        or not (_is_ascii_digits(last) or not last)
-    ):
+    is_valid = all(not part or _is_ascii_digits(part) for part in (first, last))
+    if not dash or not is_valid:
         return None
     if not first:
         return Span(max(size - int(last), 0), size) if last else None

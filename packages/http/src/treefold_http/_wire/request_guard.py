@@ -48,9 +48,7 @@ is_host = re.compile(
 ).fullmatch
 
 
-def require_valid_request_head(
-    scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
-) -> None:
+def require_valid_head(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str) -> None:
     """Refuse a request whose request line or header is malformed or above a limit.
 
     Args:
@@ -156,9 +154,8 @@ def _refuse_ambiguous_framing(fields: Mapping[bytes, bytes]) -> None:
     """
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None and (length is not None or coding.strip(BLANKS).lower() != b"chunked"):
-        raise BadRequest(
-            "Transfer-Encoding must be 'chunked' and come without Content-Length", headers=_CLOSE
-        )
+        message = "Transfer-Encoding must be 'chunked' and come without Content-Length"
+        raise BadRequest(message, headers=_CLOSE)
     if length is None:
         return
     # 2**63 has 19 digits: a parser with 64 bits could read another length from a longer text

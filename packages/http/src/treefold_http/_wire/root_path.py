@@ -35,14 +35,12 @@ def add_root_prefix(scope: Scope, prefix: str) -> Scope:
     root = prefix if given in ("", prefix) else given + prefix
     placed = {**scope, "root_path": root}
     if scope["path"].startswith("/"):
-        placed["path"] = root + _remove_text_prefix(
-            _remove_text_prefix(scope["path"], given), prefix
-        )
+        below_given = _remove_text_prefix(scope["path"], given)
+        placed["path"] = root + _remove_text_prefix(below_given, prefix)
     raw_path: bytes = scope.get("raw_path") or b""
     if raw_path.startswith(b"/"):
-        below = _remove_bytes_prefix(
-            _remove_bytes_prefix(raw_path, given.encode()), prefix.encode()
-        )
+        below_given = _remove_bytes_prefix(raw_path, given.encode())
+        below = _remove_bytes_prefix(below_given, prefix.encode())
         placed["raw_path"] = root.encode() + below
     return placed
 

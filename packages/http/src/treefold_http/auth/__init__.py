@@ -9,10 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treefold_http.auth._credentials import (
-        api_key as api_key,
-        bearer as bearer,
-    )
+    from treefold_http.auth._credentials import api_key as api_key, bearer as bearer
     from treefold_http.auth._jwt import jwt as jwt
     from treefold_http.auth._login import (
         current_user as current_user,
@@ -45,8 +42,7 @@ if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate th
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
+    if (home := _HOME_OF.get(name)) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
     globals()[name] = value

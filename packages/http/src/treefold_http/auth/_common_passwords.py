@@ -80,18 +80,14 @@ def _keep_letters(text: str) -> str:
 
 
 def _is_guessable_word(text: str) -> bool:
-    return (
-        text in _load_words()
-        or _is_repetition(text)
-        or (len(text) > _SHORTEST_WALK and _is_keyboard_walk(text))
-    )
+    if text in _load_words() or _is_repetition(text):
+        return True
+    return len(text) > _SHORTEST_WALK and _is_keyboard_walk(text)
 
 
 def _is_pair_of_words(text: str) -> bool:
-    return any(
-        text[:cut] in _load_words() and text[cut:] in _load_words()
-        for cut in range(2, len(text) - 1)
-    )
+    words = _load_words()
+    return any(text[:cut] in words and text[cut:] in words for cut in range(2, len(text) - 1))
 
 
 def _is_repetition(text: str) -> bool:

@@ -74,9 +74,9 @@ def api_key(
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    known = (
-        _check_and_hash_keys(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
-    )
+    known = None
+    if isinstance(keys, Mapping):
+        known = _check_and_hash_keys(cast("Mapping[str, str]", keys))
 
     async def check_key(connection: Connection) -> Any:
         sent = connection.headers.getlist(header)
@@ -133,9 +133,8 @@ def bearer(
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
     dependency = build_token_dependency(lambda _: verify, scheme, optional=optional)
-    return attach_security_scheme(
-        dependency, {"type": "http", "scheme": scheme.lower()}, name, optional
-    )
+    definition = {"type": "http", "scheme": scheme.lower()}
+    return attach_security_scheme(dependency, definition, name, optional)
 
 
 def build_token_dependency(
@@ -155,13 +154,11 @@ def build_token_dependency(
         raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
 
     async def check_token(connection: Connection) -> Any:
-        token = read_authorization_token(connection, scheme)
-        if token is None:
+        if (token := read_authorization_token(connection, scheme)) is None:
             if optional and "authorization" not in connection.headers:
                 return None
-            raise Unauthorized(
-                f"Send Authorization: {scheme} TOKEN", headers=_build_challenge(scheme)
-            )
+            message = f"Send Authorization: {scheme} TOKEN"
+            raise Unauthorized(message, headers=_build_challenge(scheme))
         found = await call_async_or_threaded(connection, verifier(connection), token)
         if found is None:
             # Without the reason, which would help an attacker.
@@ -219,10 +216,7 @@ async def call_async_or_threaded(connection: Connection, function: Any, value: A
 
 
 def attach_security_scheme(
-    dependency: Callable[..., Awaitable[Any]],
-    scheme: Mapping[str, Any],
-    name: str,
-    optional: bool,
+    dependency: Callable[..., Awaitable[Any]], scheme: Mapping[str, Any], name: str, optional: bool
 ) -> Callable[..., Awaitable[Any]]:
     """Mark a dependency with its security scheme, as if the author of the line that called the
     caller had written `secured`.

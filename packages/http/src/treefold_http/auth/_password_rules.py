@@ -45,10 +45,8 @@ class WeakPassword(UnprocessableEntity):
 
     def __init__(self, faults: Iterable[PasswordFault], *, loc: tuple[str, ...]) -> None:
         self.faults = tuple(faults)
-        super().__init__(
-            self.faults[0].msg,
-            errors=[{"loc": loc, "msg": one.msg, "type": one.type} for one in self.faults],
-        )
+        errors = [{"loc": loc, "msg": one.msg, "type": one.type} for one in self.faults]
+        super().__init__(self.faults[0].msg, errors=errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +67,8 @@ class PasswordRules:
 
     def __post_init__(self) -> None:
         if self.min_length < 1:
-            raise ValueError(
-                f"PasswordRules min_length must be at least 1, got {self.min_length!r}"
-            )
+            message = f"PasswordRules min_length must be at least 1, got {self.min_length!r}"
+            raise ValueError(message)
         if not 0 < self.max_similarity <= 1:
             raise ValueError(
                 "PasswordRules max_similarity must be above 0 and at most 1, got"
@@ -88,8 +85,7 @@ class PasswordRules:
         Raises:
             WeakPassword: with all reasons.
         """
-        faults = list(self.faults(password, attributes))
-        if faults:
+        if faults := list(self.faults(password, attributes)):
             raise WeakPassword(faults, loc=self.loc)
 
     def faults(

@@ -150,8 +150,7 @@ def _make_dummy_hash() -> str:
 
 
 def _make_password_hash(password: bytes) -> str:
-    hasher = _find_argon2_hasher()
-    if hasher is not None:
+    if (hasher := _find_argon2_hasher()) is not None:
         return hasher.hash(password)
     salt = os.urandom(16)
     digest = _hash_with_scrypt(password, salt, _SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES)
@@ -162,8 +161,7 @@ def _make_password_hash(password: bytes) -> str:
 def _verify_hash(password: bytes, hashed: str) -> bool:
     if hashed.startswith("$argon2"):
         return _verify_argon2(password, hashed)
-    match = _scrypt_form(hashed)
-    if match is None:
+    if (match := _scrypt_form(hashed)) is None:
         method = hashed[1:].partition("$")[0][:20] if hashed.startswith("$") else ""
         raise ValueError(
             f"A password hash must begin with '$argon2' or '$scrypt', got method {method!r};"
@@ -175,11 +173,9 @@ def _verify_hash(password: bytes, hashed: str) -> bool:
 
 
 def _verify_argon2(password: bytes, hashed: str) -> bool:
-    hasher = _find_argon2_hasher()
-    if hasher is None:
-        raise TreefoldError(
-            'A password hash of argon2 needs argon2-cffi; run pip install "treefold[argon2]"'
-        )
+    if (hasher := _find_argon2_hasher()) is None:
+        message = 'A password hash of argon2 needs argon2-cffi; run pip install "treefold[argon2]"'
+        raise TreefoldError(message)
     from argon2.exceptions import VerificationError
 
     try:
@@ -189,8 +185,7 @@ def _verify_argon2(password: bytes, hashed: str) -> bool:
 
 
 def _needs_rehash(hashed: str) -> bool:
-    hasher = _find_argon2_hasher()
-    if hasher is not None:
+    if (hasher := _find_argon2_hasher()) is not None:
         # a hash of scrypt is outdated as soon as the extra is installed
         return not hashed.startswith("$argon2id") or hasher.check_needs_rehash(hashed)
     wanted = f"$scrypt$ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}$"
@@ -201,9 +196,8 @@ def _hash_with_scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes
     # 128 * N * r is 32 MiB for the cost here, exactly the limit that OpenSSL has without `maxmem`,
     # and scrypt needs a little more
     memory = 128 * block * (2**cost + lanes + 2)
-    return hashlib.scrypt(
-        password, salt=salt, n=2**cost, r=block, p=lanes, maxmem=memory + 2**20, dklen=32
-    )
+    most = memory + 2**20
+    return hashlib.scrypt(password, salt=salt, n=2**cost, r=block, p=lanes, maxmem=most, dklen=32)
 
 
 def _encode_base64(data: bytes) -> str:

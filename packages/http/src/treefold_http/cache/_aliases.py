@@ -50,8 +50,7 @@ def get_cache(alias: str = DEFAULT) -> Cache:
     Raises:
         SettingsError: at its first use, if the alias is not configured; `default` always is.
     """
-    found = _caches.get(alias)
-    if found is None:
+    if (found := _caches.get(alias)) is None:
         found = _caches[alias] = Cache(alias, _get_or_open_app_cache)
     return found
 
@@ -122,11 +121,9 @@ def _find_address(space: _Space, alias: str) -> str | None:
 
 def _get_or_open_app_cache(alias: str, app: Runtime | None) -> Place:
     space = _get_or_create_app_caches(app)
-    found = space.places.get(alias)
-    if found is None:
+    if (found := space.places.get(alias)) is None:
         with _opening:  # two threads must not open two
-            found = space.places.get(alias)
-            if found is None:
+            if (found := space.places.get(alias)) is None:
                 found = space.places[alias] = Place(_open_backend(space, alias, app))
     return found
 

@@ -146,9 +146,8 @@ class Cache:
             TypeError: for a value that JSON cannot give back.
             ValueError: for a time that is not positive, or NaN in the value.
         """
-        await self.place.backend.awrite_entry(
-            key, encode_value(key, value), check_ttl(ttl), validate_and_dedupe_tags(tags)
-        )
+        data, tags = encode_value(key, value), validate_and_dedupe_tags(tags)
+        await self.place.backend.awrite_entry(key, data, check_ttl(ttl), tags)
 
     async def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
@@ -159,12 +158,7 @@ class Cache:
         return await place.backend.adelete_entry(key)
 
     async def get_or_set(
-        self,
-        key: str,
-        make: Callable[[], Awaitable[Any]],
-        *,
-        ttl: float,
-        tags: Sequence[str] = (),
+        self, key: str, make: Callable[[], Awaitable[Any]], *, ttl: float, tags: Sequence[str] = ()
     ) -> Any:
         """Return the value of a key; if there is none, compute it once for all concurrent callers.
 
@@ -190,9 +184,8 @@ class Cache:
         flight = place.flights.get(key)
         # to await a future of another loop is a RuntimeError, and that loop may be closed already
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-            flight = asyncio.ensure_future(
-                _read_or_compute_entry(place, key, make, ttl, tags, number)
-            )
+            made = _read_or_compute_entry(place, key, make, ttl, tags, number)
+            flight = asyncio.ensure_future(made)
             place.flights[key] = flight
             flight.add_done_callback(lambda done: _remove_finished_computation(place, key, done))
         return decode_value(await asyncio.shield(flight))
@@ -262,9 +255,8 @@ class SyncCache:
     def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
         """Keep a value for a time; see `Cache.set`."""
         backend = self._cache.place.backend
-        backend.write_entry(
-            key, encode_value(key, value), check_ttl(ttl), validate_and_dedupe_tags(tags)
-        )
+        tags = validate_and_dedupe_tags(tags)
+        backend.write_entry(key, encode_value(key, value), check_ttl(ttl), tags)
 
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""

@@ -99,11 +99,9 @@ class Cached:
 
     def compute_tags(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
-        return (
-            validate_and_dedupe_tags(self._tags(*args, **kwargs))
-            if callable(self._tags)
-            else self._tags
-        )
+        if callable(self._tags):
+            return validate_and_dedupe_tags(self._tags(*args, **kwargs))
+        return self._tags
 
     def __call__(self, function: F) -> F:
         """Decorate a function."""

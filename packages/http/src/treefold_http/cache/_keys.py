@@ -82,9 +82,9 @@ class RequestParts:
         if kind == "header":
             return repr(self.read_header_values(own))
         if kind == "state":
-            return (
-                self._compute_state_key_text(own) if own else self._compute_whole_state_key_text()
-            )
+            if own:
+                return self._compute_state_key_text(own)
+            return self._compute_whole_state_key_text()
         if kind == "session":
             return await self._compute_session_key_text()
         if kind == "body":
@@ -105,8 +105,7 @@ class RequestParts:
         return repr(scope.get(key))
 
     def _compute_state_key_text(self, name: str) -> str | None:
-        value = self._read_state().get(name, _ABSENT)
-        if value is _ABSENT:
+        if (value := self._read_state().get(name, _ABSENT)) is _ABSENT:
             return "absent"
         # all requests see it, so it tells none apart; an object there (a pool) has no text
         if value is vars(self._request.app.state).get(name, _ABSENT):
@@ -187,8 +186,7 @@ def find_stable_variable_name(variable: ContextVar[Any]) -> tuple[str, bool]:
     Two variables may both be called "user", so that the module that holds it decides. One that no
     module holds has its own name; a second one of that name cannot be told from the first.
     """
-    found = _names.get(variable)
-    if found is None:
+    if (found := _names.get(variable)) is None:
         found = _names[variable] = _search_modules_for_variable(variable)
     return found
 

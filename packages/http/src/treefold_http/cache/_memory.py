@@ -171,13 +171,11 @@ class MemoryBackend:
 
     def _is_stale(self, key: str, tags: Sequence[str], read_version: int) -> bool:
         names = [("key", key), *(("tag", tag) for tag in tags)]
-        return any(
-            self._invalidations.get(name, self._last_forgotten) > read_version for name in names
-        )
+        default = self._last_forgotten
+        return any(self._invalidations.get(name, default) > read_version for name in names)
 
     def _remove_entry(self, key: str) -> bool:
-        entry = self._entries.pop(key, None)
-        if entry is None:
+        if (entry := self._entries.pop(key, None)) is None:
             return False
         self._bytes -= entry.size
         for tag in entry.tags:

@@ -92,9 +92,8 @@ class RedisBackend:
         # invalidations that Redis has not heard come first, or the read finds what they outdated
         if self._unsent and self._call_or_none(self._flush_commands) is None:
             return None, None
-        found = self._call_or_none(
-            lambda: self._redis.run_script_blocking(_READ, self._build_keys(key, tags))
-        )
+        keys = self._build_keys(key, tags)
+        found = self._call_or_none(lambda: self._redis.run_script_blocking(_READ, keys))
         return _unpack_reply(found)
 
     async def aread_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
@@ -111,9 +110,8 @@ class RedisBackend:
     ) -> None:
         """Keep a value with the tokens of a `read_entry`, or those of now."""
         if (words := _build_write_arguments(value, ttl, read_version)) is not None:
-            self._call_or_none(
-                lambda: self._redis.run_script_blocking(_WRITE, self._build_keys(key, tags), words)
-            )
+            keys = self._build_keys(key, tags)
+            self._call_or_none(lambda: self._redis.run_script_blocking(_WRITE, keys, words))
 
     async def awrite_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Stored = -1
@@ -132,17 +130,13 @@ class RedisBackend:
 
     def invalidate_tags(self, tags: Sequence[str]) -> bool:
         """Make every value with one of the tags a miss; return False if Redis did not hear it."""
-        return (
-            self._send_commands([self._build_tag_invalidation_command(tag) for tag in tags])
-            is not None
-        )
+        commands = [self._build_tag_invalidation_command(tag) for tag in tags]
+        return self._send_commands(commands) is not None
 
     async def ainvalidate_tags(self, tags: Sequence[str]) -> bool:
         """As `invalidate_tags`."""
-        return (
-            await self._asend_commands([self._build_tag_invalidation_command(tag) for tag in tags])
-            is not None
-        )
+        commands = [self._build_tag_invalidation_command(tag) for tag in tags]
+        return await self._asend_commands(commands) is not None
 
     def clear_entries(self) -> bool:
         """Make every value of this cache a miss; return False if Redis did not hear it."""
@@ -169,9 +163,8 @@ class RedisBackend:
         if len(self._unsent) > _UNSENT:
             # Of each application of this process: all its values become a miss.
             beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
-            renewals = map(
-                _build_new_token_command, (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
-            )
+            names = (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
+            renewals = map(_build_new_token_command, names)
             self._unsent = {renewal[1]: renewal for renewal in renewals}
 
     @staticmethod

@@ -133,8 +133,7 @@ class AnswerLayer(CacheLayer):
         while True:
             # in the loop, because a flight may have taught the layer more names meanwhile
             names = self._collect_key_part_names(visit)
-            key = await self._build_key(visit, names)
-            if key is None:
+            if (key := await self._build_key(visit, names)) is None:
                 return await call_next(request)
             if (kept := visit.find_in_memory(key)) is not None:
                 return kept.build_response(request)
@@ -176,20 +175,14 @@ class AnswerLayer(CacheLayer):
         own = "" if given.key is None else given.key(request)
         if own is None:
             return None
-        base = [
-            request.method,
-            request.scheme,
-            request.host.lower(),
-            own,
-            *self._collect_url_key_parts(request),
-        ]
+        base = [request.method, request.scheme, request.host.lower(), own]
+        base += self._collect_url_key_parts(request)
         for name in (*given.vary, *(() if given.key is not None else PERSONAL)):
             values = parts.read_header_values(name)
             # with their number in front: `Cookie: a` without `Authorization` and the reverse
             # would be the same list of texts
             base += [str(len(values)), *values]
-        variables = self._collect_variable_key_parts(notes)
-        if variables is None:
+        if (variables := self._collect_variable_key_parts(notes)) is None:
             return None
         base += variables
         place = given.cache.place_of(request.app)
@@ -233,8 +226,7 @@ class AnswerLayer(CacheLayer):
         parts = list(visit.base)
         # sorted, because workers share keys and a set of texts has another order in each process
         for name in sorted(part_names):
-            token = await visit.parts.compute_key_text(name)
-            if token is None:
+            if (token := await visit.parts.compute_key_text(name)) is None:
                 return None
             parts += [name, token]
         return f"answer:{hash_parts(parts)}"
@@ -260,8 +252,7 @@ class AnswerLayer(CacheLayer):
             # `number` is of before the handler runs: after an invalidation nothing is stored with
             # it
             found, number = await backend.aread_entry(key, tags)
-            answer = decode_answer(found)
-            if answer is not None:
+            if (answer := decode_answer(found)) is not None:
                 outcome = answer
                 return answer.build_response_copy(request)
             former = request.answer_fields
@@ -310,9 +301,8 @@ class AnswerLayer(CacheLayer):
         request = visit.request
         if not is_cacheable(response, request) or not is_session_unchanged(request):
             return None
-        vary = {
-            f"header:{name}" for name in read_vary_names(response) if name not in self._given.vary
-        }
+        names = read_vary_names(response)
+        vary = {f"header:{name}" for name in names if name not in self._given.vary}
         if self._is_miss:
             return vary if PUBLIC in read_cache_directives(response) else None
         if self._given.key is not None:
@@ -339,6 +329,5 @@ def _find_added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | N
 
 
 def _make_unavailable_error() -> ServiceUnavailable:
-    return ServiceUnavailable(
-        "This answer could not be made; try again later", headers={"Retry-After": "1"}
-    )
+    headers = {"Retry-After": "1"}
+    return ServiceUnavailable("This answer could not be made; try again later", headers=headers)

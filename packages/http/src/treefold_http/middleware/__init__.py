@@ -45,8 +45,7 @@ if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate th
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
+    if (home := _HOME_OF.get(name)) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
     globals()[name] = value

@@ -83,18 +83,16 @@ class CORS:
         }
         _validate_cors_options(lists, has_credentials=allow_credentials)
         if not allow_origins and allow_origin_pattern is None:
-            raise ValueError(
-                "CORS() must allow an origin; pass allow_origins=['https://app.example.com']"
-            )
+            message = "CORS() must allow an origin; pass allow_origins=['https://app.example.com']"
+            raise ValueError(message)
         self.origins = tuple(allow_origins)
         self.methods = None if allow_methods is None else tuple(allow_methods)
         self.headers = tuple(allow_headers)
         self.has_credentials = allow_credentials
         self._any_origin = "*" in allow_origins
         self._exact = {_normalize_origin(one) for one in allow_origins if "*" not in one}
-        self._below = [
-            _parse_wildcard_origin(one) for one in allow_origins if "*" in one and one != "*"
-        ]
+        wildcards = (one for one in allow_origins if "*" in one and one != "*")
+        self._below = [_parse_wildcard_origin(one) for one in wildcards]
         self.pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
         if self.pattern is not None and allow_credentials:
             _refuse_too_broad_pattern(self.pattern)
@@ -123,8 +121,7 @@ class CORS:
     def before(self, request: Request) -> Response | None:
         """Answer a preflight; add the fields to the answer of any other request."""
         fields = request.fields
-        origin = fields.get(b"origin")
-        if origin is None:
+        if (origin := fields.get(b"origin")) is None:
             # `Vary` also without an `Origin`: a cache would send this answer, which has no CORS
             # fields, to a page of an allowed origin
             request.add_answer_fields(self._refused)
@@ -154,8 +151,7 @@ class CORS:
         return fields
 
     def _answer_preflight(self, request: Request, fields: RawHeaders) -> Response | None:
-        methods = _list_path_methods(request)
-        if methods is None:
+        if (methods := _list_path_methods(request)) is None:
             return None  # 404: a page learns nothing of a path that does not exist
         if fields is self._refused:
             request.add_answer_fields(fields)
@@ -178,9 +174,8 @@ class CORS:
         """The header names that were asked for and may be sent."""
         asked = ",".join(request.headers.getlist("access-control-request-headers")).split(",")
         names = [name.strip().lower() for name in asked]
-        return _join_names(
-            [n for n in names if is_token(n) and (self._any_header or n in self._headers)]
-        )
+        tokens = filter(is_token, names)
+        return _join_names([n for n in tokens if self._any_header or n in self._headers])
 
 
 _VARY_PREFLIGHT = (

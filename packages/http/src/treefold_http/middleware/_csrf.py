@@ -78,9 +78,8 @@ class CSRF:
         if trusted is False:
             raise Forbidden("A page of another site sent this request")
         if trusted is None and not await self._has_valid_token(request):
-            raise Forbidden(
-                f"This request needs the token of its session: send it as {self._header}"
-            )
+            message = f"This request needs the token of its session: send it as {self._header}"
+            raise Forbidden(message)
 
     async def _has_valid_token(self, request: Request) -> bool:
         token = request.headers.get(self._header, "")

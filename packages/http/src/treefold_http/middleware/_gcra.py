@@ -23,16 +23,10 @@ from time import monotonic_ns
 
 _SECOND = 1_000_000_000
 _UNITS = {
-    "s": 1,
-    "sec": 1,
-    "second": 1,
-    "m": 60,
-    "min": 60,
-    "minute": 60,
-    "h": 3600,
-    "hour": 3600,
-    "d": 86400,
-    "day": 86400,
+    **dict.fromkeys(("s", "sec", "second"), 1),
+    **dict.fromkeys(("m", "min", "minute"), 60),
+    **dict.fromkeys(("h", "hour"), 3600),
+    **dict.fromkeys(("d", "day"), 86400),
 }
 # A letter has no plural: `ms` would be minutes, where a reader expects milliseconds.
 _SECONDS = _UNITS | {f"{unit}s": seconds for unit, seconds in _UNITS.items() if len(unit) > 1}

@@ -194,8 +194,7 @@ class _Encoder:
 
     def _choose_coding(self) -> str | None:
         request = self._request
-        field = request.fields.get(b"accept-encoding")
-        if field is None:
+        if (field := request.fields.get(b"accept-encoding")) is None:
             return None
         text = field.decode("latin-1")
         # `fields` has one value for each name; fewer of them than headers means that some name

@@ -103,9 +103,8 @@ class Metrics:
         if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             _remove_gauges_of_ended_processes(Path(folder))
             registry = library.CollectorRegistry()
-            importlib.import_module("prometheus_client.multiprocess").MultiProcessCollector(
-                registry
-            )
+            multiprocess = importlib.import_module("prometheus_client.multiprocess")
+            multiprocess.MultiProcessCollector(registry)
         body: bytes = library.generate_latest(registry)
         headers = {"Content-Type": library.CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
         return Response.bytes(body, headers=headers)
@@ -135,13 +134,11 @@ class _Layer:
         method = request.method if request.method in METHODS else "OTHER"
         status = _LEFT if sent_status is None else sent_status
         # `labels()` checks its arguments and takes a lock; the counters of a route are few
-        counter = self._children.get((method, status))
-        if counter is None:
+        if (counter := self._children.get((method, status))) is None:
             counter = self._children[method, status] = self._families.requests.labels(
                 method, self._template, str(status)
             )
-        timer = self._timers.get(method)
-        if timer is None:
+        if (timer := self._timers.get(method)) is None:
             timer = self._timers[method] = self._families.duration.labels(method, self._template)
         counter.inc()
         timer.observe(perf_counter() - start_time)
@@ -165,18 +162,15 @@ class _Families:
         labels = ["method", "route"]
         # one sum for all workers; the default, `all`, has a series for each process id
         alive: dict[str, Any] = {"multiprocess_mode": "livesum"}
-        self.requests = library.Counter(
-            "http_requests", "Requests that were answered.", [*labels, "status"]
-        )
+        of_status = [*labels, "status"]
+        self.requests = library.Counter("http_requests", "Requests that were answered.", of_status)
         self.duration = library.Histogram(
             "http_request_duration_seconds", "Until the last byte.", labels, buckets=buckets
         )
-        self.running = library.Gauge(
-            "http_requests_in_progress", "Requests that are worked on.", **alive
-        )
-        self.sockets = library.Counter(
-            "websockets", "Handshakes that were answered.", ["route", "outcome"]
-        )
+        about = "Requests that are worked on."
+        self.running = library.Gauge("http_requests_in_progress", about, **alive)
+        about = "Handshakes that were answered."
+        self.sockets = library.Counter("websockets", about, ["route", "outcome"])
         self.sockets_open = library.Gauge("websockets_open", "Sockets that are served.", **alive)
         for gauge in (self.running, self.sockets_open):
             gauge.set(0)  # the file may be that of a former process with the same number

@@ -54,8 +54,7 @@ class ProxyHeaders:
         if (parse_address(peer[0]) if peer else None) not in self.trusted:
             return
         headers = connection.headers
-        client = self._find_client(headers.getlist("x-forwarded-for"))
-        if client is not None:
+        if (client := self._find_client(headers.getlist("x-forwarded-for"))) is not None:
             # its port is not known; `is_from_untrusted_proxy` knows by 0 that a trusted proxy has
             # named the client
             scope["client"] = (str(client), 0)

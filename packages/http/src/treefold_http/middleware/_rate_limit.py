@@ -146,12 +146,10 @@ class RateLimit:
 
     def find_or_open_redis(self, app: Runtime) -> RedisLimits:
         """Return the counts of an application on its Redis; see `find_or_add_table`."""
-        found = self._on_redis.get(app)
-        if found is None:
+        if (found := self._on_redis.get(app)) is None:
             from treefold_http.middleware._redis_limits import RedisLimits
 
-            url = self.find_redis_url(app)
-            if url is None:
+            if (url := self.find_redis_url(app)) is None:
                 raise TreefoldError(
                     "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
@@ -214,36 +212,29 @@ class _Bucket:
         if is_from_untrusted_proxy(connection):
             warn_of_untrusted_proxy(connection, "RateLimit", "counts all clients as one")
 
-    def add_headers_or_refuse(
-        self, connection: Connection, wait_nanoseconds: int, used_nanoseconds: int
-    ) -> None:
+    def add_headers_or_refuse(self, connection: Connection, wait: int, used: int) -> None:
         """Add the fields; refuse where the client must wait.
 
         Args:
-            wait_nanoseconds, used_nanoseconds: as `MemoryTable.count_request_and_compute_wait`
-                returns them.
+            wait, used: nanoseconds, as `MemoryTable.count_request_and_compute_wait` returns them.
 
         Raises:
             TooManyRequests: with the seconds to wait.
         """
         rate = self.rate
-        left = (
-            0 if wait_nanoseconds else (rate.window_nanoseconds - used_nanoseconds) // rate.interval
-        )
+        left = 0 if wait else (rate.window_nanoseconds - used) // rate.interval
         fields: RawHeaders = [
             self._policy,
-            (b"ratelimit", self._format % (left, -(-used_nanoseconds // _SECOND))),
+            (b"ratelimit", self._format % (left, -(-used // _SECOND))),
         ]
         connection.add_answer_fields(fields)
-        if wait_nanoseconds:
+        if wait:
             if self._key is None:
                 self._warn_if_untrusted_proxy(connection)
             # rounded up: a client that waits as long as it was told must be let in
-            seconds = -(-wait_nanoseconds // _SECOND)
-            raise TooManyRequests(
-                f"Too many requests; try again in {seconds} s",
-                headers={"Retry-After": str(seconds)},
-            )
+            seconds = -(-wait // _SECOND)
+            message = f"Too many requests; try again in {seconds} s"
+            raise TooManyRequests(message, headers={"Retry-After": str(seconds)})
 
 
 def _find_template_ignoring_method(connection: Connection) -> str:
@@ -294,13 +285,11 @@ class _OnRedis:
         try:
             if not self._shared:
                 await limits.claim_names_if_due(names)
-            wait, used = await limits.count_request_and_compute_wait(
-                key, self._interval, self._capacity
-            )
+            count = limits.count_request_and_compute_wait
+            wait, used = await count(key, self._interval, self._capacity)
         except RedisUnavailable:
             if bucket.passes:
                 return
-            raise ServiceUnavailable(
-                "Requests cannot be counted now", headers={"Retry-After": "1"}
-            ) from None
+            message = "Requests cannot be counted now"
+            raise ServiceUnavailable(message, headers={"Retry-After": "1"}) from None
         bucket.add_headers_or_refuse(connection, wait * 1000, used * 1000)

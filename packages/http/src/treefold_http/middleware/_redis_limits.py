@@ -81,8 +81,7 @@ class RedisLimits:
             RedisUnavailable: after 100 ms at most.
         """
         loop = asyncio.get_running_loop()
-        queue = self._queues.get(loop)
-        if queue is None:
+        if (queue := self._queues.get(loop)) is None:
             queue = self._queues[loop] = _Queue()
         one = _Waiting(key, interval, capacity, loop.create_future())
         queue.waiting.append(one)

@@ -104,9 +104,8 @@ class Sessions:
                 f"Sessions store must be 'memory', 'redis', 'database' or 'cookie', got {store!r}"
             )
         if redis is not None and store not in (None, "redis"):
-            raise ValueError(
-                f"Sessions cannot have both redis= and store={store!r}; leave one of them out"
-            )
+            message = f"Sessions cannot have both redis= and store={store!r}; leave one of them out"
+            raise ValueError(message)
         if shared and not (redis or store == "redis"):
             raise ValueError("Sessions(shared=True) must have store='redis' or redis=, got neither")
         self.store: StoreName | SessionStore = store or ("redis" if redis else "memory")
@@ -120,11 +119,10 @@ class Sessions:
         )
         self._lifetimes = Lifetimes(idle, min(anonymous, idle), absolute)
         self._preload = preload
-        self.guard = (
-            CSRF(trusted_origins=trusted_origins, cookies=self.cookie.possible_names)
-            if csrf
-            else None
-        )
+        self.guard = None
+        if csrf:
+            names = self.cookie.possible_names
+            self.guard = CSRF(trusted_origins=trusted_origins, cookies=names)
         self._keepers: WeakKeyDictionary[Runtime, Keeper] = WeakKeyDictionary()
         # a process has one application as a rule: an identity check costs less than a weak
         # dictionary
@@ -161,16 +159,14 @@ class Sessions:
         if self.store == "memory":
             return _get_or_create_memory_store(app, self.cookie.name)
         if self.store == "redis":
-            url = self.find_redis_url(app)
-            if url is None:
+            if (url := self.find_redis_url(app)) is None:
                 raise SettingsError(
                     "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
                 )
             return RedisSessions(url, app, shared=self._shared)
         if self.store == "database":
-            found = session_store_of(extensions)
-            if found is None:
+            if (found := session_store_of(extensions)) is None:
                 raise SettingsError(
                     "Sessions(store='database') needs a database; install treefold-orm and set"
                     " databases, or choose another store"
@@ -256,15 +252,13 @@ class _Hooks:
             raise RuntimeError("A store without awaits must not suspend")
 
 
-async def _save_session(
-    session: Session, keeper: Keeper, request: Request, response_status: int
-) -> None:
+async def _save_session(session: Session, keeper: Keeper, request: Request, status: int) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
     # a change from now on raises, instead of being lost after the record was encoded
     session.is_closed = True
     has_no_store = _NO_STORE in (request.answer_fields or ())
     request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
-    await keeper.save_session(session, request, response_status)
+    await keeper.save_session(session, request, status)
 
 
 _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")

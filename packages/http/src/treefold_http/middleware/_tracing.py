@@ -65,8 +65,7 @@ class Tracing:
 
     def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Pass the span factory to the extensions of an application."""
-        former = _stops.pop(app, None)
-        if former is not None:
+        if (former := _stops.pop(app, None)) is not None:
             former()
         if not self._statements:
             return
@@ -120,11 +119,8 @@ class _Layer:
     def _begin_span(self, connection: Connection, method: str) -> tuple[Any, Any]:
         tracing = self._tracing
         fields = connection.headers
-        carrier = {
-            name: fields[name]
-            for name in tracing.propagate.get_global_textmap().fields
-            if name in fields
-        }
+        known = tracing.propagate.get_global_textmap().fields
+        carrier = {name: fields[name] for name in known if name in fields}
         parent = tracing.propagate.extract(carrier)
         # clients choose methods; the conventions of OpenTelemetry have this word for unknown ones
         known = method if method in METHODS or method == "WEBSOCKET" else "_OTHER"
@@ -133,7 +129,7 @@ class _Layer:
             known if template is None else f"{known} {template}",
             context=parent,
             kind=tracing.trace.SpanKind.SERVER,
-            attributes=_build_span_attributes(connection, known, template),
+            attributes=_build_attributes(connection, known, template),
         )
         current = tracing.context.attach(tracing.trace.set_span_in_context(span, parent))
         return span, (current, _tracing.set(tracing))
@@ -154,9 +150,7 @@ class _Layer:
         _tracing.reset(mine)
 
 
-def _build_span_attributes(
-    connection: Connection, method: str, template: str | None
-) -> dict[str, Any]:
+def _build_attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
     """Attributes by the conventions of OpenTelemetry for HTTP servers."""
     scope = connection.scope
     masked = connection.find_masked_segments()

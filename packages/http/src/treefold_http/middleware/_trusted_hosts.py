@@ -74,11 +74,8 @@ class TrustedHosts:
         name, port = split_host(host)
         if name.startswith(".") or ".." in name:  # an empty label
             return False
-        if (
-            name in self._exact
-            or f"{name}:{port}" in self._exact
-            or any(name.endswith(end) and own in ("", port) for end, own in self._below)
-        ):
+        is_below = any(name.endswith(end) and own in ("", port) for end, own in self._below)
+        if is_below or name in self._exact or f"{name}:{port}" in self._exact:
             # clients can send any number of names below `*.example.com`
             if len(self._known) < _KNOWN_LIMIT:
                 self._known.add(encoded)

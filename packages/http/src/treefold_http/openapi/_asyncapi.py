@@ -70,9 +70,8 @@ def _add_socket_channel(
     channel["bindings"] = {"ws": bindings}
     channels[found.id] = channel
     for side in sides:
-        operations[f"{found.id}_{side}"] = _build_operation(
-            found, side, [name for name in messages if name.startswith(f"{side}_")]
-        )
+        shown = [name for name in messages if name.startswith(f"{side}_")]
+        operations[f"{found.id}_{side}"] = _build_operation(found, side, shown)
 
 
 def _build_parameters_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
@@ -84,9 +83,8 @@ def _add_event_stream_channel(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
     payload = schemas.build_output_schema(found.contract)
-    channels[found.id] = _build_channel(
-        found, {"event": {"contentType": EVENTS, "payload": payload}}
-    )
+    message = {"event": {"contentType": EVENTS, "payload": payload}}
+    channels[found.id] = _build_channel(found, message)
     operation = _build_operation(found, "send", ["event"])
     operation["bindings"] = {"http": {"method": found.route.method}}
     operations[f"{found.id}_send"] = operation
@@ -105,11 +103,9 @@ def _build_channel(found: Described, messages: Mapping[str, Any]) -> dict[str, A
 
 def _build_operation(found: Described, action: str, messages: Sequence[str]) -> dict[str, Any]:
     channel = f"#/channels/{found.id}"
-    made: dict[str, Any] = {
-        "action": action,
-        "channel": {"$ref": channel},
-        "messages": [{"$ref": f"{channel}/messages/{name}"} for name in messages],
-    }
+    references = [{"$ref": f"{channel}/messages/{name}"} for name in messages]
+    made: dict[str, Any] = {"action": action, "channel": {"$ref": channel}}
+    made["messages"] = references
     words = build_operation_metadata(found)
     if "summary" in words:
         made["summary"] = words["summary"]

@@ -49,11 +49,8 @@ class Home:
     def prefix_folders(self) -> list[str]:
         """The folders that a name may have as its prefix, in PascalCase."""
         shown = self.unversioned_modules[:-1] if self.version else self.unversioned_modules
-        return [
-            to_pascal_case(each)
-            for each in shown
-            if parameter_name(each) is None and each != _LOCAL
-        ]
+        fixed = (each for each in shown if parameter_name(each) is None)
+        return [to_pascal_case(each) for each in fixed if each != _LOCAL]
 
     def iter_prefixes(self, *, skip_folder: bool) -> Iterator[str]:
         """Yield prefixes for a class name, the shortest first.
@@ -154,10 +151,8 @@ class _Naming:
         home = family.home
         same = self._named[family.base]
         for other in same:
-            if (
-                home.version != other.home.version
-                and home.unversioned_modules == other.home.unversioned_modules
-            ):
+            has_same_modules = home.unversioned_modules == other.home.unversioned_modules
+            if home.version != other.home.version and has_same_modules:
                 yield f"{other.name}_{home.version}"
         beside = any(
             other.home.version == home.version and other.home.prefix_folders == home.prefix_folders

@@ -98,17 +98,13 @@ class Components:
     def _group_equal_nodes(self) -> list[int]:
         """Return the group of each node, splitting groups until all of their references agree."""
         targets = self._find_referenced_nodes()
-        groups = _number_distinct_keys(
-            (node.name, json.dumps(schema))
-            for node, schema in zip(self._nodes, self._schemas, strict=True)
-        )
+        pairs = zip(self._nodes, self._schemas, strict=True)
+        groups = _number_distinct_keys((node.name, json.dumps(schema)) for node, schema in pairs)
         # Schemas may contain themselves, so no comparison can follow the references. Groups are
         # split while two members lead to different groups, as when a finite automaton is minimized.
         while True:
-            finer = _number_distinct_keys(
-                (group, tuple(groups[target] for target in targets[node]))
-                for node, group in enumerate(groups)
-            )
+            reached = [tuple(groups[target] for target in each) for each in targets]
+            finer = _number_distinct_keys(zip(groups, reached, strict=True))
             if max(finer, default=0) == max(groups, default=0):
                 return groups
             groups = finer

@@ -56,31 +56,22 @@ def rename_clashing_schemes(
     for route in routes:
         for demand in route.security:
             known = first.setdefault(demand.name, demand)
-            if build_security_key(demand) in names or build_security_key(
-                known
-            ) == build_security_key(demand):
+            key = build_security_key(demand)
+            if key in names or build_security_key(known) == key:
                 continue
             name, version = demand.name, route.route.version
             shown_as = choose_free_name(name, taken, f"{name}_{version}")
             taken.add(shown_as)
             names[build_security_key(demand)] = shown_as
-            clashes.append(
-                Clash(
-                    name,
-                    shown_as,
-                    _format_definition_location(known, root),
-                    _format_definition_location(demand, root),
-                )
-            )
+            where = (_format_definition_location(each, root) for each in (known, demand))
+            clashes.append(Clash(name, shown_as, *where))
     if not clashes:
         return list(routes), []
 
     def rename_demand(demand: Security) -> Security:
         return demand._replace(name=names.get(build_security_key(demand), demand.name))
 
-    changed = [
-        replace(route, security=tuple(map(rename_demand, route.security))) for route in routes
-    ]
+    changed = [replace(r, security=tuple(map(rename_demand, r.security))) for r in routes]
     return changed, clashes
 
 

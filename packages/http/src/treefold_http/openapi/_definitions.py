@@ -27,11 +27,8 @@ def collect_classes_by_name(node: tree.TypeNode) -> dict[str, Described]:
         if isinstance(each, tree.Record) or (isinstance(each, tree.Choice) and each.kind):
             kind: Any = each.kind
             module, path = str(kind.__module__), str(kind.__qualname__)
-            short = _normalize_name(
-                str(
-                    getattr(each.bare_annotation, "__name__", build_type_name(each.bare_annotation))
-                )
-            )
+            bare = each.bare_annotation
+            short = _normalize_name(str(getattr(bare, "__name__", build_type_name(bare))))
             found.setdefault(short, each)
             # with `__` pydantic writes the long form, with dots msgspec
             found.setdefault(_normalize_name(f"{module}.{path}").replace(".", "__"), each)
@@ -51,11 +48,8 @@ def list_options_merging_discriminated(node: tree.TypeNode) -> list[tree.TypeNod
     if not isinstance(node, tree.UnionType):
         return [node]
     whole = _has_discriminator(node)
-    told = [
-        each
-        for each in node.options
-        if not tree.is_none(each) and (whole or _is_tagged_struct(each))
-    ]
+    options = (each for each in node.options if not tree.is_none(each))
+    told = [each for each in options if whole or _is_tagged_struct(each)]
     if len(told) < 2:
         return list(node.options)
     union = Union[tuple(option.annotation for option in told)]  # noqa: UP007 - made of a tuple

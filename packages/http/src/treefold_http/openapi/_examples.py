@@ -39,14 +39,11 @@ def encode_example(node: tree.TypeNode, value: Any, *, for_input: bool = False) 
         return to_json_value(value)
 
 
-def replace_names_in_examples(
-    node: tree.TypeNode, schema: dict[str, Any], *, for_input: bool
-) -> None:
+def rename_in_examples(node: tree.TypeNode, schema: dict[str, Any], *, for_input: bool) -> None:
     """Replace the names in the examples of a schema that its author wrote."""
     if isinstance(schema.get("examples"), list):
-        schema["examples"] = [
-            encode_example(node, each, for_input=for_input) for each in schema["examples"]
-        ]
+        examples = schema["examples"]
+        schema["examples"] = [encode_example(node, e, for_input=for_input) for e in examples]
     if "example" in schema:
         schema["example"] = encode_example(node, schema["example"], for_input=for_input)
 
@@ -60,10 +57,8 @@ def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         if isinstance(node, tree.TupleType):
-            return [
-                _apply_aliases(n, each, for_input)
-                for n, each in zip(node.items, items, strict=True)
-            ]
+            pairs = zip(node.items, items, strict=True)
+            return [_apply_aliases(inner, each, for_input) for inner, each in pairs]
         item = node.item if isinstance(node, tree.ListType) else node
         return items if item is node else [_apply_aliases(item, each, for_input) for each in items]
     if not isinstance(value, dict):
@@ -71,12 +66,10 @@ def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
     table = cast("dict[str, Any]", value)
     if isinstance(node, tree.Table):
         return {key: _apply_aliases(node.value, each, for_input) for key, each in table.items()}
-    return _apply_record_aliases(node, table, for_input) if isinstance(node, tree.Record) else table
+    return _rename_members(node, table, for_input) if isinstance(node, tree.Record) else table
 
 
-def _apply_record_aliases(
-    node: tree.Record, table: dict[str, Any], for_input: bool
-) -> dict[str, Any]:
+def _rename_members(node: tree.Record, table: dict[str, Any], for_input: bool) -> dict[str, Any]:
     """Return the members under their aliases, in the order of the example.
 
     Only names of pydantic's models are replaced; for a struct or a dataclass, a dictionary is shown

@@ -51,11 +51,8 @@ def build_openapi_document(
             item["x-websocket"] = _describe_socket(found, schemas)
         else:
             item[found.route.method.lower()] = build_operation(found, schemas)
-    document: dict[str, Any] = {
-        "openapi": VERSION,
-        "info": info.build_info_object(version),
-        "paths": dict(sorted(paths.items())),
-    }
+    document: dict[str, Any] = {"openapi": VERSION, "info": info.build_info_object(version)}
+    document["paths"] = dict(sorted(paths.items()))
     operations = [found for found in shown if found.route.method != WEBSOCKET]
     if tags := sorted({tag for found in operations for tag in list_tags(found)}):
         document["tags"] = [{"name": tag} for tag in tags]

@@ -50,14 +50,8 @@ def build_parameters(described: Described, schemas: Schemas) -> list[dict[str, A
     for found in described.select_inputs("query", "header", "cookie"):
         if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
             continue
-        made.append(
-            _build_parameter(
-                found.name,
-                found.place,
-                _build_input_schema(found, schemas),
-                required=found.is_required,
-            )
-        )
+        schema = _build_input_schema(found, schemas)
+        made.append(_build_parameter(found.name, found.place, schema, required=found.is_required))
     return made
 
 
@@ -121,9 +115,8 @@ def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
     properties: dict[str, Schema] = {}
     for field in fields:
         file = {"type": "array", "items": _BINARY} if field.many else _BINARY
-        properties[field.name] = (
-            file if field.place == "file" else _build_input_schema(field, schemas)
-        )
+        is_file = field.place == "file"
+        properties[field.name] = file if is_file else _build_input_schema(field, schemas)
     made = build_object_schema(properties, [field.name for field in fields if field.is_required])
     closed = any(field.is_closed for field in fields)
     return {**made, "additionalProperties": False} if closed else made

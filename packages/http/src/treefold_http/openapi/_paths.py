@@ -70,9 +70,7 @@ def without_version(place: Place) -> Place:
     return place._replace(path=f"/{rest}")
 
 
-def assign_operation_ids(
-    routes: Sequence[tuple[Route, Place, str | None]],
-) -> dict[Route, str]:
+def assign_operation_ids(routes: Sequence[tuple[Route, Place, str | None]]) -> dict[Route, str]:
     """Return a unique operation id for each route, the same in every document.
 
     Args:

@@ -45,8 +45,7 @@ def build_error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     Args:
         status: a status, or a range such as `4XX`; the example says the status that it stands for.
     """
-    form = schemas.error_format
-    if form is not None:
+    if (form := schemas.error_format) is not None:
         return {form.media_type: {"schema": schemas.build_type_schema(form.model, "output")}}
     number = int(status) if status.isdigit() else 0
     made: dict[str, Any] = {"schema": _find_or_add_problem_schema(schemas.components, number)}
@@ -76,20 +75,12 @@ def _build_problem_example(status: int) -> dict[str, Any]:
 def _find_or_add_problem_schema(components: Components, status: int) -> Schema:
     """Return the schema of the problem document of a status; the one of 422 has `errors`."""
     name = "ValidationProblem" if status == 422 else "Problem"
-    known = components.find_reference(("problem", name))
-    if known is not None:
+    if (known := components.find_reference(("problem", name))) is not None:
         return known
     members = {key: dict(schema) for key, schema in _MEMBERS.items()}
     if status == 422:
         members["errors"] = {"type": "array", "items": _ENTRY}
     node = components.add_node(("problem", name), name)
-    components.set_schema(
-        node,
-        {
-            "type": "object",
-            "description": "An error (RFC 9457).",
-            "properties": members,
-            "required": list(_MEMBERS),
-        },
-    )
+    about: Schema = {"type": "object", "description": "An error (RFC 9457)."}
+    components.set_schema(node, {**about, "properties": members, "required": list(_MEMBERS)})
     return components.make_reference(node)

@@ -36,11 +36,10 @@ from treefold_http.openapi._schemas import Schemas
 JSON = "application/json"
 EVENTS = "text/event-stream"
 _BINARY: Schema = {"type": "string", "format": "binary"}
+_OCTETS = ("application/octet-stream", _BINARY)
 _PLAIN: Mapping[Any, tuple[str, Schema]] = {
     str: ("text/plain", {"type": "string"}),
-    bytes: ("application/octet-stream", _BINARY),
-    bytearray: ("application/octet-stream", _BINARY),
-    memoryview: ("application/octet-stream", _BINARY),
+    **dict.fromkeys((bytes, bytearray, memoryview), _OCTETS),
 }
 _ANY = "2XX"
 
@@ -52,10 +51,8 @@ def build_operation_responses(described: Described, schemas: Schemas) -> dict[st
     for status in sorted(_collect_error_statuses(described)):
         found.add_error(str(status))
     responses = found.build_responses()
-    for said in (
-        *_collect_middleware_attribute(described, "openapi_responses"),
-        described.module.responses or {},
-    ):
+    of_middleware = _collect_middleware_attribute(described, "openapi_responses")
+    for said in (*of_middleware, described.module.responses or {}):
         for status, each in said.items():
             known = responses.get(str(status))
             responses[str(status)] = _merge_response(str(status), each, known, schemas)
@@ -77,9 +74,8 @@ def _build_common_headers(described: Described, schemas: Schemas) -> dict[str, A
     made: dict[str, Any] = {}
     for said in _collect_middleware_attribute(described, "openapi_headers"):
         for name, value in said.items():
-            made[name] = schemas.components.add_and_reference_header(
-                name, _build_header(value, schemas)
-            )
+            header = _build_header(value, schemas)
+            made[name] = schemas.components.add_and_reference_header(name, header)
     return made
 
 
@@ -113,9 +109,8 @@ class _Answers:
     def _build_response(self, status: str) -> dict[str, Any]:
         made: dict[str, Any] = {"description": describe_status(status)}
         if content := self._content[status]:
-            made["content"] = {
-                media: _build_media_type(schemas) for media, schemas in content.items()
-            }
+            each = content.items()
+            made["content"] = {media: _build_media_type(schemas) for media, schemas in each}
         for media, schemas in content.items():
             if (status, media) in self._examples and len(schemas) == 1:
                 made["content"][media]["example"] = self._examples[status, media]
@@ -156,9 +151,8 @@ def _add_success(described: Described, found: _Answers) -> None:
         status = module.status_code or _read_literal_tuple_status(node)
         item = find_declared_item_type(described.handler_function, module.response_model)
         if item is not None and find_stream_item_type(model) is None:
-            found.add_content(
-                str(status or 200), NDJSON, found.schemas.build_type_schema(model, "output")
-            )
+            schema = found.schemas.build_type_schema(model, "output")
+            found.add_content(str(status or 200), NDJSON, schema)
             return
         for option in list_options_merging_discriminated(model):
             empty = tree.is_none(option) and status is None  # documented as 204
@@ -179,9 +173,8 @@ def read_return_type(described: Described) -> tree.TypeNode:
         if annotation is EMPTY and described.reading.events:
             return parse_annotation(EventStream)
         kind = inspect.Parameter.KEYWORD_ONLY
-        return parse_annotation(
-            resolve_annotation(inspect.Parameter("answer", kind, annotation=annotation), handler)
-        )
+        answer = inspect.Parameter("answer", kind, annotation=annotation)
+        return parse_annotation(resolve_annotation(answer, handler))
     except Exception:  # the annotation may use a name imported for the type checker only
         return ANY
 
@@ -220,9 +213,8 @@ def _add_type_responses(
     elif isinstance(node, tree.ListType) and kind is tuple and node.bare_annotation is not tuple:
         found.add_content(_ANY, None)
     elif isinstance(node, tree.Foreign) and _is_subclass(kind, Response):
-        found.add_content(
-            _ANY if kind is Response else status or "200", *_describe_response_class(node.kind)
-        )
+        shown_status = _ANY if kind is Response else status or "200"
+        found.add_content(shown_status, *_describe_response_class(node.kind))
     elif kind in _PLAIN:
         found.add_content(status or "200", *_PLAIN[kind])
     elif (item := find_stream_item_type(node)) is not None:
@@ -294,9 +286,8 @@ def _merge_response(
     if _is_bodiless(status):
         made.pop("content", None)
     if table.get("headers"):
-        headers = {
-            str(name): _build_header(value, schemas) for name, value in table["headers"].items()
-        }
+        given = table["headers"].items()
+        headers = {str(name): _build_header(value, schemas) for name, value in given}
         made["headers"] = made.get("headers", {}) | headers
     return made
 

@@ -102,9 +102,8 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             )
             found.append(described)
         except Exception as error:  # the signature is user code and may raise anything
-            get_logger().warning(
-                "%s is not in the OpenAPI document: %s", route.file, error, exc_info=error
-            )
+            text = "%s is not in the OpenAPI document: %s"
+            get_logger().warning(text, route.file, error, exc_info=error)
     return rename_clashing_schemes(found, app.root)
 
 
@@ -119,8 +118,7 @@ def build_operation_metadata(described: Described) -> dict[str, Any]:
         said["summary"] = summary
     if description:
         said["description"] = description
-    tags = list_tags(described)
-    if tags:
+    if tags := list_tags(described):
         said["tags"] = tags
     if module.deprecated:
         said["deprecated"] = True

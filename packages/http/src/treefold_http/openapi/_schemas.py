@@ -14,6 +14,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
 from treefold_http._failures.error_format import ErrorFormat
@@ -40,7 +41,7 @@ from treefold_http.openapi._definitions import (
     list_options_merging_discriminated,
     make_schema_generator_class,
 )
-from treefold_http.openapi._examples import replace_names_in_examples
+from treefold_http.openapi._examples import rename_in_examples
 from treefold_http.openapi._symmetry import has_same_input_output_schema
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
@@ -106,17 +107,12 @@ class Schemas:
             case tree.Choice(kind=None):
                 return _build_literal_schema(node.json_values)
             case tree.Choice(kind=kind):
-                return self._find_or_add_component(
-                    kind, kind, mode, lambda: _build_enum(node), build_type_name(kind)
-                )
+                name = build_type_name(kind)
+                build = partial(_build_enum, node)
+                return self._find_or_add_component(kind, kind, mode, build, name)
             case tree.Named(bare_annotation=bare):
-                return self._find_or_add_component(
-                    bare,
-                    bare,
-                    mode,
-                    lambda: self._build_schema(node.target_type, mode),
-                    build_type_name(bare),
-                )
+                build = partial(self._build_schema, node.target_type, mode)
+                return self._find_or_add_component(bare, bare, mode, build, build_type_name(bare))
             case tree.UnionType():
                 return self._build_union(node, mode)
             case tree.ListType():
@@ -138,22 +134,17 @@ class Schemas:
         return {} if node.annotation is EMPTY else {keyword: self._build_schema(node, mode)}
 
     def _build_table(self, node: tree.Table, mode: Mode) -> Schema:
-        table: Schema = {
-            "type": "object",
-            **self._build_keyword("additionalProperties", node.value, mode),
-        }
+        keyword = self._build_keyword("additionalProperties", node.value, mode)
+        table: Schema = {"type": "object", **keyword}
         if node.has_restricted_keys:
             table["propertyNames"] = self._build_schema(node.key, mode)
         return table
 
     def _build_union(self, node: tree.UnionType, mode: Mode) -> Schema:
-        if is_discriminated(node):
-            found = _generate_library_schema(node, mode)
-            if found is not None:
-                return self._hoist_definitions(node, *found, mode=mode)
-        return any_of(
-            self._build_schema(option, mode) for option in list_options_merging_discriminated(node)
-        )
+        if is_discriminated(node) and (found := _generate_library_schema(node, mode)) is not None:
+            return self._hoist_definitions(node, *found, mode=mode)
+        options = list_options_merging_discriminated(node)
+        return any_of(self._build_schema(option, mode) for option in options)
 
     def _build_tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
@@ -180,15 +171,13 @@ class Schemas:
             return found
         key = node.record_type_key if node.arguments else node.kind
         name = "_".join([node.kind.__name__, *map(build_type_name, node.arguments)])
-        return self._find_or_add_component(
-            key, node.kind, mode, lambda: self._build_record_object(node, mode), name
-        )
+        build = partial(self._build_record_object, node, mode)
+        return self._find_or_add_component(key, node.kind, mode, build, name)
 
     def _find_or_add_component(
         self, key: Any, described_class: Any, mode: Mode, make: Callable[[], Schema], name: str
     ) -> Schema:
-        known = self.components.find_reference((key, mode))
-        if known is not None:
+        if (known := self.components.find_reference((key, mode))) is not None:
             return known
         # before `make`, in which the type may refer to itself
         node = self._add_node((key, mode), name, described_class, mode)
@@ -225,9 +214,8 @@ class Schemas:
         annotation = node.bare_annotation
         known = self.components.find_reference((annotation, mode))
         if known is None and self._has_same_schemas_cached(node):
-            known = self.components.find_reference(
-                (annotation, "input" if mode == "output" else "output")
-            )
+            other: Mode = "input" if mode == "output" else "output"
+            known = self.components.find_reference((annotation, other))
         if known is not None:
             return known
         found = _generate_library_schema(node, mode)
@@ -237,8 +225,7 @@ class Schemas:
         """Return the result of `has_same_input_output_schema`, which is asked once for each
         direction.
         """
-        found = self._symmetric.get(node.bare_annotation)
-        if found is None:
+        if (found := self._symmetric.get(node.bare_annotation)) is None:
             found = self._symmetric[node.bare_annotation] = has_same_input_output_schema(node)
         return found
 
@@ -256,26 +243,23 @@ class Schemas:
                 nodes[name] = self._find_or_add_enum_node(known, mode)
                 continue
             home = annotation if known is None else known.kind
-            said = (
-                definition.get("title", name)
-                if known is None
-                else build_type_name(known.bare_annotation)
-            )
+            said = definition.get("title", name)
+            if known is not None:
+                said = build_type_name(known.bare_annotation)
             made[name] = nodes[name] = self._add_node((annotation, mode, name), said, home, mode)
         # only now: definitions refer to each other in circles, and all of them have nodes
         for name, added in made.items():
             described = self._link_references(definitions[name], nodes)
             if name in classes:
-                replace_names_in_examples(classes[name], described, for_input=mode != "output")
+                rename_in_examples(classes[name], described, for_input=mode != "output")
             self.components.set_schema(added, described)
         linked = self._link_references(schema, nodes)
         if not isinstance(node, tree.Record):
             return linked
-        target = schema.get("$ref")
-        if target is not None:
+        if (target := schema.get("$ref")) is not None:
             self.components.add_alias((annotation, mode), nodes[_parse_definition_name(target)])
             return linked
-        replace_names_in_examples(node, linked, for_input=mode != "output")
+        rename_in_examples(node, linked, for_input=mode != "output")
         added = self._add_node((annotation, mode), build_type_name(annotation), node.kind, mode)
         self.components.set_schema(added, linked)
         return self.components.make_reference(added)
@@ -307,9 +291,8 @@ class Schemas:
         mapping: Schema = discriminator.get("mapping", {})
         for value, target in mapping.items():
             if isinstance(target, str) and _parse_definition_name(target) in nodes:
-                self.components.add_pending_reference(
-                    mapping, value, nodes[_parse_definition_name(target)]
-                )
+                target_node = nodes[_parse_definition_name(target)]
+                self.components.add_pending_reference(mapping, value, target_node)
 
 
 def _is_non_finite(value: object) -> bool:
@@ -331,12 +314,10 @@ def _generate_library_schema(
     family = first.family if isinstance(first, tree.Record) else ""
     if family == "struct" and msgspec is not None:
         template = _TARGET % "name"
-        (schema,), inner = msgspec.json.schema_components(
-            [node.bare_annotation], ref_template=template
-        )
+        annotations = [node.bare_annotation]
+        (schema,), inner = msgspec.json.schema_components(annotations, ref_template=template)
         return schema, inner
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None:
+    if (pydantic := sys.modules.get("pydantic")) is None:
         return None
     try:
         # The discriminator of a union is in its metadata.
@@ -359,9 +340,8 @@ def _needs_pydantic(node: tree.Record) -> bool:
 
     These are a configuration, and a `Field(...)` as default or with a validation alias.
     """
-    return node.reader == PYDANTIC or any(
-        _has_validation_alias(member.type) for member in node.declared_members
-    )
+    members = node.declared_members
+    return node.reader == PYDANTIC or any(_has_validation_alias(each.type) for each in members)
 
 
 def _has_validation_alias(node: tree.TypeNode) -> bool:
@@ -390,9 +370,8 @@ def _build_enum(node: tree.Choice) -> Schema:
     return {**_read_description(kind), **schema}
 
 
-_PLAIN_DOCS = frozenset(
-    filter(None, (each.__doc__ for each in (enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag)))
-)
+_ENUM_BASES = (enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag)
+_PLAIN_DOCS = frozenset(each.__doc__ for each in _ENUM_BASES if each.__doc__)
 
 
 def _read_description(kind: type) -> Schema:

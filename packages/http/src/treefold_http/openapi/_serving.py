@@ -85,8 +85,7 @@ class Documents:
             version: one of `versions`; None for all of them; `DEFAULT` for the default version.
         """
         with self._lock:
-            found = self._written.get((kind, version))
-            if found is None:
+            if (found := self._written.get((kind, version))) is None:
                 info = read_project_info(self._app.root, self._project.table.latest)
                 more: dict[str, Any] = {"version": version}
                 if kind == "openapi":
@@ -183,8 +182,7 @@ class DocumentFiles:
         coding = choose_content_coding(accepted, _CODINGS)
         place = self.kind, version, request.scope.get("root_path", "").rstrip("/"), coding
         # a hit needs no thread
-        found = documents.find_encoded(*place)
-        if found is None:
+        if (found := documents.find_encoded(*place)) is None:
             found = await self._app.run_in_thread(documents.encode_document, *place)
         body, tag = found
         outcome = evaluate_preconditions(request.method, request.headers, etag=tag, modified=None)

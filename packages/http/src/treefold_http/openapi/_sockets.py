@@ -38,9 +38,8 @@ def build_message_schemas(found: Described, schemas: Schemas) -> dict[str, Any]:
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
         if "json" in received:
-            made["receive"][MEDIA_TYPES["json"]] = any_of(
-                schemas.build_body_schema(parse_annotation(model)) for model in found.reading.models
-            )
+            models = map(parse_annotation, found.reading.models)
+            made["receive"][MEDIA_TYPES["json"]] = any_of(map(schemas.build_body_schema, models))
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
     if model is not None:

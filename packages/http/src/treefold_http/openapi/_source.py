@@ -64,11 +64,9 @@ class SourceReader:
 
     def __call__(self, function: Callable[..., Any]) -> Reading:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
-        plain = _unwrap_function(function)
-        if plain is None:
+        if (plain := _unwrap_function(function)) is None:
             return _NOTHING
-        known = self._readings.get(plain)
-        if known is None:
+        if (known := self._readings.get(plain)) is None:
             # to look at the names of compiled code costs far less than to parse its file
             node = self._find_function(plain) if _is_worth_parsing(plain) else None
             known = _NOTHING if node is None else _analyze_function(node, plain)
@@ -192,10 +190,8 @@ def _list_body_nodes(function: _Function) -> list[ast.AST]:
 
 def _read_raised_statuses(error: ast.expr, function: FunctionType) -> list[int]:
     if isinstance(error, ast.IfExp):
-        return [
-            *_read_raised_statuses(error.body, function),
-            *_read_raised_statuses(error.orelse, function),
-        ]
+        nodes = (error.body, error.orelse)
+        return [status for node in nodes for status in _read_raised_statuses(node, function)]
     kind = _resolve_value(error.func if isinstance(error, ast.Call) else error, function)
     if not _is_subclass(kind, HTTPError):
         return []
@@ -210,9 +206,8 @@ def _read_raised_statuses(error: ast.expr, function: FunctionType) -> list[int]:
 def _refers_to_event_stream(part: ast.AST, function: FunctionType) -> bool:
     if isinstance(part, ast.Attribute):
         module = _resolve_value(part.value, function) if isinstance(part.value, ast.Name) else None
-        return isinstance(module, ModuleType) and _is_subclass(
-            _resolve_value(part, function), EventStream
-        )
+        value = _resolve_value(part, function)
+        return isinstance(module, ModuleType) and _is_subclass(value, EventStream)
     return isinstance(part, ast.Name) and _is_subclass(_resolve_value(part, function), EventStream)
 
 
