@@ -145,8 +145,7 @@ class Application:
         Raises:
             SettingsError: for an unknown name or a wrong value.
         """
-        settings = self._settings
-        if settings is None:
+        if (settings := self._settings) is None:
             settings = self._given_settings or Settings.load(self.root)
             if self._default_version is not None:
                 settings = dataclasses.replace(settings, default_version=self._default_version)
@@ -156,8 +155,7 @@ class Application:
     @property
     def names(self) -> NameSpace:
         """Its names in Redis: of the settings `name` and `environment`, or their defaults."""
-        names = self._names
-        if names is None:
+        if (names := self._names) is None:
             names = self._names = NameSpace.from_settings(
                 self.settings, self.root, dev=self.dev, is_test=self._is_tested
             )
@@ -353,11 +351,11 @@ class Application:
                 plan = route_request(self, self._project or self.project, request, receive)
                 result = await plan.run(request)
                 plain = PLAIN.get(result.__class__) if plan.status is None else None
-                if plain is not None:
+                if plain is None:
+                    response = to_response(result, plan.status)
+                else:
                     encode, kind = plain
                     body = encode(result)
-                else:
-                    response = to_response(result, plan.status)
             except BaseException as error:  # render re-raises cancellations
                 response = await self.render(error, request)
             common = [NOSNIFF, (b"x-request-id", identity.encode())]
@@ -380,18 +378,14 @@ class Application:
                     status = _LEFT
             else:
                 request.sent_status = response.status
-                try:
-                    await response.send(request, send, common)
-                finally:  # a file decides between 200, 206, 304 and others when it is sent
-                    status = request.sent_status
-            if request.exit_callbacks is not None:
-                # the rest of a generator dependency runs behind the response and cannot change it
-                request.error = await request.leave(None)
-                if request.error is not None:
-                    request.drop_background_tasks()
-            if request.work is not None or (response is not None and response.background):
-                self._start_background_tasks(request, response)
+                await response.send(request, send, common)
+                status = request.sent_status
+            work = request.work if response is None else response.background or request.work
+            if work is not None or request.exit_callbacks is not None:
+                await self._run_after_response(request, response)
         except BaseException as error:  # the response has begun: clean up and log
+            # a file decides between 200, 206, 304 and others when it is sent
+            status = getattr(request, "sent_status", status)
             request.error = await request.leave(error)
             if is_outer_cancellation(error, identity):
                 status, request.error = _LEFT, None
@@ -422,7 +416,13 @@ class Application:
             await serve_socket(self, scope, receive, send)
         return None
 
-    def _start_background_tasks(self, request: Request, response: Response | None) -> None:
+    async def _run_after_response(self, request: Request, response: Response | None) -> None:
+        """Run the rest of generator dependencies, then start the background tasks."""
+        if request.exit_callbacks is not None:
+            # it cannot change the response any more
+            request.error = await request.leave(None)
+            if request.error is not None:
+                request.drop_background_tasks()
         if response is not None and response.background is not None:
             self.background.start_work(response.background)
         if request.work is not None:
@@ -437,11 +437,9 @@ class Application:
         if self._project is None:
             return ()
         found = self._project.find_masked_segments(raw_path, root_path)
-        return (
-            (*found, *find_masked_in_mounts(self, raw_path, root_path))
-            if self.mounts
-            else found
-        )
+        if self.mounts:
+            return (*found, *find_masked_in_mounts(self, raw_path, root_path))
+        return found
 
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.
