@@ -28,7 +28,5 @@ from treefold_logging._target import request_target as request_target
 from treefold_logging._words import is_sensitive as is_sensitive
 
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
-    __all__ = [
-        "__version__",
-        *sorted(name for name in dir() if name[0].isalpha() and name != "TYPE_CHECKING"),
-    ]
+    _NAMES = {name for name in dir() if name[0].isalpha()} - {"TYPE_CHECKING"}
+    __all__ = ["__version__", *sorted(_NAMES)]

@@ -66,22 +66,15 @@ def format_request_message(fields: Mapping[str, Any], *, failed: bool) -> str:
 
 
 def format_request_entry(
-    level: str,
-    logger: str,
-    *,
-    fields: dict[str, Any],
-    error: BaseException | None,
-    as_json: bool,
+    level: str, logger: str, *, fields: dict[str, Any], error: BaseException | None, as_json: bool
 ) -> str:
     """Return the whole entry of a request, as text or as JSON, with its traceback if any."""
     text = None if error is None else format_traceback(error)
     if not as_json:
-        return format_text_entry(
-            level, format_request_message(fields, failed=text is not None), error=text
-        )
-    return format_json_entry(
-        level, logger, values=with_exception(fields, text), created=time.time()
-    )
+        message = format_request_message(fields, failed=text is not None)
+        return format_text_entry(level, message, error=text)
+    values = with_exception(fields, text)
+    return format_json_entry(level, logger, values=values, created=time.time())
 
 
 def format_traceback(error: BaseException) -> str:
@@ -139,8 +132,6 @@ def format_record_message(record: logging.LogRecord) -> str:
 
 def with_request_id(message: str, request_id: str) -> str:
     """Return the message with the id of the request behind it; outside a request unchanged."""
-    return (
-        message
-        if request_id == OUTSIDE
-        else f"{message} id={escape_log_field(request_id, LONGEST_ID)}"
-    )
+    if request_id == OUTSIDE:
+        return message
+    return f"{message} id={escape_log_field(request_id, LONGEST_ID)}"

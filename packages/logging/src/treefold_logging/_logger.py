@@ -73,11 +73,8 @@ class EntryHandler(logging.Handler):
         try:
             entry = self.format(record)
             entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user
-            add = (
-                self.writer.add_and_write
-                if record.levelno >= logging.ERROR
-                else self.writer.add_entry
-            )
+            is_error = record.levelno >= logging.ERROR
+            add = self.writer.add_and_write if is_error else self.writer.add_entry
             add(entry)
         except Exception:
             self.handleError(record)

@@ -102,8 +102,7 @@ def has_no_sensitive_key(value: Any) -> bool:
     """
     waiting = [value]
     for item in waiting:
-        kind = _kind(item)
-        if kind is dict:
+        if (kind := _kind(item)) is dict:
             if not (harmless.issuperset(item) or all(_is_harmless_key(key) for key in item)):
                 return False
             members = item.values()
@@ -144,8 +143,7 @@ def _copy_mapping_masked(
 ) -> dict[Any, Any]:
     copy: dict[Any, Any] = {}
     for key, item in fields:
-        secret = known.get(key)
-        if secret is None:
+        if (secret := known.get(key)) is None:
             secret = _is_sensitive_key(key, judge)
         shown = key if leaf is None else leaf(key)
         if secret:
@@ -180,8 +178,7 @@ def _copy_object_or_collection(
         if isinstance(source, Mapping):
             items = cast("Mapping[Any, Any]", source).items()
             return _copy_mapping_masked(items, stack, known, judge, leaf)
-        names = _find_model_field_names(source)
-        if names is not None:
+        if (names := _find_model_field_names(source)) is not None:
             fields = [(name, getattr(source, name)) for name in names if hasattr(source, name)]
             return _copy_mapping_masked(fields, stack, known, judge, leaf)
         if isinstance(source, (list, tuple, deque, AbstractSet)):

@@ -51,8 +51,7 @@ def write_to_stream(
     Returns the number of written bytes, and True if the stream failed. Fewer bytes without a
     failure mean that the deadline passed.
     """
-    descriptor = _find_descriptor(stream)
-    if descriptor is None:
+    if (descriptor := _find_descriptor(stream)) is None:
         return _write_text(stream, data)
     sent = 0
     try:

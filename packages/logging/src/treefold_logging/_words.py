@@ -62,8 +62,7 @@ def is_sensitive(key: str) -> bool:
     A key in bracket or dot notation (`user[pin]`, `card.cvv`) is a path of keys, as in forms; each
     of its parts is tested as a whole key too. Source: S-83.
     """
-    verdict = verdicts.get(key)
-    if verdict is None:
+    if (verdict := verdicts.get(key)) is None:
         verdict = _matches_sensitive_word(key)
         if len(key) <= LONGEST_KEPT:
             if len(verdicts) >= MAX_VERDICTS:
@@ -87,8 +86,7 @@ def add_sensitive_words(words: Iterable[str]) -> None:
         ValueError: for a word without a letter or a digit.
     """
     for word in words:
-        plain = normalise_key(word)
-        if not plain:
+        if not (plain := normalise_key(word)):
             raise ValueError(f"A sensitive word must have a letter or a digit, got {word!r}")
         if plain not in added_words:
             added_words.add(plain)
@@ -102,10 +100,8 @@ def make_sensitivity_test(extra_words: Iterable[str]) -> Callable[[str], bool]:
     Words are normalised like keys. They only add to the lists, and a word without a letter or a
     digit adds nothing. A bare string is one word.
     """
-    words = [
-        normalise_key(word)
-        for word in ((extra_words,) if isinstance(extra_words, str) else extra_words)
-    ]
+    given = (extra_words,) if isinstance(extra_words, str) else extra_words
+    words = [normalise_key(word) for word in given]
     added = tuple(word for word in words if word)
 
     def is_sensitive_or_added(key: str) -> bool:

@@ -52,7 +52,7 @@ def build_table(listing: Listing, *, auto_head: bool) -> BuiltTable:
             places.setdefault((node, route.method), []).append(route)
         elif verdict is not None:
             skipped.append(verdict)
-    _register_routes(places, auto_head=auto_head)
+    _add_routes(places, auto_head=auto_head)
     winners = [routes[-1] for routes in places.values()]
     return BuiltTable(
         trie,
@@ -80,9 +80,7 @@ def _insert_endpoint(trie: TrieNode, endpoint: Endpoint) -> tuple[TrieNode, Rout
     return node, route
 
 
-def _register_routes(
-    places: Mapping[tuple[TrieNode, str], list[Route]], *, auto_head: bool
-) -> None:
+def _add_routes(places: Mapping[tuple[TrieNode, str], list[Route]], *, auto_head: bool) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
         node.register_outcome(verb, Found(routes[-1], _NO_PARAMS))

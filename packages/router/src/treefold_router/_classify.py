@@ -48,11 +48,9 @@ def classify_entry(entry: Entry) -> Endpoint | Skipped | None:
     misplaced = _find_misplacement_reason(folders)
     if method is None:
         # The intended name is unknown, so the file is reported wherever it could be a route.
-        return (
-            None
-            if misplaced or is_utf8_encodable(stem)
-            else _make_skipped_record(entry, NOT_UNICODE)
-        )
+        if misplaced or is_utf8_encodable(stem):
+            return None
+        return _make_skipped_record(entry, NOT_UNICODE)
     reason = misplaced or entry.defect or _find_unreachable_reason(folders)
     if reason:
         return _make_skipped_record(entry, reason)
@@ -75,11 +73,9 @@ def describe_opt_out_folder(name: str) -> str:
 def _classify_folder(entry: Entry) -> Skipped | None:
     # The folder was not listed (a link that leads outside, a folder without read permission), so
     # only one that could contain routes is reported.
-    return (
-        None
-        if _find_misplacement_reason(entry.parts)
-        else _make_skipped_record(entry, entry.defect)
-    )
+    if _find_misplacement_reason(entry.parts):
+        return None
+    return _make_skipped_record(entry, entry.defect)
 
 
 def _find_misplacement_reason(folders: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     answer = match_path(tree.trie, segments, verb)
     path = "/" + "/".join(texts)
     if isinstance(answer, Found):
-        steps, _ = _record_steps(tree.trie, segments)
+        steps, _ = _walk_trie(tree.trie, segments)
         return Explanation(
             method=method,
             path=path,
@@ -132,11 +132,10 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
             steps=steps,
             duplicates=_list_other_files_of_route(tree.duplicates, answer.route),
         )
-    fault = find_defect([b"", *(segments or [b""])])
-    if fault is not None:
+    if (fault := find_defect([b"", *(segments or [b""])])) is not None:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
     methods = () if answer is None else _list_methods(answer)
-    steps, places = _record_steps(tree.trie, segments)
+    steps, places = _walk_trie(tree.trie, segments)
     unversioned = not (texts and is_version_name(texts[0]))
     shadowed = _find_shadowed(places, segments, verb)
     versions = _find_in_other_versions(tree, segments, verb)
@@ -153,7 +152,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         steps=steps,
         methods=methods,
         shadowed=shadowed,
-        skipped=_find_matching_skipped_files(tree.skipped, texts),
+        skipped=_find_skipped_files(tree.skipped, texts),
         near=() if methods else _find_near_routes(others, texts, method),
         versions=versions,
         unversioned=unversioned,
@@ -162,7 +161,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     )
 
 
-def _record_steps(
+def _walk_trie(
     root: TrieNode, segments: Sequence[bytes]
 ) -> tuple[tuple[Step, ...], list[TrieNode]]:
     node = root
@@ -170,8 +169,7 @@ def _record_steps(
     places = [root]
     for segment in segments:
         text = segment.decode(errors="backslashreplace")
-        static = node.static.get(segment)
-        if static is not None:
+        if (static := node.static.get(segment)) is not None:
             over = node.dynamic.parameter if node.dynamic else ""
             steps.append(Step(segment=text, place="static", over=over))
             node = static
@@ -215,13 +213,10 @@ def _find_shadowed(
     return tuple(found)
 
 
-def _find_matching_skipped_files(
-    skipped: Iterable[Skipped], texts: Sequence[str]
-) -> tuple[Skipped, ...]:
+def _find_skipped_files(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
     wanted = _normalise_segments(texts)
-    return tuple(
-        item for item in skipped if _normalise_segments(item.file.split("/")[:-1]) == wanted
-    )
+    paths = ((item, item.file.split("/")[:-1]) for item in skipped)
+    return tuple(item for item, path in paths if _normalise_segments(path) == wanted)
 
 
 def _normalise_segments(names: Iterable[str]) -> list[str]:
@@ -253,11 +248,9 @@ def _find_near_routes(
 def _compute_path_distance(template: Sequence[str], texts: Sequence[str]) -> float:
     """Return the sum of differences of the segments; a parameter is similar to every segment."""
     if len(template) != len(texts):
-        return (
-            1.0
-            if abs(len(template) - len(texts)) > 1
-            else _compute_distance_with_one_gap(template, texts)
-        )
+        if abs(len(template) - len(texts)) > 1:
+            return 1.0
+        return _compute_distance_with_one_gap(template, texts)
     first, *rest = template
     if first != texts[0] and is_version_name(texts[0]):
         return 1.0  # the same path of another version is listed separately
@@ -295,11 +288,8 @@ def _find_in_other_versions(
 ) -> tuple[Route, ...]:
     first = segments[0].decode(errors="replace") if segments else ""
     rest = segments[1:] if is_version_name(first) else segments
-    answers = (
-        match_path(tree.trie, [version.encode(), *rest], verb)
-        for version in tree.versions
-        if version != first
-    )
+    others = (version for version in tree.versions if version != first)
+    answers = (match_path(tree.trie, [name.encode(), *rest], verb) for name in others)
     return tuple(answer.route for answer in answers if isinstance(answer, Found))
 
 

@@ -130,13 +130,9 @@ def _find_foreign_parameter_syntax(route_files: Iterable[str]) -> Iterator[Findi
 def _find_misspelt_method_files(ordinary_code_files: Iterable[str]) -> Iterator[Finding]:
     for file in sorted(ordinary_code_files, key=lambda file: file.split("/")):
         name = file.rpartition("/")[2]
-        meant = guess_misspelt_method(name.removesuffix(".py"))
-        if meant is not None:
-            yield Finding(
-                "method-name",
-                f"File {name!r} is no method, so it serves no route; name it '{meant}.py'",
-                (file,),
-            )
+        if (meant := guess_misspelt_method(name.removesuffix(".py"))) is not None:
+            text = f"File {name!r} is no method, so it serves no route; name it '{meant}.py'"
+            yield Finding("method-name", text, (file,))
 
 
 def _is_valid_parameter_identifier(name: str) -> bool:
@@ -148,11 +144,8 @@ def _is_valid_parameter_identifier(name: str) -> bool:
 def _find_case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
     for group in sorted(clashes, key=lambda group: group[0].split("/")):
         names = ", ".join(repr(path.rpartition("/")[2]) for path in group)
-        yield Finding(
-            "case-clash",
-            f"Names {names} are one name on a case-insensitive disk; rename all but one",
-            tuple(group),
-        )
+        text = f"Names {names} are one name on a case-insensitive disk; rename all but one"
+        yield Finding("case-clash", text, tuple(group))
 
 
 def _find_duplicate_versions(route_files: Iterable[str]) -> Iterator[Finding]:

@@ -56,8 +56,7 @@ def _yield_typing_errors(name: str) -> Iterator[str]:
 
 def guess_parameter_name(folder: str) -> str | None:
     """Return the name of the parameter that a static folder seems to mean ('{id}' is 'id')."""
-    found = _FOREIGN.fullmatch(folder)
-    if found is None:
+    if (found := _FOREIGN.fullmatch(folder)) is None:
         return None
     inner = next(text for text in found.groups() if text is not None)
     if found["angle"] is not None and (converted := _WITH_CONVERTER.fullmatch(inner)):

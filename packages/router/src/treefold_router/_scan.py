@@ -86,8 +86,7 @@ def list_tree(root: Path) -> Listing:
             continue
         names: list[str] = []
         for child in children:
-            seen = _inspect_child(child, folder, real_root)
-            if seen is None:
+            if (seen := _inspect_child(child, folder, real_root)) is None:
                 continue
             names.append(child.name)
             if isinstance(seen, _Folder):
@@ -95,16 +94,14 @@ def list_tree(root: Path) -> Listing:
             else:
                 entries.append(seen)
         if len(names) > 1:
-            clashes.extend(_group_case_clashing_names(folder.parts, names))
+            clashes.extend(_group_case_clashes(folder.parts, names))
     return Listing(tuple(entries), tuple(clashes))
 
 
-def _inspect_child(
-    child: os.DirEntry[str], folder: _Folder, real_root: str
-) -> _Folder | Entry | None:
+def _inspect_child(child: os.DirEntry[str], folder: _Folder, root: str) -> _Folder | Entry | None:
     parts = (*folder.parts, child.name)
     if child.is_symlink():
-        return _inspect_link(child, folder, real_root)
+        return _inspect_link(child, folder, root)
     if child.is_dir(follow_symlinks=False):
         return _Folder(child.path, parts, folder.is_linked)
     if not child.name.endswith(".py"):
@@ -113,9 +110,7 @@ def _inspect_child(
     return Entry(parts, _find_read_defect(child.path) if is_regular else NOT_REGULAR)
 
 
-def _inspect_link(
-    link: os.DirEntry[str], folder: _Folder, real_root: str
-) -> _Folder | Entry | None:
+def _inspect_link(link: os.DirEntry[str], folder: _Folder, root: str) -> _Folder | Entry | None:
     parts = (*folder.parts, link.name)
     is_python = link.name.endswith(".py")
     try:
@@ -128,18 +123,18 @@ def _inspect_link(
         defect = LOOPS if error.errno == errno.ELOOP else _describe_read_error(error)
         return Entry(parts, defect, is_folder=not is_python)
     if stat.S_ISDIR(mode):
-        defect = _find_link_defect(target, folder, real_root)
+        defect = _find_link_defect(target, folder, root)
         linked = _Folder(link.path, parts, True)
         return Entry(parts, defect, is_folder=True) if defect else linked
     if not is_python:
         return None
-    if not _is_inside(target, real_root):
+    if not _is_inside(target, root):
         return Entry(parts, LEADS_OUT)
     return Entry(parts, _find_read_defect(target) if stat.S_ISREG(mode) else NOT_REGULAR)
 
 
-def _find_link_defect(target: str, folder: _Folder, real_root: str) -> str:
-    if not _is_inside(target, real_root):
+def _find_link_defect(target: str, folder: _Folder, root: str) -> str:
+    if not _is_inside(target, root):
         return LEADS_OUT
     if _is_inside(os.path.realpath(folder.path), target):
         return LOOPS
@@ -170,9 +165,7 @@ def _make_root_error(root: Path, error: OSError) -> RouterError:
     return RouterError(f"Route folder {os.fspath(root)!r} {why}")
 
 
-def _group_case_clashing_names(
-    folder: tuple[str, ...], names: Iterable[str]
-) -> Iterator[tuple[str, ...]]:
+def _group_case_clashes(folder: tuple[str, ...], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.casefold(), []).append(name)

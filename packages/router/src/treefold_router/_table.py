@@ -78,11 +78,7 @@ class RouteTable:
 
     @classmethod
     def scan(
-        cls,
-        api_dir: str | os.PathLike[str],
-        *,
-        auto_head: bool = False,
-        auto_options: bool = False,
+        cls, api_dir: str | os.PathLike[str], *, auto_head: bool = False, auto_options: bool = False
     ) -> "RouteTable":
         """Read a tree from the disk; no file is opened, none is imported.
 
@@ -117,17 +113,14 @@ class RouteTable:
             path = self._prefix_path_with_version(version, raw_path)
             return self.resolve(method, path) if isinstance(path, bytes) else path
         places = self._places
-        place = places.get(raw_path)
-        if place is not None:
-            found = place.verbs.get(method)
-            if found is not None:
+        if (place := places.get(raw_path)) is not None:
+            if (found := place.verbs.get(method)) is not None:
                 return found
         else:
             # Most routes have one parameter, at the end or before a last static segment, and
             # most values are letters and digits: no whole walk for these.
             parent, _, last = raw_path.rpartition(b"/")
-            place = places.get(parent)
-            if place is None:
+            if (place := places.get(parent)) is None:
                 above, _, middle = parent.rpartition(b"/")
                 place = places.get(above)
                 if place is not None and PERCENT not in raw_path:
@@ -214,8 +207,7 @@ class RouteTable:
     ) -> bytes | NotFound | MalformedPath:
         if version is None:
             return raw_path
-        prefix = self._prefixes.get(version)
-        if prefix is None:
+        if (prefix := self._prefixes.get(version)) is None:
             return _NOT_FOUND
         return prefix + raw_path if raw_path.startswith(b"/") else NO_SLASH
 
@@ -256,8 +248,7 @@ class RouteTable:
 
 
 def _classify_unmatched_path(segments: list[bytes]) -> NotFound | MalformedPath:
-    fault = find_defect(segments)
-    if fault is not None:
+    if (fault := find_defect(segments)) is not None:
         return fault
     first = next(filter(None, segments), b"")
     return _NOT_FOUND if is_version_name(first.decode()) else _UNVERSIONED

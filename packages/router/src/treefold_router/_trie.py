@@ -51,8 +51,7 @@ def insert_path(root: TrieNode, folders: Iterable[str]) -> tuple[TrieNode, str, 
     template = ""
     parameters: list[str] = []
     for folder in folders:
-        name = parameter_name(folder)
-        if name is None:
+        if (name := parameter_name(folder)) is None:
             segment = segment_of(folder)
             node = _ensure_static_child(node, segment.encode())
             template += f"/{segment}"
@@ -82,13 +81,11 @@ def match_path(
     node = root
     params: dict[str, str] | None = None
     for segment in segments:
-        child = node.static.get(segment)
-        if child is None:
+        if (child := node.static.get(segment)) is None:
             # Checked here, not up front: a segment that equals a static one needs no check.
             if not segment:
                 continue
-            child = node.dynamic
-            if child is None:
+            if (child := node.dynamic) is None:
                 return None
             # Letters and digits need no other look, and most values are made of nothing else.
             value = segment.decode() if segment.isalnum() else _decode_parameter_value(segment)
@@ -98,8 +95,7 @@ def match_path(
                 params = {}
             params[child.parameter] = value
         node = child
-    served = node.verbs.get(verb)
-    if served is None:
+    if (served := node.verbs.get(verb)) is None:
         return node
     if params is None:
         return served
@@ -132,8 +128,7 @@ def walk_static_paths(node: TrieNode, raw_path: bytes = b"") -> Iterator[tuple[b
 
 
 def _ensure_static_child(node: TrieNode, segment: bytes) -> TrieNode:
-    child = node.static.get(segment)
-    if child is None:
+    if (child := node.static.get(segment)) is None:
         child = TrieNode()
         if node.static is _NOTHING:
             node.static = {}

@@ -25,11 +25,8 @@ def find_computed_import_lines(tree: ast.AST) -> tuple[int, ...]:
         tree: the syntax tree of a file.
     """
     names = {"__import__": "__import__", **dict(_find_imported_names(tree))}
-    lines = {
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _is_computed_import(node, names)
-    }
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    lines = {node.lineno for node in calls if _is_computed_import(node, names)}
     return tuple(sorted(lines))
 
 

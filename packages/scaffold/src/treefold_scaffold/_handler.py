@@ -70,9 +70,8 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
     wanted = parse_path(path)
     api = Path(app_dir, "Api")
     if not api.is_dir():
-        raise ScaffoldError(
-            f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
-        )
+        message = f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
+        raise ScaffoldError(message)
     folder = resolve_folder(
         api, wanted.version or find_latest_version(api) or "v1", folders=wanted.folders
     )
@@ -86,8 +85,7 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
 
 
 def _parse_method(method: str) -> str:
-    verb = method_of(method)
-    if verb is None:
+    if (verb := method_of(method)) is None:
         known = ", ".join(name.lower() for name in METHODS)
         raise ScaffoldError(f"Unknown method {method!r}; use one of {known}, socket")
     return verb

@@ -50,8 +50,7 @@ def parse_path(path: str) -> HandlerPath:
     """
     segments = path.removeprefix("/").removesuffix("/").split("/")
     for position, segment in enumerate(segments):
-        reason = _find_segment_objection(segment, before=segments[:position])
-        if reason:
+        if reason := _find_segment_objection(segment, before=segments[:position]):
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
     version = None if version_number(segments[0]) is None else segments.pop(0)
     folders = tuple(map(_to_folder_name, segments))

@@ -25,11 +25,7 @@ _NAMED_ENTRIES = 3
 
 
 def create_project(
-    name: str,
-    parent: str | os.PathLike[str] = ".",
-    *,
-    starter: bool = False,
-    models: bool = False,
+    name: str, parent: str | os.PathLike[str] = ".", *, starter: bool = False, models: bool = False
 ) -> Path:
     """Write a new project into the folder `name` below `parent`, completely or not at all.
 
@@ -109,8 +105,7 @@ def _create_draft_folder(draft: Path, target: Path) -> Generator[None, None, Non
 
 
 def _require_empty_but_dotfiles(folder: Path) -> None:
-    visible = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    if visible:
+    if visible := sorted(name for name in os.listdir(folder) if not name.startswith(".")):
         named = ", ".join(map(repr, visible[:_NAMED_ENTRIES]))
         more = len(visible) - _NAMED_ENTRIES
         named += f" and {more} more" if more > 0 else ""
@@ -147,8 +142,7 @@ def _move_entry_without_overwrite(source: Path, target: Path) -> None:
 
 
 def _require_project_name(name: str) -> None:
-    reason = _find_project_name_objection(name)
-    if reason:
+    if reason := _find_project_name_objection(name):
         raise ScaffoldError(f"Project name {name!r} {reason}; choose another, such as 'my-api'")
 
 
@@ -179,7 +173,6 @@ def _rename_draft(draft: Path, target: Path) -> None:
         draft.rename(target)
     except OSError as error:
         if os.path.lexists(target):  # another process made it since the check
-            raise ScaffoldError(
-                f"Target {str(target)!r} exists; choose another name or remove it"
-            ) from error
+            message = f"Target {str(target)!r} exists; choose another name or remove it"
+            raise ScaffoldError(message) from error
         raise

@@ -213,10 +213,8 @@ class _VersionEditCollector(libcst.CSTVisitor):
         return ours and not blocked
 
     def _binds_version(self, assignment: Any) -> bool:
-        return (
-            assignment.name == self._rename.old
-            and getattr(assignment, "node", None) in self._bound.of_version
-        )
+        node = getattr(assignment, "node", None)
+        return assignment.name == self._rename.old and node in self._bound.of_version
 
     def _is_attribute_or_keyword_name(self, name: libcst.Name) -> bool:
         """Return True if a name is only an attribute or the keyword of an argument."""
@@ -247,11 +245,8 @@ class _VersionEditCollector(libcst.CSTVisitor):
         """Return True if the nearest scope that binds a name binds it by one of these imports."""
         scope: Scope | None = self._scopes.get(name)
         while scope is not None:
-            bound = [
-                assignment
-                for assignment in scope.assignments
-                if assignment.name == name.value or assignment.name.startswith(f"{name.value}.")
-            ]
+            own, below = name.value, f"{name.value}."
+            bound = [a for a in scope.assignments if a.name == own or a.name.startswith(below)]
             if bound:
                 return any(getattr(assignment, "node", None) in imports for assignment in bound)
             scope = scope.parent if scope.parent is not scope else None

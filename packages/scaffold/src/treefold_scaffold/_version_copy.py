@@ -67,9 +67,8 @@ def lock_api(api: Path) -> Generator[None, None, None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ScaffoldError(
-                "Another process is making a version; wait for it and try again"
-            ) from error
+            message = "Another process is making a version; wait for it and try again"
+            raise ScaffoldError(message) from error
         except OSError:  # a network disk without locks
             pass
         yield

@@ -98,11 +98,9 @@ def local_services(version: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _map_version_routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
-    return {
-        (route.method, _PARAMETER.sub("{}", route.template.removeprefix(f"/{version}"))): route
-        for route in table.routes
-        if route.version == version
-    }
+    routes = (route for route in table.routes if route.version == version)
+    paths = ((route, route.template.removeprefix(f"/{version}")) for route in routes)
+    return {(route.method, _PARAMETER.sub("{}", path)): route for route, path in paths}
 
 
 def _find_routes_only_in_first(

@@ -92,9 +92,8 @@ def plan_version(
     """
     api = Path(app_dir, "Api")
     if not api.is_dir():
-        raise ScaffoldError(
-            f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
-        )
+        message = f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
+        raise ScaffoldError(message)
     new = version_name(target)
     old = _choose_source_version(api, source)
     _require_unused_version(api, new)
@@ -113,16 +112,14 @@ def version_name(text: str) -> str:
     Raises:
         ScaffoldError: it is neither.
     """
-    match = _VERSION.fullmatch(text)
-    if match is None:
+    if (match := _VERSION.fullmatch(text)) is None:
         raise ScaffoldError(f"Version must be a number, got {text!r}; write it like '2'")
     return f"v{match[1]}"
 
 
 def _choose_source_version(api: Path, wanted: str | None) -> str:
     if wanted is None:
-        latest = find_latest_version(api)
-        if latest is None:
+        if (latest := find_latest_version(api)) is None:
             raise ScaffoldError(
                 "No version to copy in 'Api'; make the first with 'treefold create v1/health get'"
             )
@@ -156,11 +153,8 @@ def _plan_empty_endpoints(folder: Path) -> Iterator[Entry]:
 
 
 def _plan_parent_folders(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
-    paths = {
-        "/".join(parts[:depth])
-        for parts in (entry.path.split("/") for entry in kept)
-        for depth in range(1, len(parts))
-    }
+    split = [entry.path.split("/") for entry in kept]
+    paths = {"/".join(parts[:depth]) for parts in split for depth in range(1, len(parts))}
     for path in sorted(paths):
         mode = stat.S_IMODE(os.stat(folder / path).st_mode)
         yield Entry(path=path, action=Action.FOLDER, mode=mode)
@@ -185,9 +179,8 @@ def _plan_copied_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]
         if stat.S_ISDIR(info.st_mode):
             yield Entry(path=path, action=Action.FOLDER, mode=mode)
         elif not stat.S_ISREG(info.st_mode):
-            raise SourceError(
-                f"'Api/{old}/{path}' is neither file, folder nor link; remove it first"
-            )
+            message = f"'Api/{old}/{path}' is neither file, folder nor link; remove it first"
+            raise SourceError(message)
         else:
             content, places = None, 0
             if path in sources:
@@ -273,9 +266,8 @@ def rewrite_version_in_source(
 
     package = ("Api", old, *path.split("/")[:-1])
     try:
-        return rewrite_imports(
-            source, VersionRename(old=old, new=new, package=package, keep_names=keep_names)
-        )
+        rename = VersionRename(old=old, new=new, package=package, keep_names=keep_names)
+        return rewrite_imports(source, rename)
     except SourceError as error:
         raise SourceError(f"'Api/{old}/{path}', {error}") from error
 
