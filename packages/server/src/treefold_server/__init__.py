@@ -15,7 +15,7 @@ from treefold_server._listener import (
 from treefold_server._options import ServerOptions
 from treefold_server._restart import open_inherited_listener, restart_process
 from treefold_server._serve import serve
-from treefold_server._server import Server, build_server_of_thread, serve_until_stopped
+from treefold_server._server import Server, serve_until_stopped
 from treefold_server._workers import run_workers
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "ServerOptions",
     "__version__",
     "bind_port",
-    "build_server_of_thread",
     "format_address",
     "is_socket_kept_by_other",
     "open_inherited_listener",

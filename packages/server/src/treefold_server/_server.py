@@ -98,11 +98,6 @@ def serve_until_stopped(
     return server.needs_restart
 
 
-def build_server_of_thread(app: Any) -> uvicorn.Server:
-    """Return a server for another thread than the main one: it handles no signals."""
-    return uvicorn.Server(build_server_config(app, ServerOptions()))
-
-
 class Server(uvicorn.Server):
     """uvicorn server that loses no request at its end, can restart, and runs a further coroutine.
 
@@ -141,6 +136,11 @@ class Server(uvicorn.Server):
         self._wants_restart = False
         self._ending: asyncio.Future[None] | None = None
         self._descriptors = DescriptorWatch()
+
+    @staticmethod
+    def build_for_thread(app: Any) -> uvicorn.Server:
+        """Return a server for another thread than the main one: it handles no signals."""
+        return uvicorn.Server(build_server_config(app, ServerOptions()))
 
     @property
     def is_stopped(self) -> bool:

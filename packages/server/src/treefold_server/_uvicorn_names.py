@@ -93,8 +93,14 @@ UVICORN_NAMES = (
             *("config", "servers", "server_state", "started", "should_exit"),
             *("run", "startup", "shutdown", "on_tick", "capture_signals", "handle_exit"),
         ),
-        ("_server",),
+        ("_server", "_workers"),
         "a stop signal ends with code 0, and a restart finishes the requests in progress",
+    ),
+    UvicornNames(
+        "uvicorn.lifespan.on:LifespanOn",
+        ("startup", "main", "startup_failed", "logger"),
+        ("_startup",),
+        "a stop signal cancels a startup that hangs",
     ),
     UvicornNames(
         "uvicorn.server:ServerState",
@@ -113,8 +119,9 @@ UVICORN_NAMES = (
     ),
     UvicornNames(
         "uvicorn:Config",
-        ("encoded_headers", "loaded_app"),
+        ("encoded_headers", "loaded_app", "load", "lifespan_class"),
         ("_server", "_overload"),
-        "responses close their connection before the end, or answer 503 above the limit",
+        "responses close their connection before the end, or answer 503 above the limit; and a"
+        " startup can be cancelled",
     ),
 )

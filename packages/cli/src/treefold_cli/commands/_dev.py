@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from treefold_cli._dev.watched import WatchedFolders
     from treefold_http import Application
-    from treefold_server import Server
 
 _DEFAULT_VERSION = "Serve requests without a version from 'latest' or a version such as v2."
 _RELOAD_DIR = "Watch another folder too; a change there restarts. Repeatable."
@@ -159,7 +158,7 @@ def _serve_project(
     from treefold_cli._serve.server_options import build_server_options, translate_server_errors
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
-    from treefold_server import build_server_of_thread, format_address, serve_until_stopped
+    from treefold_server import Server, format_address, serve_until_stopped
 
     announce = partial(_announce_address, app, format_address(listener), is_restarted=is_restarted)
     options = build_server_options()
@@ -195,7 +194,7 @@ def _serve_project(
                 options=options,
                 background=watch,
                 during_startup=partial(
-                    watch_startup, app, listener, watched, build_server_of_thread
+                    watch_startup, app, listener, watched, Server.build_for_thread
                 ),
             )
     except CommandError as error:
