@@ -152,13 +152,16 @@ class Journal:
         former.values[name] = (before if now is given else now, new_value)
 
     def record_attribute_changes(
-        self, instances: Sequence[Any], name: str, new_values: Iterable[Any]
+        self, instances: Sequence[Any], name: str, new_values: Iterable[Any], *, are_new: bool
     ) -> None:
-        """`record_attribute_change` for many instances, each with a value of its own."""
+        """`record_attribute_change` for many instances, each with a value of its own. Those that
+        `are_new` have no attribute of `STATE`.
+        """
         former, limit, reference = self._former, self._limit, weakref.ref
         for instance, value in zip(instances, new_values, strict=True):
             key, held = id(instance), instance.__dict__
-            if key in former or len(former) >= limit or not _OF_STATE.isdisjoint(held):
+            is_new = are_new or _OF_STATE.isdisjoint(held)
+            if key in former or len(former) >= limit or not is_new:
                 self.record_attribute_change(instance, name, value)
                 former, limit = self._former, self._limit
             else:

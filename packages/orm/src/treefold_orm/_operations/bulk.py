@@ -18,6 +18,7 @@ from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, StaleObject
 from treefold_orm._base.journal import (
     NO_ANSWER,
+    STATE,
     UNKNOWN,
     active,
     mark_row_uncertain,
@@ -55,6 +56,7 @@ UNNEST_ROWS = 10_000
 # SQLite takes 32,766 parameters in one statement, asyncpg 32,767
 PARAMETERS = 30_000
 SQLITE_ROWS = 500
+_STATE = frozenset(STATE)
 
 
 def build_conflict_rule(
@@ -106,15 +108,18 @@ def insert_instances(
 ) -> Operation[list[Any]]:
     """Insert all rows; those without a key get the generated one unless `rule` may skip rows."""
     _check_batch_size(batch_size)
-    for row in rows:
-        if row.__class__ is not meta.model and not isinstance(row, meta.model):
-            raise FieldError(
-                f"bulk_create takes instances of {meta.name}, not {type(row).__name__}"
-            )
+    kinds: set[type[Instance]] = set(map(type, rows))
+    for kind in kinds:
+        if not issubclass(kind, meta.model):
+            raise FieldError(f"bulk_create takes instances of {meta.name}, not {kind.__name__}")
     if has_several_databases():
         for row in rows:
             check_related_databases(row, alias, meta.columns)
-    yield from _load_missing_values(rows, alias, meta.columns)
+    # all attributes of all rows in one call: a step for each row would be felt
+    held = chain.from_iterable(map(attrgetter("__dict__"), rows))
+    are_new = _STATE.isdisjoint(held) and all(kind._alias == alias for kind in kinds)
+    if not are_new:
+        yield from _load_missing_values(rows, alias, meta.columns)
     database = database_for(alias)
     parts = _group_by_insert_columns(meta, rows, rule)
     for part in parts:
@@ -123,7 +128,7 @@ def insert_instances(
     if sum(len(part.sizes) for part in parts) > 1:
         yield ATOMIC
     for part in parts:
-        yield from _insert_row_group(database, meta, part, rule=rule)
+        yield from _insert_row_group(database, meta, part, rule=rule, are_new=are_new)
     return rows
 
 
@@ -185,7 +190,12 @@ class _InsertGroup:
 
 
 def _insert_row_group(
-    database: Database, meta: Meta, given: _InsertGroup, *, rule: writes.Conflict | None
+    database: Database,
+    meta: Meta,
+    given: _InsertGroup,
+    *,
+    rule: writes.Conflict | None,
+    are_new: bool,
 ) -> Operation[None]:
     rows, fields, back, unnest = given.rows, given.fields, given.back, given.unnest
     columns = _clean_values_by_column(rows, fields)
@@ -207,7 +217,8 @@ def _insert_row_group(
         if back and back != (meta.pk,):
             _apply_returned_columns(database, inserted, fields, raw, returning=back, found=outcome)
         elif back:
-            _set_generated_keys(database, meta, inserted, raw, [row[0] for row in outcome])
+            keys = [row[0] for row in outcome]
+            _set_generated_keys(database, meta, inserted, raw, keys, are_new=are_new)
         elif len(fields) == len(meta.columns):
             _record_inserted_rows(database, inserted, raw, may_have_skipped=rule is not None)
 
@@ -300,16 +311,25 @@ def _record_inserted_rows(
 
 
 def _set_generated_keys(
-    database: Database, meta: Meta, rows: list[Any], raw: Columns, keys: list[Any]
+    database: Database,
+    meta: Meta,
+    rows: list[Any],
+    raw: Columns,
+    keys: list[Any],
+    *,
+    are_new: bool,
 ) -> None:
     place, attname = meta.key_place, meta.pk.attname
     journal = active.journal
     if journal is not None:
-        journal.record_attribute_changes(rows, attname, keys)
+        journal.record_attribute_changes(rows, attname, keys, are_new=are_new)
     stored = zip(*raw[:place], keys, *raw[place:], strict=True)
     for row, key, loaded in zip(rows, keys, stored, strict=True):
         setattr(row, attname, key)
-        record_stored_row(row, loaded, database.alias)
+        if are_new:
+            row._row = loaded  # all that `record_stored_row` does with such a row
+        else:
+            record_stored_row(row, loaded, database.alias)
 
 
 def _apply_returned_columns(
