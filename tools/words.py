@@ -1,6 +1,7 @@
 """Refuse hard-to-read words in docstrings and comments below `src` of the given folders.
 
-Without folders, those of all packages.
+Without folders, those of all packages. The entries of a section such as `Args:` begin with a small
+letter in all packages, but for the commands: what their arguments are is the text of `--help`.
 """
 
 import ast
@@ -15,6 +16,9 @@ PHRASES = re.compile(
     r"\b(anew|nobody|somebody|whoever|those who|who (is|are|asks?|has|have|wants?)|business of"
     r"|stands in|looks? around|what is to be|the way that)\b",
     re.IGNORECASE,
+)
+ENTRY = re.compile(
+    r"^ +\*{0,2}\w+(, \w+)*: (A|All|An|As|How|It|Its|One|Seconds|The|There|What|Words) .*", re.M
 )
 
 
@@ -35,6 +39,8 @@ def check(file: Path) -> Iterator[str]:
         for index, sentence in enumerate(sentences):
             if (index == 0 and OPENINGS.match(sentence)) or PHRASES.search(sentence):
                 yield f"{file}:{number}: {sentence}"
+        if "commands" not in file.as_posix():
+            yield from (f"{file}:{number}: {found[0].strip()}" for found in ENTRY.finditer(text))
     with tokenize.open(file) as lines:
         for token in tokenize.generate_tokens(lines.readline):
             if token.type == tokenize.COMMENT and PHRASES.search(token.string):

@@ -23,11 +23,11 @@ class BuiltTable:
     """Everything a table is made of.
 
     Args:
-        trie: Its root node; the version folders are the children.
-        places: Raw path of a place that no parameter leads to, as clients spell it, to its node.
-        routes: The routes that serve, in visiting order.
-        skipped: In visiting order.
-        duplicates: In the order their first files were visited.
+        trie: its root node; the version folders are the children.
+        places: raw path of a place that no parameter leads to, as clients spell it, to its node.
+        routes: the routes that serve, in visiting order.
+        skipped: in visiting order.
+        duplicates: in the order their first files were visited.
     """
 
     trie: TrieNode

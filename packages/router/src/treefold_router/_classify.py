@@ -25,9 +25,9 @@ class Endpoint:
     """A file that serves one method at its place.
 
     Args:
-        method: One of `METHODS`, or 'WEBSOCKET'.
-        folders: Folder names below `Api/`, the version first.
-        file: Path below `Api/` with forward slashes.
+        method: one of `METHODS`, or 'WEBSOCKET'.
+        folders: folder names below `Api/`, the version first.
+        file: path below `Api/` with forward slashes.
     """
 
     method: str

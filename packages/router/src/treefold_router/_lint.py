@@ -28,10 +28,10 @@ def find_lint_findings(
     """Return every finding, rule by rule, each rule in visiting order.
 
     Args:
-        routes: The routes that serve.
-        duplicates: For the files that lost: their folders name parameters too.
-        clashes: Groups of sibling paths that a case-insensitive disk cannot tell apart.
-        ordinary: Files of ordinary code at places where a method file would be a route.
+        routes: the routes that serve.
+        duplicates: for the files that lost: their folders name parameters too.
+        clashes: groups of sibling paths that a case-insensitive disk cannot tell apart.
+        ordinary: files of ordinary code at places where a method file would be a route.
     """
     files = {route.file for route in routes}
     for duplicate in duplicates:

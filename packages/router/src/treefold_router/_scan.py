@@ -28,9 +28,9 @@ class Entry:
     """One entry of the tree that may matter to routing.
 
     Args:
-        parts: Names from below `Api/` down to the entry.
-        defect: The defect that makes it unreadable or invalid; empty if there is none.
-        is_folder: It is a folder that was not entered, or a link that seems to be one.
+        parts: names from below `Api/` down to the entry.
+        defect: the defect that makes it unreadable or invalid; empty if there is none.
+        is_folder: it is a folder that was not entered, or a link that seems to be one.
     """
 
     parts: tuple[str, ...]
@@ -44,7 +44,7 @@ class Listing:
 
     Args:
         entries: `.py` files, sound or not, and folders that could not be entered.
-        clashes: Groups of sibling paths that a case-insensitive disk cannot tell apart.
+        clashes: groups of sibling paths that a case-insensitive disk cannot tell apart.
     """
 
     entries: tuple[Entry, ...]
@@ -67,7 +67,7 @@ def list_tree(root: Path) -> Listing:
     """List the tree below a folder.
 
     Raises:
-        RouterError: The folder is missing, is no folder or cannot be read.
+        RouterError: the folder is missing, is no folder or cannot be read.
     """
     entries: list[Entry] = []
     clashes: list[tuple[str, ...]] = []

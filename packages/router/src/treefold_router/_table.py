@@ -46,13 +46,13 @@ class RouteTable:
     """All routes of a tree, as data; made by `RouteTable.scan`.
 
     Attributes:
-        root: The scanned folder, absolute.
-        routes: The routes that serve, in visiting order.
-        skipped: Files that look like a route and are not served, in visiting order.
-        duplicates: Methods and URLs defined more than once.
-        versions: Names of the versions that have a route, ascending by number.
-        latest: The version with the highest number, or None without any route.
-        packages: Folders that hold an `__init__.py`, as paths below `root`; "" is `root` itself.
+        root: the scanned folder, absolute.
+        routes: the routes that serve, in visiting order.
+        skipped: files that look like a route and are not served, in visiting order.
+        duplicates: methods and URLs defined more than once.
+        versions: names of the versions that have a route, ascending by number.
+        latest: the version with the highest number, or None without any route.
+        packages: folders that hold an `__init__.py`, as paths below `root`; "" is `root` itself.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class RouteTable:
         """Read a tree from the disk; no file is opened, none is imported.
 
         Args:
-            api_dir: The folder that holds the version folders.
-            auto_head: Answer HEAD with the GET route where no HEAD file exists.
-            auto_options: Answer OPTIONS with `AutoOptions` where no OPTIONS file exists.
+            api_dir: the folder that holds the version folders.
+            auto_head: answer HEAD with the GET route where no HEAD file exists.
+            auto_options: answer OPTIONS with `AutoOptions` where no OPTIONS file exists.
 
         Raises:
-            RouterError: The folder is missing, is no folder or cannot be read.
+            RouterError: the folder is missing, is no folder or cannot be read.
         """
         root = Path(api_dir).absolute()
         return cls(root, list_tree(root), auto_head=auto_head, auto_options=auto_options)
@@ -99,10 +99,10 @@ class RouteTable:
         """Return the outcome of an HTTP request; never raises, whatever a client sends.
 
         Args:
-            method: The verb as sent; verbs are case-sensitive and only `METHODS` dispatch.
+            method: the verb as sent; verbs are case-sensitive and only `METHODS` dispatch.
             raw_path: `raw_path` of the ASGI scope. Text is taken as already decoded (the `path`
                 of a server that gives no `raw_path`): nothing in it is percent-decoded again.
-            version: Resolve the whole path below this version, one of `versions`, as
+            version: resolve the whole path below this version, one of `versions`, as
                 default-to-latest does: '/user' is looked up as '/v3/user'.
 
         Source: routing rules 5 and 8, resolution outcomes; RFC 9110 section 15.5.6.
@@ -143,8 +143,8 @@ class RouteTable:
         """Return the outcome of a WebSocket handshake; never raises.
 
         Args:
-            raw_path: As for `resolve`.
-            version: As for `resolve`.
+            raw_path: as for `resolve`.
+            version: as for `resolve`.
         """
         path = self._prefix_path_with_version(version, to_raw_path(raw_path))
         return self._match_path(None, path) if isinstance(path, bytes) else path
@@ -155,8 +155,8 @@ class RouteTable:
         Used for messages about a request that no route serves.
 
         Args:
-            raw_path: As for `resolve`.
-            version: As for `resolve`.
+            raw_path: as for `resolve`.
+            version: as for `resolve`.
         """
         path = self._prefix_path_with_version(version, to_raw_path(raw_path))
         if not isinstance(path, bytes):
@@ -179,9 +179,9 @@ class RouteTable:
         """Explain why a request is answered as it is; for diagnosis, not for serving.
 
         Args:
-            method: One of `METHODS`, or 'WEBSOCKET' for a handshake.
-            raw_path: As for `resolve`.
-            default_version: The version that serves a path without one; None for no version.
+            method: one of `METHODS`, or 'WEBSOCKET' for a handshake.
+            raw_path: as for `resolve`.
+            default_version: the version that serves a path without one; None for no version.
         """
         from treefold_router._explain import Tree, explain_request  # not needed for serving
 

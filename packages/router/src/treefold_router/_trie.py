@@ -20,7 +20,7 @@ class TrieNode:
     """One place in the tree: the places below it, and the outcomes of verbs here.
 
     Args:
-        parameter: Name of the parameter a dynamic node fills; empty for a static one.
+        parameter: name of the parameter a dynamic node fills; empty for a static one.
     """
 
     __slots__ = ("dynamic", "parameter", "static", "verbs")
@@ -70,9 +70,9 @@ def match_path(
     A static child that equals the segment is final, also where a dynamic one would lead further.
 
     Args:
-        root: Where to start.
-        segments: Segments without escapes; empty ones are dropped.
-        verb: As in `TrieNode.verbs`.
+        root: where to start.
+        segments: segments without escapes; empty ones are dropped.
+        verb: as in `TrieNode.verbs`.
 
     Returns:
         The answer; the place where nothing serves the verb; None where the tree ends before the

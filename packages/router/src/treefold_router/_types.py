@@ -18,11 +18,11 @@ class Route:
     Compared and hashed by identity, so a route can key the plan compiled for it.
 
     Args:
-        method: One of `METHODS`, or 'WEBSOCKET'.
-        version: Name of the version folder, such as 'v1'.
+        method: one of `METHODS`, or 'WEBSOCKET'.
+        version: name of the version folder, such as 'v1'.
         template: URL with effective parameter names in braces, such as '/v1/user/{id}'.
-        file: Path below `Api/` with forward slashes.
-        parameters: Effective parameter names in path order, one for each bracket folder.
+        file: path below `Api/` with forward slashes.
+        parameters: effective parameter names in path order, one for each bracket folder.
     """
 
     method: str
@@ -41,8 +41,8 @@ class Found:
     Read only: static routes share one instance between all requests.
 
     Args:
-        route: The route that serves.
-        params: Decoded path parameters; empty and immutable for a route without any.
+        route: the route that serves.
+        params: decoded path parameters; empty and immutable for a route without any.
     """
 
     route: Route
@@ -54,7 +54,7 @@ class MethodNotAllowed:
     """The path exists, but not for this method (405).
 
     Args:
-        allow: Value of the `Allow` header: methods sorted, joined with ', '.
+        allow: value of the `Allow` header: methods sorted, joined with ', '.
     """
 
     allow: str
@@ -65,7 +65,7 @@ class NotFound:
     """The path exists for no method (404).
 
     Args:
-        unversioned: The first segment is no version name, so default-to-latest may retry.
+        unversioned: the first segment is no version name, so default-to-latest may retry.
     """
 
     unversioned: bool
@@ -76,7 +76,7 @@ class MalformedPath:
     """The path is no path a client may send (400).
 
     Args:
-        reason: Its defect, in a text for the client.
+        reason: its defect, in a text for the client.
     """
 
     reason: str
@@ -87,7 +87,7 @@ class AutoOptions:
     """OPTIONS on a path that has no such file, while `auto_options` is on.
 
     Args:
-        allow: Value of the `Allow` header: methods sorted, joined with ', '.
+        allow: value of the `Allow` header: methods sorted, joined with ', '.
     """
 
     allow: str
@@ -98,8 +98,8 @@ class Skipped:
     """A file or linked folder that looks like a route and is not served.
 
     Args:
-        file: Path below `Api/`; characters that cannot be printed are escaped as by `repr`.
-        reason: Why it is not served.
+        file: path below `Api/`; characters that cannot be printed are escaped as by `repr`.
+        reason: why it is not served.
     """
 
     file: str
@@ -111,9 +111,9 @@ class Duplicate:
     """One method and URL defined by several files.
 
     Args:
-        method: One of `METHODS`, or 'WEBSOCKET'.
-        url: The template they share.
-        files: Paths below `Api/` in visiting order; the last one serves.
+        method: one of `METHODS`, or 'WEBSOCKET'.
+        url: the template they share.
+        files: paths below `Api/` in visiting order; the last one serves.
     """
 
     method: str
@@ -126,9 +126,9 @@ class Finding:
     """Something that works, but not the way its author is likely to expect.
 
     Args:
-        code: Short name of the rule, such as 'case-clash'.
-        message: One sentence with the effect and the remedy.
-        files: Paths below `Api/` it concerns.
+        code: short name of the rule, such as 'case-clash'.
+        message: one sentence with the effect and the remedy.
+        files: paths below `Api/` it concerns.
     """
 
     code: str

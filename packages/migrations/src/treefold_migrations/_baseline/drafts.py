@@ -43,11 +43,11 @@ class Draft:
     since it says nothing in SQL but what the catalog says.
 
     Attributes:
-        kind: The option of the model that the part belongs to; "default" for that of a column.
-        name: The name of the part in the database; of a default, the column.
-        proposals: What the model may say; the last one is LEFT_OUT, or no options for a default.
-        chosen: The place of the proposal that is tried, or has turned out right.
-        first_verbatim: The place from which on proposals are in the words of the catalog, so that
+        kind: the option of the model that the part belongs to; "default" for that of a column.
+        name: the name of the part in the database; of a default, the column.
+        proposals: what the model may say; the last one is LEFT_OUT, or no options for a default.
+        chosen: the place of the proposal that is tried, or has turned out right.
+        first_verbatim: the place from which on proposals are in the words of the catalog, so that
             they mean the same however they are printed; -1 where none is.
     """
 
@@ -81,12 +81,12 @@ class FieldDraft:
     """One field.
 
     Attributes:
-        name: The name of the field.
-        column: The column that it stands for.
-        kind: The class of the field with its arguments.
-        plain: The class for the values alone, which differs from `kind` for a reference.
-        options: The options of the field, such as `null`.
-        default: Proposals for the options of its default.
+        name: the name of the field.
+        column: the column that it stands for.
+        kind: the class of the field with its arguments.
+        plain: the class for the values alone, which differs from `kind` for a reference.
+        options: the options of the field, such as `null`.
+        default: proposals for the options of its default.
     """
 
     name: str
@@ -106,17 +106,17 @@ class TableDraft:
     """One table, or view.
 
     Attributes:
-        name, model: The name of the table and of the class.
-        found: The table in the catalog; None for what migrations leave alone.
-        fields: The fields by column.
-        primary_key: The fields of a key of several columns.
-        parts: Constraints and indexes.
-        notes: Words for what is left to the database because no field holds it.
+        name, model: the name of the table and of the class.
+        found: the table in the catalog; None for what migrations leave alone.
+        fields: the fields by column.
+        primary_key: the fields of a key of several columns.
+        parts: constraints and indexes.
+        notes: words for what is left to the database because no field holds it.
         managed: False for what migrations leave alone.
-        kind: A word for it, such as "table" or "view".
-        as_found: The differences that remain once the proposals are chosen.
-        stand_in: The field that stands for a key where there is none; empty where there is one.
-        database: The alias of the database.
+        kind: a word for it, such as "table" or "view".
+        as_found: the differences that remain once the proposals are chosen.
+        stand_in: the field that stands for a key where there is none; empty where there is one.
+        database: the alias of the database.
     """
 
     name: str

@@ -92,7 +92,7 @@ class Answers:
         """Raise `MigrationError` for an answer to a question that there was not.
 
         Args:
-            valid_names_by_flag: The names that each flag could have had.
+            valid_names_by_flag: the names that each flag could have had.
         """
         given: Mapping[str, Iterable[str]] = {
             "--rename": self.renames,

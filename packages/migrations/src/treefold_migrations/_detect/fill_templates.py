@@ -24,9 +24,9 @@ def parse_fill_template(meta: Meta, name: str, text: str) -> Expression | None:
     """Return the expression that a text with names in braces stands for, None for another text.
 
     Args:
-        meta: The table, as it is with the field that is filled.
-        name: That field.
-        text: What `--fill` gives.
+        meta: the table, as it is with the field that is filled.
+        name: that field.
+        text: what `--fill` gives.
 
     Raises `MigrationError` for a name that is no other field of the table, and for text around a
     name where the field holds no text.

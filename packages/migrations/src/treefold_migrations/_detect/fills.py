@@ -25,10 +25,10 @@ def resolve_fill_value(state: SchemaState, table: str, name: str, answers: Answe
     """Return the value for rows that exist, as an operation holds it.
 
     Args:
-        state: The state after the change.
-        table: The table.
-        name: The field, which takes no NULL.
-        answers: The decisions of the caller.
+        state: the state after the change.
+        table: the table.
+        name: the field, which takes no NULL.
+        answers: the decisions of the caller.
 
     Raises `Ambiguous` where there is none.
     """

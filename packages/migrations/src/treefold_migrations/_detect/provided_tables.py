@@ -25,8 +25,8 @@ def detect_provided_tables(
     """Return the operations that bring the tables of other packages to the files of a project.
 
     Args:
-        root: The project, whose modules show which packages it uses.
-        history: Its files, if it has any.
+        root: the project, whose modules show which packages it uses.
+        history: its files, if it has any.
 
     Raises the `ConfigurationError` of a source, such as that of jobs without PgQueuer.
     """

@@ -50,7 +50,7 @@ def restrict_to_database(history: History, alias: str) -> History:
     """Return a history with the operations that one database has.
 
     Raises:
-        HistoryError: It has none: no operation lives there, and none on `default`.
+        HistoryError: it has none: no operation lives there, and none on `default`.
     """
     found = list_databases(history)
     # nothing to take out, and a history that names no database is not bound to one

@@ -45,9 +45,9 @@ def compute_file_digest(parent_digests: Sequence[str], migration: Migration, tex
     """Return the hash of a file.
 
     Args:
-        parent_digests: The hashes of the files that come before it, in the order of `after`.
-        migration: The declaration of the file.
-        text: The text of the file; without any, the source of the operations counts.
+        parent_digests: the hashes of the files that come before it, in the order of `after`.
+        migration: the declaration of the file.
+        text: the text of the file; without any, the source of the operations counts.
     """
     return _VERSION + _hash_lines(
         parent_digests,

@@ -19,10 +19,10 @@ def format_expression(
     """Return an expression laid out.
 
     Args:
-        source: The expression on one line.
-        indent: The column at which the line begins.
-        prefix_width: How many characters stand before the expression in its line.
-        suffix_width: How many characters follow it.
+        source: the expression on one line.
+        indent: the column at which the line begins.
+        prefix_width: how many characters stand before the expression in its line.
+        suffix_width: how many characters follow it.
     """
     if indent + prefix_width + len(source) + suffix_width <= WIDTH:
         return source

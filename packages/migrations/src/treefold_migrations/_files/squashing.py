@@ -31,9 +31,9 @@ def squash_until(history: History, name: str, find_operations: Between) -> Squas
     """Return the squash of all migrations up to one.
 
     Args:
-        history: The files.
-        name: The last file to be replaced.
-        find_operations: Finds the operations that create a state.
+        history: the files.
+        name: the last file to be replaced.
+        find_operations: finds the operations that create a state.
 
     Operations are made new up to the first one with SQL that stays; what follows that is taken
     over as it is. Raises `HistoryError` for Python that is not elidable, and for a history that

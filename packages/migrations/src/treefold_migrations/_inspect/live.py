@@ -93,8 +93,8 @@ def read_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[st
     """Return the tables behind an alias as the ORM's records.
 
     Args:
-        alias: The database.
-        wanted: Tables whose spelling is taken over where the database means the same; without it,
+        alias: the database.
+        wanted: tables whose spelling is taken over where the database means the same; without it,
             SQL is as the database prints it, and checks are checks of the table.
 
     Raises `InspectError` for a catalog that cannot be read.
@@ -115,9 +115,9 @@ def compare_database(
     """Return how the database behind an alias differs from tables.
 
     Args:
-        wanted: The tables that should be there.
-        alias: The database.
-        ignored: Further tables that may be there, such as those of models with `managed = False`.
+        wanted: the tables that should be there.
+        alias: the database.
+        ignored: further tables that may be there, such as those of models with `managed = False`.
 
     Raises `InspectError` for a catalog that cannot be read or not be compared.
     """

@@ -41,10 +41,10 @@ def lint(
     """Return the findings for a migration.
 
     Args:
-        migration: The migration.
-        before: The state before it.
-        dialect: The database's.
-        code: The state of the models as they are now, where it is known.
+        migration: the migration.
+        before: the state before it.
+        dialect: the database's.
+        code: the state of the models as they are now, where it is known.
     """
     made: list[Finding] = []
     fresh = added = frozenset[str]()

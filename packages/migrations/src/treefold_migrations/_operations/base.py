@@ -47,7 +47,7 @@ class Operation(ABC):
         """Return the operation that undoes this one, or None where there is none.
 
         Args:
-            before: The state before this operation.
+            before: the state before this operation.
         """
 
     @abstractmethod

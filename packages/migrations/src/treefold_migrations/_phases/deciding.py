@@ -32,10 +32,10 @@ def split_file_operations(
     """Return the operations of a file, each with its parts, by the letters of the file.
 
     Args:
-        item: The file.
-        before: The state before it in the history.
-        phase_letters: One for each operation; without any, all of them wait.
-        dialect: The database's.
+        item: the file.
+        before: the state before it in the history.
+        phase_letters: one for each operation; without any, all of them wait.
+        dialect: the database's.
     """
     made: list[tuple[Operation, PhaseParts]] = []
     states = compute_states(item.operations, before)
@@ -76,7 +76,7 @@ class Rollout:
         """Return the letters of a file, and follow it.
 
         Raises:
-            RunError: The running release bears none of the ways to run an operation in expand.
+            RunError: the running release bears none of the ways to run an operation in expand.
         """
         letters = ""
         states = compute_states(item.operations, before)

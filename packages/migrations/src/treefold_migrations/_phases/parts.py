@@ -63,9 +63,9 @@ def split_operation_into_phases(
     """Return the parts of an operation, or why it has none.
 
     Args:
-        operation: The operation, as the file has it.
-        before: The state before it in the history.
-        dialect: The database's.
+        operation: the operation, as the file has it.
+        before: the state before it in the history.
+        dialect: the database's.
     """
     match operation:
         case AddField():

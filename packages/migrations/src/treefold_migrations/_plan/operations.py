@@ -63,10 +63,10 @@ def plan_operations(
     operation.
 
     Args:
-        operations: All or some consecutive operations of a file.
-        states: The states before, between and after them: one more than operations.
-        dialect: The database's.
-        new_tables: Tables that the same file created before these operations.
+        operations: all or some consecutive operations of a file.
+        states: the states before, between and after them: one more than operations.
+        dialect: the database's.
+        new_tables: tables that the same file created before these operations.
     """
     made: list[tuple[int, list[Step]]] = []
     for first, last in group_operations(operations, states, dialect):

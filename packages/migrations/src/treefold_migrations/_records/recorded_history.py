@@ -49,7 +49,7 @@ class RecordedHistory:
         """Return the files that are applied; a squashed one is, where all that it replaces are.
 
         Raises:
-            HistoryError: Only a part of the files that a squashed file replaces is applied.
+            HistoryError: only a part of the files that a squashed file replaces is applied.
         """
         records = self.applied.records
         made = {item.name for item in self.history.order() if item.name in records}

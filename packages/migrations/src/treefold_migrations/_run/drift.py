@@ -42,8 +42,8 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     Only tables of the models that live there are wanted.
 
     Args:
-        history: The migration files.
-        alias: The database.
+        history: the migration files.
+        alias: the database.
 
     Raises `HistoryError` for files that do not fit the records, `InspectError` for a catalog that
     cannot be read.

@@ -78,8 +78,8 @@ def run_file(engine: ExecutionContext, run: FileRun) -> Flow[bool]:
     """Run a file from where it stands; False where another run has completed it meanwhile.
 
     Raises:
-        RunError: A step failed, or the journal does not fit the file.
-        LockTimeout: A table stayed locked by others in every attempt.
+        RunError: a step failed, or the journal does not fit the file.
+        LockTimeout: a table stayed locked by others in every attempt.
     """
     return (yield from _Execution(engine, run).run_remaining_steps())
 

@@ -46,7 +46,7 @@ class FrozenModels:
         """Return the model of a table.
 
         Raises:
-            LookupError: There is no such table at this point of the history.
+            LookupError: there is no such table at this point of the history.
         """
         made = self._build_models()
         found = made.get(table)

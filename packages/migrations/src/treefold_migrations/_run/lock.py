@@ -68,12 +68,12 @@ def acquire_lock(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> F
     """Take a lock, waiting for it at most `wait` seconds.
 
     Args:
-        lock: The lock.
-        wait: Seconds.
-        notice: Called with the holder, whenever that changes.
+        lock: the lock.
+        wait: seconds.
+        notice: called with the holder, whenever that changes.
 
     Raises:
-        LockTimeout: It stayed held.
+        LockTimeout: it stayed held.
     """
     deadline = time.monotonic() + wait
     known, pause = "", _SHORTEST

@@ -32,7 +32,7 @@ def determine_progress(run: FileRun, entry: Progress | None) -> Progress:
     """Return where a file stands, by its journal row.
 
     Raises:
-        RunError: The file was changed after it had begun, or goes the other way.
+        RunError: the file was changed after it had begun, or goes the other way.
     """
     # contract after expand, and the way back after a run forwards, begin with steps of their own
     follows = entry is not None and entry.is_expanded and run.phase == "contract"

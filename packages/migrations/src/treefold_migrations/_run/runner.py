@@ -59,15 +59,15 @@ class Runner:
     """Runs the migrations of a history on the database behind an alias.
 
     Args:
-        database: The alias.
-        history: The files; of each, the operations that live on the database run.
-        listener: Called with an `Event` when anything begins, ends, waits or is tried again.
-        limits: How long locking steps wait and run (PostgreSQL).
-        wait: Seconds to wait for another run.
-        interrupted: The choice for an interrupted step that may not run twice.
+        database: the alias.
+        history: the files; of each, the operations that live on the database run.
+        listener: called with an `Event` when anything begins, ends, waits or is tried again.
+        limits: how long locking steps wait and run (PostgreSQL).
+        wait: seconds to wait for another run.
+        interrupted: the choice for an interrupted step that may not run twice.
 
     Raises:
-        HistoryError: No operation of the files lives on the database.
+        HistoryError: no operation of the files lives on the database.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Runner:
         """Return the files that are not applied, in their order; half done ones are among them.
 
         Raises:
-            HistoryError: The files do not fit the records.
+            HistoryError: the files do not fit the records.
         """
         return self._list_pending(self.applied())
 
@@ -122,7 +122,7 @@ class Runner:
         are neither applied nor expanded. Files of another release may be expanded besides.
 
         Raises:
-            HistoryError: The files do not fit the records.
+            HistoryError: the files do not fit the records.
         """
         recorded = RecordedHistory.on_database(self.history, self.applied(), self.database)
         check_history_for_release(recorded)
@@ -142,19 +142,19 @@ class Runner:
         """Apply the files that are not applied.
 
         Args:
-            target: The last one, by its name or the beginning of it; all without it.
+            target: the last one, by its name or the beginning of it; all without it.
             phase: "expand" for the parts that the running release bears, before a rollout;
                 "contract" or None for all that is left.
-            fake: Record them, and those before them as the files are now, without running anything.
-            plan: Change nothing.
+            fake: record them, and those before them as the files are now, without running anything.
+            plan: change nothing.
 
         Returns:
             The runs, done or with `plan` only planned.
 
         Raises:
-            HistoryError: The files do not fit each other or the records.
-            RunError: A step failed, or in expand a change has no such part; nothing was changed.
-            LockTimeout: Another run, or others that use a table, did not make way.
+            HistoryError: the files do not fit each other or the records.
+            RunError: a step failed, or in expand a change has no such part; nothing was changed.
+            LockTimeout: another run, or others that use a table, did not make way.
         """
         return self._run_flow(self._apply_files, target, phase, fake, plan)
 
@@ -182,11 +182,11 @@ class Runner:
         """Take applied files back.
 
         Args:
-            target: The file that stays the last one applied, or "zero".
-            steps: How many files, without a target.
-            fake: Remove the records without running anything, also of files that are missing.
-            plan: Change nothing.
-            allow_destructive: Also where that drops a table or column with rows, or leaves what
+            target: the file that stays the last one applied, or "zero".
+            steps: how many files, without a target.
+            fake: remove the records without running anything, also of files that are missing.
+            plan: change nothing.
+            allow_destructive: also where that drops a table or column with rows, or leaves what
                 an operation without a reverse has done.
             fill: `post.slug:text`, the value of rows for a field that comes back without a default.
 
@@ -194,9 +194,9 @@ class Runner:
             The runs, done or with `plan` only planned.
 
         Raises:
-            RunError: An operation cannot be reversed (nothing was changed), or a step failed.
-            DataLossRefused: Rows would be lost.
-            Ambiguous: Rows need a value of a field that comes back.
+            RunError: an operation cannot be reversed (nothing was changed), or a step failed.
+            DataLossRefused: rows would be lost.
+            Ambiguous: rows need a value of a field that comes back.
         """
         return self._run_flow(
             self._roll_back_files, target, steps, fake, plan, allow_destructive, tuple(fill)
@@ -223,20 +223,20 @@ class Runner:
         """End the state of a file that is half applied or half rolled back.
 
         Args:
-            name: The file, or the beginning of its name.
+            name: the file, or the beginning of its name.
             choice: "again" goes on with the first step or batch that is not complete, "skip" first
                 records the step that failed as done by hand, "abandon" takes the file back as far
                 as that is possible.
-            plan: Change nothing.
-            allow_destructive: Also where "abandon" drops a table or column with rows, or leaves
+            plan: change nothing.
+            allow_destructive: also where "abandon" drops a table or column with rows, or leaves
                 what cannot be taken back.
 
         Returns:
             The run, done or with `plan` only planned.
 
         Raises:
-            RunError: The file is not half done, its complete steps were changed, or a step failed.
-            DataLossRefused: Something would be lost.
+            RunError: the file is not half done, its complete steps were changed, or a step failed.
+            DataLossRefused: something would be lost.
         """
         return self._run_flow(self._resolve_file, name, choice, plan, allow_destructive)
 

@@ -55,9 +55,9 @@ class Work:
         """Tell how far the work has come.
 
         Args:
-            text: For people.
-            rows: How many rows are done.
-            total: How many there are.
+            text: for people.
+            rows: how many rows are done.
+            total: how many there are.
         """
         self._tell(text, rows, total)
 

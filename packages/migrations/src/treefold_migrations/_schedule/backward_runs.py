@@ -48,15 +48,15 @@ def plan_rollback(
     """Return the runs of `rollback`. A file that is half done is taken back first.
 
     Args:
-        recorded: The files and the records.
-        steps: How many files, the last applied first.
-        to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
-        fills: The values of fields that come back.
-        force: Leave what cannot be taken back, and name it in `kept` of the runs.
+        recorded: the files and the records.
+        steps: how many files, the last applied first.
+        to: the file that stays the last one applied, or "zero"; counts instead of `steps`.
+        fills: the values of fields that come back.
+        force: leave what cannot be taken back, and name it in `kept` of the runs.
 
     Raises:
-        RunError: An operation cannot be reversed; nothing was changed.
-        MigrationError: A value does not fit, or its field does not come back.
+        RunError: an operation cannot be reversed; nothing was changed.
+        MigrationError: a value does not fit, or its field does not come back.
     """
     check_history(recorded)
     fills, history, applied = fills or RollbackFills(), recorded.history, recorded.applied

@@ -20,7 +20,7 @@ def plan_fake_migrate(recorded: RecordedHistory, *, upto: str | None = None) -> 
     whose file has changed. That of a squashed file replaces those that it stands for.
 
     Raises:
-        RunError: A file is half done.
+        RunError: a file is half done.
     """
     history, applied = recorded.history, recorded.applied
     kept = None if upto is None else collect_names_until(history, upto)

@@ -48,13 +48,13 @@ def plan_migrate(
     """Return the runs of `migrate`.
 
     Args:
-        recorded: The files and the records.
-        upto: The last file; all of them without it.
+        recorded: the files and the records.
+        upto: the last file; all of them without it.
         phase: "expand" for the parts of all files that the running release bears.
 
     Raises:
-        HistoryError: The files fork, or do not fit the records.
-        RunError: A change has no part that the running release bears; or a file is half applied.
+        HistoryError: the files fork, or do not fit the records.
+        RunError: a change has no part that the running release bears; or a file is half applied.
     """
     wanted = _check_and_select_pending(recorded, upto)
     names = [item.name for item in recorded.history.order() if item.name in wanted]

@@ -27,9 +27,9 @@ def attach_guards_to_units(
     """Return units with the guards among them given to the units that they run before.
 
     Args:
-        units: The units in the order of their operations.
-        operations: The operations that the units are numbered by.
-        states: The states before, between and after them.
+        units: the units in the order of their operations.
+        operations: the operations that the units are numbered by.
+        states: the states before, between and after them.
     """
     made: list[Unit] = []
     guards: dict[int, list[Step]] = {}

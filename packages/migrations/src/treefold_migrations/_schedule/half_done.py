@@ -98,7 +98,7 @@ def require_unchanged_completed_steps(run: FileRun, entry: Progress) -> None:
     """Refuse a file whose complete steps were changed.
 
     Raises:
-        RunError: The number of the step.
+        RunError: the number of the step.
     """
     place = _find_changed_step(run, entry)
     if place is not None:

@@ -43,7 +43,7 @@ def plan_resume(recorded: RecordedHistory, name_prefix: str) -> list[FileRun]:
     """Return the run that completes one half done file.
 
     Raises:
-        RunError: The file is not half done.
+        RunError: the file is not half done.
     """
     entry, history = require_half_done_entry(recorded, name_prefix), recorded.history
     if entry.undo >= 0:
@@ -71,7 +71,7 @@ def plan_abandon(
     what stays, and `fills` the fields that come back without a value.
 
     Raises:
-        RunError: The file is not half applied, or its complete steps were changed.
+        RunError: the file is not half applied, or its complete steps were changed.
     """
     entry = require_half_done_entry(recorded, name_prefix)
     if entry.direction == "backwards" and entry.undo < 0:
@@ -103,13 +103,13 @@ def plan_undo(
     One that was expanded before is so again.
 
     Args:
-        recorded: The files and the records.
-        entry: Its row of the journal.
-        fills: The values of fields that come back.
-        force: Leave what cannot be taken back, and name it in `kept` of the run.
+        recorded: the files and the records.
+        entry: its row of the journal.
+        fills: the values of fields that come back.
+        force: leave what cannot be taken back, and name it in `kept` of the run.
 
     Raises:
-        RunError: A part cannot be reverted, and `force` is False; or complete steps were changed.
+        RunError: a part cannot be reverted, and `force` is False; or complete steps were changed.
     """
     origin = entry.origin or entry
     force = force or entry.forced

@@ -19,7 +19,7 @@ def check_history(recorded: RecordedHistory) -> None:
     """Compare the files with the records.
 
     Raises:
-        HistoryError: A file that was applied is missing, was changed, or has a parent that was not
+        HistoryError: a file that was applied is missing, was changed, or has a parent that was not
             applied; or an expanded one is missing or was changed.
     """
     _check_records(recorded)

@@ -37,8 +37,8 @@ def build_prerequisite_checks(work: OperationsWithStates, dialect: Dialect) -> l
     """Return steps that only verify: each fails where the file would fail later.
 
     Args:
-        work: The operations of the file, or of one of its phases.
-        dialect: The database's.
+        work: the operations of the file, or of one of its phases.
+        dialect: the database's.
     """
     steps: list[Step] = []
     operations, states = work.operations, work.states
@@ -64,7 +64,7 @@ def require_importable_modules(item: LoadedMigration, functions: Sequence[Any]) 
     """Find each module that functions import, without running it.
 
     Raises:
-        RunError: The module that is missing.
+        RunError: the module that is missing.
     """
     for function in functions:
         for module in _find_imported_modules(getattr(function, "__code__", None)):

@@ -82,8 +82,8 @@ def build_reverse_operations(
     """Return the operations that revert others, the last one first, with the values of rows.
 
     Raises:
-        RunError: One of them cannot be reversed.
-        MigrationError: A given value does not fit its field.
+        RunError: one of them cannot be reversed.
+        MigrationError: a given value does not fit its field.
     """
     reverses: list[Operation] = []
     for operation, before, after in zip(operations, states, states[1:], strict=False):
@@ -161,8 +161,8 @@ def plan_single_file(
     """Return the run of one file, applied or not.
 
     Raises:
-        HistoryError: There is no such file.
-        RunError: An operation cannot be reversed.
+        HistoryError: there is no such file.
+        RunError: an operation cannot be reversed.
     """
     item = history.find(name_prefix)
     states = compute_states(item.operations, history.compute_state_before(item.name))

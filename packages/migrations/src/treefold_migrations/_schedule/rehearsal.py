@@ -31,13 +31,13 @@ def rehearse_on_empty_copy(
     done twice.
 
     Args:
-        run: The file.
-        begin: The place of the first unit that is left.
-        skipped: The places of units that were done by hand.
-        catalog: The rows of `CATALOG`.
+        run: the file.
+        begin: the place of the first unit that is left.
+        skipped: the places of units that were done by hand.
+        catalog: the rows of `CATALOG`.
 
     Raises:
-        RunError: A step fails on the copy, as it would in the database.
+        RunError: a step fails on the copy, as it would in the database.
     """
     steps = list(_list_rehearsable_steps(run, begin, skipped))
     if steps:

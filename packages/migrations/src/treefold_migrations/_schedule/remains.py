@@ -21,7 +21,7 @@ def build_remains_removal_step(step: Step, *, was_refused: bool) -> Step | None:
     """Return the step that removes the remains of a step, or None for one that leaves none.
 
     Args:
-        step: The step.
+        step: the step.
         was_refused: True where the server refused it, False for a run that was cut off.
     """
     if not step.before_retry:

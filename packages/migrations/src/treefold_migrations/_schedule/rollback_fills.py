@@ -88,9 +88,9 @@ class RollbackFills:
         """Return a reversed operation with the values that it needs.
 
         Args:
-            migration: The file that is rolled back.
-            operation: The reverse of one of its operations.
-            start: The state that the reverse begins with.
+            migration: the file that is rolled back.
+            operation: the reverse of one of its operations.
+            start: the state that the reverse begins with.
 
         Raises `MigrationError` for a value that the field does not take.
         """
@@ -141,12 +141,12 @@ def require_fill_values(missing: Iterable[Unfilled], live: SchemaState) -> Flow[
     """Stop before the first step where rows need a value and none is given.
 
     Args:
-        missing: The fields without a value.
-        live: The state of the database now; a table that it has under another name counts as one
+        missing: the fields without a value.
+        live: the state of the database now; a table that it has under another name counts as one
             with rows.
 
     Raises:
-        Ambiguous: With the flags to give.
+        Ambiguous: with the flags to give.
     """
     wanted: list[Unfilled] = []
     for lacking in missing:

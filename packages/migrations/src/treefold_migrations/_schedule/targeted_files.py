@@ -11,7 +11,7 @@ def collect_names_until(history: History, upto: str) -> set[str]:
     """Return the target of `migrate` and all files that it builds on.
 
     Raises:
-        HistoryError: There is no such file, or it is not exactly one.
+        HistoryError: there is no such file, or it is not exactly one.
     """
     if upto == "zero":
         raise HistoryError(
@@ -33,6 +33,6 @@ def collect_names_kept_by_rollback(history: History, to: str) -> set[str]:
     """Return the files that a `rollback` to a target leaves applied: none for "zero".
 
     Raises:
-        HistoryError: There is no such file, or it is not exactly one.
+        HistoryError: there is no such file, or it is not exactly one.
     """
     return set() if to == "zero" else history.ancestors(history.find(to).name)

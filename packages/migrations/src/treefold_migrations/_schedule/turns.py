@@ -26,12 +26,12 @@ def plan_migrate_calls(
     """Return the aliases in turn, each with the last file of its turn, None for all files.
 
     Args:
-        history: The files.
-        pending: The files that are not applied, by alias.
-        upto: The target of `migrate`.
+        history: the files.
+        pending: the files that are not applied, by alias.
+        upto: the target of `migrate`.
 
     Raises:
-        HistoryError: The files fork, or there is no such target.
+        HistoryError: the files fork, or there is no such target.
     """
     names = [item.name for item in history.order()]
     if upto is None:
@@ -59,13 +59,13 @@ def plan_rollback_calls(
     """Return the aliases in turn, each with the files to be taken back in it.
 
     Args:
-        history: The files.
-        recorded_by_alias: The files that are applied, expanded or half done, by alias.
-        steps: How many files, the last one first, without `to`.
-        to: The target of `rollback`.
+        history: the files.
+        recorded_by_alias: the files that are applied, expanded or half done, by alias.
+        steps: how many files, the last one first, without `to`.
+        to: the target of `rollback`.
 
     Raises:
-        HistoryError: There is no such target.
+        HistoryError: there is no such target.
     """
     order = [item.name for item in history.order()]
     names = [name for name in order if any(name in known for known in recorded_by_alias.values())]

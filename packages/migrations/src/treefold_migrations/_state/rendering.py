@@ -66,11 +66,11 @@ def render_fill_sql(
     """Return a value for the rows of a field that exist, as SQL without parameters.
 
     Args:
-        state: The state after the change.
-        table: The table.
-        name: The field.
-        value: A constant of the field's type, or an expression over the columns of the row.
-        dialect: The database.
+        state: the state after the change.
+        table: the table.
+        name: the field.
+        value: a constant of the field's type, or an expression over the columns of the row.
+        dialect: the database.
 
     Raises `StateError` for a value that the field does not take.
     """

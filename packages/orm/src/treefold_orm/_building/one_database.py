@@ -32,10 +32,10 @@ def require_common_database(
     """Return the database of both; raise `FieldError` where a query would run in another one.
 
     Args:
-        inner_alias: The database of the query that is taken in.
-        outer_alias: That of the query around it.
-        meta: A model of the query around it.
-        what: The name of the inner query, for the message.
+        inner_alias: the database of the query that is taken in.
+        outer_alias: that of the query around it.
+        meta: a model of the query around it.
+        what: the name of the inner query, for the message.
     """
     if isinstance(inner_alias, Home):
         if inner_alias in (meta.database, outer_alias):

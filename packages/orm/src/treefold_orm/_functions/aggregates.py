@@ -257,7 +257,7 @@ class StdDev(_Statistic, name="stddev"):
     """The standard deviation as a float, None where there is nothing (or, of a sample, one value).
 
     Args:
-        expression: A field, an expression or a relation's field.
+        expression: a field, an expression or a relation's field.
         sample: True for the deviation of a sample, divided by the number of values less one.
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """
@@ -269,7 +269,7 @@ class Variance(_Statistic, name="variance"):
     """The variance as a float, None where there is nothing (or, of a sample, one value).
 
     Args:
-        expression: A field, an expression or a relation's field.
+        expression: a field, an expression or a relation's field.
         sample: True for the variance of a sample, divided by the number of values less one.
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """

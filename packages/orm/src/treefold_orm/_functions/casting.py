@@ -36,8 +36,8 @@ class Cast(Resolvable):
     times, a datetime with its offset from UTC. `max_length` of a text field does not cut.
 
     Args:
-        expression: A field or expression.
-        output_field: A field without a model, or one of the types int, float, str, bool, date,
+        expression: a field or expression.
+        output_field: a field without a model, or one of the types int, float, str, bool, date,
             time, datetime and UUID.
 
     Raises `FieldError` where one type has no meaning as the other, and `DataError` for a row whose

@@ -47,9 +47,9 @@ class StringAgg(_Collecting, name="string_agg"):
     `order_by` texts come in any order.
 
     Args:
-        expression: A field, an expression or a relation's field.
-        delimiter: Text.
-        order_by: As for `order_by()` of a query.
+        expression: a field, an expression or a relation's field.
+        delimiter: text.
+        order_by: as for `order_by()` of a query.
         options: `distinct`, `filter`, `default` and `output_field`, as for every aggregate.
     """
 
@@ -82,8 +82,8 @@ class ArrayAgg(_Collecting, name="array_agg"):
     operand of other expressions. Without `order_by` values come in any order.
 
     Args:
-        expression: A field, an expression or a relation's field.
-        order_by: As for `order_by()` of a query.
+        expression: a field, an expression or a relation's field.
+        order_by: as for `order_by()` of a query.
         options: `distinct`, `filter` and `default`, as for every aggregate.
     """
 

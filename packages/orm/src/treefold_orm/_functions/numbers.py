@@ -87,8 +87,8 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
     A float is rounded as it is written: `Round(2.675, 2)` is 2.68.
 
     Args:
-        expression: A field or expression.
-        places: A whole number; a negative one rounds to tens, hundreds and so on.
+        expression: a field or expression.
+        places: a whole number; a negative one rounds to tens, hundreds and so on.
     """
 
     arity = 2

@@ -76,8 +76,8 @@ class Position(_Texts, names="position", output="integer"):
     """Where `part` begins in `text`, counted from 1; 0 where it does not occur.
 
     Args:
-        text: A field or expression.
-        part: Text, or an expression; empty text is found at 1.
+        text: a field or expression.
+        part: text, or an expression; empty text is found at 1.
     """
 
     def __init__(self, text: Any, part: Any) -> None:
@@ -105,9 +105,9 @@ class Replace(_Texts, names="replace"):
     """`text` with every `old` replaced by `new`; an empty `old` replaces nothing.
 
     Args:
-        text: A field or expression.
-        old: Text, or an expression.
-        new: Text, or an expression.
+        text: a field or expression.
+        old: text, or an expression.
+        new: text, or an expression.
     """
 
     def __init__(self, text: Any, old: Any, new: Any = "") -> None:
@@ -119,10 +119,10 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
     """`length` characters from `start`, counted from 1; all that follow without a `length`.
 
     Args:
-        text: A field or expression.
-        start: A number from 1, or an expression; one that is less than 1 begins before the text,
+        text: a field or expression.
+        start: a number from 1, or an expression; one that is less than 1 begins before the text,
             where there are no characters.
-        length: A number from 0, or an expression; `DataError` for a row where it is negative.
+        length: a number from 0, or an expression; `DataError` for a row where it is negative.
     """
 
     def __init__(self, text: Any, start: Any, length: Any = None) -> None:
@@ -183,9 +183,9 @@ class LPad(_TextAndNumber, names="lpad"):
     """Text filled up on the left to `length` characters, and cut at its end where it is longer.
 
     Args:
-        text: A field or expression.
-        length: A number, or an expression.
-        fill: Text that is repeated, or an expression; empty text fills nothing.
+        text: a field or expression.
+        length: a number, or an expression.
+        fill: text that is repeated, or an expression; empty text fills nothing.
     """
 
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
@@ -197,9 +197,9 @@ class RPad(_TextAndNumber, names="rpad"):
     """Text filled up on the right to `length` characters, and cut at its end where it is longer.
 
     Args:
-        text: A field or expression.
-        length: A number, or an expression.
-        fill: Text that is repeated, or an expression; empty text fills nothing.
+        text: a field or expression.
+        length: a number, or an expression.
+        fill: text that is repeated, or an expression; empty text fills nothing.
     """
 
     def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:

@@ -230,9 +230,9 @@ class Lag(_OffsetFunction, names="lag lag_default"):
     """The value `offset` rows before; where there is no such row `default`, or NULL.
 
     Args:
-        expression: A field or expression.
-        offset: A whole number of at least 1.
-        default: A bare value or an expression; a name means a field.
+        expression: a field or expression.
+        offset: a whole number of at least 1.
+        default: a bare value or an expression; a name means a field.
     """
 
 
@@ -240,9 +240,9 @@ class Lead(_OffsetFunction, names="lead lead_default"):
     """The value `offset` rows after; where there is no such row `default`, or NULL.
 
     Args:
-        expression: A field or expression.
-        offset: A whole number of at least 1.
-        default: A bare value or an expression; a name means a field.
+        expression: a field or expression.
+        offset: a whole number of at least 1.
+        default: a bare value or an expression; a name means a field.
     """
 
 
@@ -280,10 +280,10 @@ class Window(Resolvable):
     order_by=["-n"])`.
 
     Args:
-        expression: A function of windows, or an aggregate of the model's own rows.
-        partition_by: Fields or expressions, or one of them; each combination of their values is a
+        expression: a function of windows, or an aggregate of the model's own rows.
+        partition_by: fields or expressions, or one of them; each combination of their values is a
             window.
-        order_by: As for `order_by()` of a query; one term or several.
+        order_by: as for `order_by()` of a query; one term or several.
         frame: "rows_to_current", "all", a `RowRange`, a `ValueRange` or a `GroupRange`. Without
             one, an ordering means the rows up to the current one and those equal to it.
     """

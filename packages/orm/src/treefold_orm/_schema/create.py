@@ -156,13 +156,13 @@ def create_all(*models: type[Model], using: str | None = None) -> None:
     Tables of models with `managed = False` are left alone.
 
     Args:
-        models: The models; with `using`, their tables are created there, wherever they live.
-        using: The alias of a database; without models, those that live there get a table, and where
+        models: the models; with `using`, their tables are created there, wherever they live.
+        using: the alias of a database; without models, those that live there get a table, and where
             none does, those of `default`.
 
     Raises:
-        ModelError: A relation leads to a model of another database; no statement was sent.
-        ConfigurationError: A database is not configured; no statement was sent.
+        ModelError: a relation leads to a model of another database; no statement was sent.
+        ConfigurationError: a database is not configured; no statement was sent.
     """
     for alias, work in _plan_creation_by_alias(models, using):
         run(alias, work, "await acreate_all()", write=True)

@@ -40,7 +40,7 @@ class SourceWriter:
     `imports` and `names` collect the imports that the source needs and the fields that it names.
 
     Args:
-        renames: New names of fields, by their old ones.
+        renames: new names of fields, by their old ones.
     """
 
     def __init__(self, renames: Mapping[str, str] | None = None) -> None:

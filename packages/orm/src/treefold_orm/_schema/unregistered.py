@@ -42,8 +42,8 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
     """Return the description of one table for `table_of`.
 
     Args:
-        name: The table.
-        shapes: All tables, as far as foreign keys point to them.
+        name: the table.
+        shapes: all tables, as far as foreign keys point to them.
 
     Raises `ModelError` for a table that is not among the shapes, for one without a key, and for
     declarations that no model could have.
