@@ -58,6 +58,7 @@ from treefold_http._serving.mounted_app import find_masked_in_mounts, wrap_mount
 from treefold_http._serving.open_sockets import OpenSockets
 from treefold_http._serving.routing import route_request
 from treefold_http._serving.sockets import serve_socket
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
 from treefold_http._wire.json import quick_encode
@@ -116,8 +117,8 @@ class Application:
         self.installed = Installed()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)
-        self.overrides = Overrides(self.replan_routes)
-        self.providers = Providers(self.replan_routes)
+        self.overrides = Overrides(self._replan_routes)
+        self.providers = Providers(self._replan_routes)
         self.providers.open_scope = self.scope
         self.injection = Injection(
             in_thread=self.run_in_thread, overrides=self.overrides, providers=self.providers
@@ -242,9 +243,7 @@ class Application:
             serve_documents(self)
             mount_docs(self)
 
-    def provide(
-        self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
-    ) -> None:
+    def provide(self, key: Key, factory: AnyCallable, scope: ProviderScope = "request") -> None:
         """Provide parameters of a type or a name.
 
         Args:
@@ -299,7 +298,7 @@ class Application:
             TypeError: as `ErrorFormat`.
         """
         self.errors.declared = as_error_format(render)
-        self.replan_routes()  # the documents of the project are written again
+        self._replan_routes()  # the documents of the project are written again
         return render
 
     def begin_shutdown(self) -> None:
@@ -311,16 +310,14 @@ class Application:
         self._project = project
         self.errors.loaded = project.error_format
 
-    def replan_routes(self) -> None:
+    def _replan_routes(self) -> None:
         """Compose the plans of all routes again, after a change of providers or overrides."""
         if self._project is not None:
             project = self._project
             plans = plan_routes(self, project.modules, project.middlewares)
             self._project = dataclasses.replace(project, plans=plans, bare_plans=plans)
 
-    async def run_in_thread(
-        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Any:
+    async def run_in_thread(self, function: AnyCallable, /, *args: Any, **kwargs: Any) -> Any:
         """Call a plain function in a worker thread; await its result here if it is awaitable."""
         outcome = await self.threads.run(function, *args, **kwargs)
         return await outcome if inspect.isawaitable(outcome) else outcome

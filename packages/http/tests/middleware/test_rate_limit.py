@@ -372,6 +372,6 @@ def test_applications_of_one_folder_count_for_themselves(project: Project, ask: 
     statuses = [ask(first, "GET", "/v1/login").status for _ in range(2)]
     second = Application(first.root)
     second.boot()
-    first.replan_routes()  # as an override of a dependency does
+    first.overrides[print] = print  # plans all routes again
     statuses += [ask(app, "GET", "/v1/login").status for app in (first, second, second)]
     assert statuses == [200, 429, 429, 200, 429]

@@ -19,6 +19,7 @@ from treefold_http._types.parameters import (
     list_parameters,
 )
 from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def as_error_format(given: Any) -> ErrorFormat:
     return given if isinstance(given, ErrorFormat) else ErrorFormat(given)
 
 
-def _require_request_and_error(render: Callable[..., Any]) -> None:
+def _require_request_and_error(render: AnyCallable) -> None:
     try:
         # at boot: otherwise each error would be answered without the format
         inspect.signature(render).bind(None, None)
@@ -102,7 +103,7 @@ def _require_request_and_error(render: Callable[..., Any]) -> None:
         return
 
 
-def _read_error_model(render: Callable[..., Any], model: Any) -> tree.TypeNode:
+def _read_error_model(render: AnyCallable, model: Any) -> tree.TypeNode:
     if model is EMPTY:
         list_parameters(render)  # an unreadable signature is an error with its reason
         annotation = inspect.signature(render).return_annotation

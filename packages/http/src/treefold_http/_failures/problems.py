@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._responses.response import Response, make_unchecked_response
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import dumps
 
@@ -62,7 +63,7 @@ def render_disconnect_response(connection: Connection) -> Response:
 _HIDDEN = "The server failed to answer this request"
 
 
-def _build_document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
+def _build_document(title: str, status: int, detail: str, connection: Connection) -> JSONObject:
     return {
         "type": "about:blank",
         "title": title,
@@ -78,7 +79,7 @@ def _escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _build_problem_response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
+def _build_problem_response(document: JSONObject, headers: Mapping[str, str]) -> Response:
     body = encode_html_safe_json(document)
     made = make_unchecked_response(body, PROBLEM_TYPE, document["status"])
     made.headers.update(headers)

@@ -10,7 +10,7 @@ parameter names of Python functions; everything else enters as an object.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, cast
@@ -20,12 +20,11 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.exit_callbacks import enter_async_generator, enter_sync_generator
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.validate import Errors
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import build_unprocessable_error
 
 
-def compile_call(
-    handler: Callable[..., Any], contract: Contract, values: Mapping[str, Any]
-) -> Endpoint:
+def compile_call(handler: AnyCallable, contract: Contract, values: Mapping[str, Any]) -> Endpoint:
     """Return a coroutine function that takes the connection and runs the steps and the handler.
 
     Args:
@@ -35,7 +34,7 @@ def compile_call(
 
 
 def compile_split_call(
-    handler: Callable[..., Any],
+    handler: AnyCallable,
     contract: Contract,
     values: Mapping[str, Any],
     steps_before_cache: Sequence[int],
@@ -70,7 +69,7 @@ class _CallCompiler:
 
     def compile(
         self,
-        handler: Callable[..., Any],
+        handler: AnyCallable,
         contract: Contract,
         steps_before_cache: Sequence[int] = (),
     ) -> Endpoint:
@@ -157,7 +156,7 @@ def _format_step_tuple(steps: Sequence[int]) -> str:
     return f"({', '.join(f'v{index}' for index in steps)},)"
 
 
-def _format_call(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _format_call(name: str, function: AnyCallable, arguments: str) -> str:
     """The source that calls a handler: direct, awaited, or in a thread."""
     target = _find_called_function(function)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
@@ -168,7 +167,7 @@ def _format_call(name: str, function: Callable[..., Any], arguments: str) -> str
     return f"await in_thread({name}{', ' if arguments else ''}{arguments})"
 
 
-def _format_dependency_call(name: str, function: Callable[..., Any], arguments: str) -> str:
+def _format_dependency_call(name: str, function: AnyCallable, arguments: str) -> str:
     """The source that calls a dependency: direct, awaited, entered, or in a thread."""
     target = _find_called_function(function)
     if inspect.isasyncgenfunction(target):
@@ -180,13 +179,13 @@ def _format_dependency_call(name: str, function: Callable[..., Any], arguments: 
     return _format_call(name, function, arguments)
 
 
-def _find_called_function(call: Callable[..., Any]) -> Callable[..., Any]:
+def _find_called_function(call: AnyCallable) -> AnyCallable:
     """The function that is async or plain: the callable itself, or `__call__` of an instance.
 
     Wrappers are not unwrapped: a plain wrapper may never call the async function inside it.
     """
     if inspect.isroutine(call) or isinstance(call, (type, partial)):
-        return cast("Callable[..., Any]", call)
+        return cast("AnyCallable", call)
     return call.__call__  # an instance of a class with `__call__`
 
 

@@ -13,6 +13,7 @@ from treefold_http._injection.resolver import Injection, plan_call
 from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._runtime.current_application import enter_application
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
+from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
@@ -36,7 +37,7 @@ class InjectionContext:
         """Register an exit callback; it is awaited with the exception of the scope or None."""
         self._exit_callbacks.append(leave)
 
-    async def call(self, fn: Callable[..., Any]) -> Any:
+    async def call(self, fn: AnyCallable) -> Any:
         """Call a function with injected parameters, like a handler.
 
         Raises:

@@ -6,7 +6,6 @@ are frozen and compare by their content; the functions in them compare by identi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -14,6 +13,7 @@ from treefold_http._injection.sources import Binder
 from treefold_http._types.outputs import Output
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.tree import TypeNode
+from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
     from treefold_http._injection.providers import Provider
@@ -82,7 +82,7 @@ class Argument(NamedTuple):
 class Call:
     """Call a dependency, once the inputs of this call have no errors."""
 
-    function: Callable[..., Any]
+    function: AnyCallable
     arguments: tuple[Argument, ...]
     call: int
 
@@ -123,7 +123,7 @@ class Contract:
         return next((each.type for each in self.outputs if each.status == status), None)
 
     @property
-    def dependency_functions(self) -> list[Callable[..., Any]]:
+    def dependency_functions(self) -> list[AnyCallable]:
         """The dependencies of the handler."""
         return [step.function for step in self.steps if isinstance(step, Call)]
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
+from treefold_http._wire.aliases import AnyCallable
+
 T = TypeVar("T")
 
 
@@ -21,7 +23,7 @@ class Dependency:
         use_cache: True if one value serves all uses within a request.
     """
 
-    call: Callable[..., Any] | None
+    call: AnyCallable | None
     use_cache: bool = True
 
 
@@ -35,7 +37,7 @@ def Depends(call: Callable[..., Awaitable[T]], *, use_cache: bool = True) -> T: 
 def Depends(call: Callable[..., T], *, use_cache: bool = True) -> T: ...
 @overload
 def Depends(call: None = None, *, use_cache: bool = True) -> Any: ...
-def Depends(call: Callable[..., Any] | None = None, *, use_cache: bool = True) -> Any:
+def Depends(call: AnyCallable | None = None, *, use_cache: bool = True) -> Any:
     """Mark a parameter as provided by a function: `user: User = Depends(current_user)`.
 
     The function's own parameters are provided in the same way, to any depth. It may be async,

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,11 @@ from treefold_http._injection import sources
 from treefold_http._injection.dependencies import Dependency
 from treefold_http._types import tree
 from treefold_http._types.parameters import InjectionError, format_callable
+from treefold_http._wire.aliases import AnyCallable
 
 
 def find_marker(
-    node: tree.TypeNode, name: str, function: Callable[..., Any]
+    node: tree.TypeNode, name: str, function: AnyCallable
 ) -> sources.Source | Dependency | None:
     """Return the marker that says where a parameter comes from, None without one.
 

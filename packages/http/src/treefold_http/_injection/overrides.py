@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, Self
+from typing import Self
+
+from treefold_http._wire.aliases import AnyCallable
 
 
-class Overrides(MutableMapping[Callable[..., Any], Callable[..., Any]]):
+class Overrides(MutableMapping[AnyCallable, AnyCallable]):
     """Dependency to replacement: `app.overrides[get_db] = fake_db`; `clear()` undoes all.
 
     Args:
@@ -14,13 +16,13 @@ class Overrides(MutableMapping[Callable[..., Any], Callable[..., Any]]):
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self._replacements: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._replacements: dict[AnyCallable, AnyCallable] = {}
         self._changed = changed
 
-    def __getitem__(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def __getitem__(self, call: AnyCallable) -> AnyCallable:
         return self._replacements[call]
 
-    def __iter__(self) -> Iterator[Callable[..., Any]]:
+    def __iter__(self) -> Iterator[AnyCallable]:
         return iter(self._replacements)
 
     def __len__(self) -> int:
@@ -29,14 +31,14 @@ class Overrides(MutableMapping[Callable[..., Any], Callable[..., Any]]):
     def __repr__(self) -> str:
         return repr(self._replacements)
 
-    def __setitem__(self, call: Callable[..., Any], replacement: Callable[..., Any]) -> None:
+    def __setitem__(self, call: AnyCallable, replacement: AnyCallable) -> None:
         self._replacements[call] = replacement
         self._changed()
 
-    def __delitem__(self, call: Callable[..., Any]) -> None:
+    def __delitem__(self, call: AnyCallable) -> None:
         del self._replacements[call]
         self._changed()
 
-    def __ior__(self, others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Self:
+    def __ior__(self, others: Mapping[AnyCallable, AnyCallable]) -> Self:
         self.update(others)
         return self

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from treefold_http._wire.aliases import AnyCallable
+
 T = TypeVar("T")
 Key: TypeAlias = type | str
 ProviderScope: TypeAlias = Literal["app", "request"]
@@ -26,7 +28,7 @@ class Provider:
         scope: `app` for one value in the application's life, `request` for one in each request.
     """
 
-    factory: Callable[..., Any]
+    factory: AnyCallable
     scope: ProviderScope = "request"
 
 

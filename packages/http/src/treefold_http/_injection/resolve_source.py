@@ -25,7 +25,6 @@ that an annotation names.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -51,6 +50,7 @@ from treefold_http._types.parameters import (
 )
 from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._types.validate import Errors, make_error_entry
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import UnprocessableEntity
 from treefold_http._wire.json import loads
 
@@ -70,7 +70,7 @@ def resolve_source(
     source: sources.Source | None,
     *,
     in_path: bool,
-    function: Callable[..., Any],
+    function: AnyCallable,
     kind: str,
 ) -> Input | None:
     """Return the input that provides a parameter; None if its own default is used.
@@ -112,7 +112,7 @@ def resolve_source(
 
 
 def _build_path_input(
-    parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
+    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
 ) -> Input:
     convert = build_scalar_converter(node) or build_pydantic_text_converter(node)
     if convert is None:
@@ -126,7 +126,7 @@ def _build_path_input(
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
 
-def _refuse_marker_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
+def _refuse_marker_default(parameter: inspect.Parameter, function: AnyCallable) -> None:
     """Refuse a marker or a constraint as the default, where it would be ignored."""
     if constraints.is_field_or_meta(parameter.default):
         text = "has a constraint as its default; write it into Annotated[..., ...]"
@@ -141,7 +141,7 @@ def _build_marked_input(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
     source: sources.Source,
-    function: Callable[..., Any],
+    function: AnyCallable,
 ) -> Input:
     if isinstance(source, sources.Body):
         if source.alias is not None:
@@ -174,7 +174,7 @@ def _build_marked_input(
 
 
 def _infer_input_from_type(
-    parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]
+    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
 ) -> Input | None:
     source = sources.Query()
     if node.annotation is EMPTY:
@@ -277,7 +277,7 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
 
 
 def _make_parameter_error(
-    parameter: inspect.Parameter, function: Callable[..., Any], text: str
+    parameter: inspect.Parameter, function: AnyCallable, text: str
 ) -> InjectionError:
     return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
 

@@ -7,7 +7,7 @@ and the documents read the inputs. What cannot be resolved is an error of the fi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
@@ -28,6 +28,7 @@ from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, list_parameters
 from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._websockets.websocket import WebSocket
+from treefold_http._wire.aliases import AnyCallable
 
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
 """The connection of a call: a request, a socket, or none in a scope of the application."""
@@ -38,7 +39,7 @@ _GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
 
-def has_only_parameter(handler: Callable[..., Any], name: str = "request") -> bool:
+def has_only_parameter(handler: AnyCallable, name: str = "request") -> bool:
     """Return True if the only parameter is `name`, without a default."""
     # `inspect.signature` follows `__wrapped__`, and the code of a wrapper says (*args, **kwargs)
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
@@ -60,18 +61,18 @@ class Injection:
         providers: values by type and name.
     """
 
-    in_thread: Callable[..., Any]
-    overrides: Mapping[Any, Callable[..., Any]]
+    in_thread: AnyCallable
+    overrides: Mapping[Any, AnyCallable]
     providers: Providers
 
 
 def plan_call(
-    handler: Callable[..., Any],
+    handler: AnyCallable,
     injection: Injection,
     *,
     path_parameters: tuple[str, ...] = (),
     kind: Kind = "request",
-    ancestors: tuple[Callable[..., Any], ...] = (),
+    ancestors: tuple[AnyCallable, ...] = (),
 ) -> tuple[Endpoint, Contract]:
     """Resolve the parameters of a function and compile its call.
 
@@ -97,7 +98,7 @@ def plan_call(
 
 
 def plan_call_behind_cache(
-    handler: Callable[..., Any], injection: Injection, *, path_parameters: tuple[str, ...] = ()
+    handler: AnyCallable, injection: Injection, *, path_parameters: tuple[str, ...] = ()
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Resolve the parameters of a handler behind a cache, as `plan_call`.
 
@@ -118,7 +119,7 @@ def plan_call_behind_cache(
     return *compile_split_call(handler, contract, values, early), contract
 
 
-def build_connection_only_contract(handler: Callable[..., Any]) -> Contract:
+def build_connection_only_contract(handler: AnyCallable) -> Contract:
     """Return the contract of a handler that takes the connection alone."""
     security = merge_security_requirements(read_security(handler))
     return replace(OPAQUE, security=security) if security else OPAQUE
@@ -132,19 +133,19 @@ class _Resolver:
         injection: Injection,
         kind: Kind,
         path_parameters: tuple[str, ...],
-        inside: tuple[Callable[..., Any], ...],
+        inside: tuple[AnyCallable, ...],
     ) -> None:
         self.injection = injection
         self.kind: Kind = kind
         self.path_parameters = path_parameters
         self.steps: list[Step] = []
-        self.values: dict[Callable[..., Any], Argument] = {}
+        self.values: dict[AnyCallable, Argument] = {}
         self.taken: list[Taken] = []
         self.security: list[Security] = []
         self.calls = 1
         self.ancestors = list(inside)
 
-    def resolve(self, handler: Callable[..., Any]) -> Contract:
+    def resolve(self, handler: AnyCallable) -> Contract:
         arguments = self.resolve_arguments(handler, self.calls)
         inputs: dict[tuple[str, str], Input] = {}
         steps = [step for step in self.steps if isinstance(step, Input)]
@@ -169,9 +170,7 @@ class _Resolver:
         self.steps.append(step)
         return Argument("step", len(self.steps) - 1)
 
-    def resolve_arguments(
-        self, function: Callable[..., Any], call_number: int
-    ) -> tuple[Argument, ...]:
+    def resolve_arguments(self, function: AnyCallable, call_number: int) -> tuple[Argument, ...]:
         """Add the steps for the parameters of a function; return its arguments."""
         made: list[Argument] = []
         found: list[Taken] = []
@@ -195,7 +194,7 @@ class _Resolver:
         return tuple(made)
 
     def resolve_argument(
-        self, parameter: inspect.Parameter, function: Callable[..., Any], call_number: int
+        self, parameter: inspect.Parameter, function: AnyCallable, call_number: int
     ) -> Argument | Input | None:
         """Return the argument for a parameter, or its input; None for its own default.
 
@@ -234,9 +233,7 @@ class _Resolver:
         )
         return replace(sent, call=call_number) if sent is not None and call_number > 1 else sent
 
-    def resolve_connection_argument(
-        self, wanted_kind: str, function: Callable[..., Any]
-    ) -> Argument:
+    def resolve_connection_argument(self, wanted_kind: str, function: AnyCallable) -> Argument:
         if wanted_kind != self.kind:
             raise InjectionError(
                 f"{format_callable(function)} needs the {wanted_kind}, but this call has "
@@ -244,7 +241,7 @@ class _Resolver:
             )
         return Argument("connection")
 
-    def resolve_provider(self, provider: Provider, key: Any, user: Callable[..., Any]) -> Argument:
+    def resolve_provider(self, provider: Provider, key: Any, user: AnyCallable) -> Argument:
         """Return a provider's value; with scope `app`, a value made once."""
         overrides = self.injection.overrides
         replacement = overrides.get(provider.factory) or (
@@ -263,7 +260,7 @@ class _Resolver:
         )
         return self.add_step(Shared(provider, make))
 
-    def resolve_dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
+    def resolve_dependency(self, call: Any, user: AnyCallable, *, cached: bool) -> Argument:
         if not callable(call) or call is EMPTY:
             message = f"Depends() in {format_callable(user)} must name a function or a class"
             raise InjectionError(message)
@@ -284,7 +281,7 @@ class _Resolver:
             self.values[call] = value
         return value
 
-    def refuse_cycle(self, call: Callable[..., Any]) -> None:
+    def refuse_cycle(self, call: AnyCallable) -> None:
         if call in self.ancestors:
             circle = [*self.ancestors[self.ancestors.index(call) :], call]
             raise InjectionError(
@@ -293,13 +290,13 @@ class _Resolver:
             )
 
 
-def _find_factory_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+def _find_factory_default(parameter: inspect.Parameter, function: AnyCallable) -> Any:
     """The default of a parameter with a `default_factory`, which only the class can make."""
     made = isinstance(function, type) and repr(parameter.default) == _FACTORY
     return parameter.default if made else EMPTY
 
 
-def _make_factory_dependency(factory: Callable[..., Any]) -> Callable[..., Any]:
+def _make_factory_dependency(factory: AnyCallable) -> AnyCallable:
     """Return a function that depends on the factory, so that a generator factory is entered."""
 
     async def return_value(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from treefold_http._injection.contract import Input
 from treefold_http._types.parameters import InjectionError, format_callable
+from treefold_http._wire.aliases import AnyCallable
 
-Taken: TypeAlias = tuple[Callable[..., Any], str, Input]
+Taken: TypeAlias = tuple[AnyCallable, str, Input]
 """A function, the name of its parameter, and its input."""
 
 

@@ -30,12 +30,13 @@ from treefold_http._types.decode import convert_pydantic_error
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.read import parse_annotation
 from treefold_http._types.validate import Errors, make_error_entry
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.pydantic_json import build_base64_json_functions
 
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]
-_Make = Callable[[dict[str, Any], Errors], Any]
+_Make = Callable[[JSONObject, Errors], Any]
 """From the values by alias to the model: `{"page": 2}` to `Filters(page=2)`."""
 _Take = Callable[[Any, Errors], Any]
 """From the text of a member, or a list of texts, to its value: `"2"` to `2`."""
@@ -143,7 +144,7 @@ class _TextModel:
         if self.default is not EMPTY and self.names.isdisjoint(texts):
             return self.default
         before = len(errors)
-        values: dict[str, Any] = {}
+        values: JSONObject = {}
         for each in self.members:
             many = each.reader.many
             value = each.take(texts.getlist(each.name) if many else texts.get(each.name), errors)
@@ -155,7 +156,7 @@ class _TextModel:
         return None if len(errors) > before else self.make(values, errors)
 
     def bind_or_refuse_extra(
-        self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors
+        self, texts: MultiMapping[str], values: JSONObject, errors: Errors
     ) -> None:
         """Refuse unknown names, or add them to the values as text, as the model's policy says."""
         for name in dict.fromkeys(texts):
@@ -208,7 +209,7 @@ def _build_model_maker(node: tree.Record, place: str) -> _Make:
         return _build_pydantic_maker(node, place)
     names = {member.read_as: member.name for member in node.declared_members}
 
-    def make_model(values: dict[str, Any], errors: Errors) -> Any:
+    def make_model(values: JSONObject, errors: Errors) -> Any:
         try:
             return node.kind(**{names[name]: value for name, value in values.items()})
         except ValueError as error:  # raised by __post_init__
@@ -223,7 +224,7 @@ def _build_pydantic_maker(node: tree.Record, place: str) -> _Make:
     validate = build_base64_json_functions(adapter, refuse_infinite=True).validate_python
     invalid = pydantic.ValidationError
 
-    def make_model(values: dict[str, Any], errors: Errors) -> Any:
+    def make_model(values: JSONObject, errors: Errors) -> Any:
         try:
             return validate(values)
         except invalid as error:

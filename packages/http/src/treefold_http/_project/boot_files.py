@@ -30,6 +30,7 @@ from treefold_http._project.middleware_chain import (
 )
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._runtime.boot_report import BootError, SettingsError
+from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
     from treefold_http._project.runtime import ProjectRuntime
@@ -45,8 +46,8 @@ class BootFiles(NamedTuple):
 
     middlewares: Sequence[Any]
     extensions: Sequence[Any]
-    on_startup: Sequence[Callable[..., Any]]
-    on_shutdown: Sequence[Callable[..., Any]]
+    on_startup: Sequence[AnyCallable]
+    on_shutdown: Sequence[AnyCallable]
     error_format: ErrorFormat | None
 
 
@@ -170,7 +171,7 @@ def _prepare_middlewares(
 
 def _read_callables(
     module: ModuleType | None, name: str, findings: Findings
-) -> Sequence[Callable[..., Any]]:
+) -> Sequence[AnyCallable]:
     try:
         listed = _read_list(module, name)
         for entry in listed:
@@ -182,9 +183,7 @@ def _read_callables(
     return listed
 
 
-_Hooks: TypeAlias = tuple[
-    Sequence[Callable[..., Any]], Sequence[Callable[..., Any]], ErrorFormat | None
-]
+_Hooks: TypeAlias = tuple[Sequence[AnyCallable], Sequence[AnyCallable], ErrorFormat | None]
 
 
 def _load_hooks(space: ModuleSpace, findings: Findings) -> _Hooks:

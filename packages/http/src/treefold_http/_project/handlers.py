@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
@@ -17,6 +17,7 @@ from typing import Any, cast
 from treefold_http._project.middleware_chain import check_middleware_entry
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._responses.response import check_status
+from treefold_http._wire.aliases import AnyCallable
 from treefold_router import Route
 
 
@@ -42,7 +43,7 @@ class HandlerModule:
             (docs/guides/openapi.md).
     """
 
-    handler: Callable[..., Any]
+    handler: AnyCallable
     status_code: int | None = None
     middlewares: Sequence[Any] = ()
     max_body: int | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.masked_paths import MaskedPaths
 from treefold_http._project.middleware_chain import unwrap_middleware_entry
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 
@@ -64,8 +65,8 @@ class LoadedProject:
     middlewares: Sequence[Any]
     listed: Sequence[Any]
     unserved: Sequence[Under]
-    on_startup: Sequence[Callable[..., Any]]
-    on_shutdown: Sequence[Callable[..., Any]]
+    on_startup: Sequence[AnyCallable]
+    on_shutdown: Sequence[AnyCallable]
     error_format: ErrorFormat | None
     report: BootReport
     default_version: str | None

@@ -168,7 +168,7 @@ class ModuleSpace:
         """
         for name in list(self.late) if self.former is None else ():
             spec = getattr(sys.modules.get(name), "__spec__", None)
-            if not getattr(spec, "_initializing", False):
+            if spec is None or not spec._initializing:
                 self.late.discard(name)
                 remove_module(name)
 

@@ -38,6 +38,7 @@ from treefold_http._responses.return_types import check_return_type
 from treefold_http._runtime.plan import RoutePlan
 from treefold_http._types.outputs import read_declared_outputs
 from treefold_http._types.parameters import InjectionError
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError, ServiceUnavailable
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
 from treefold_logging import is_sensitive
@@ -225,7 +226,7 @@ class _LateChain:
 
 
 def _build_endpoint_and_contract(
-    app: ProjectRuntime, route: Route, handler: Callable[..., Any], chosen_entries: Sequence[Any]
+    app: ProjectRuntime, route: Route, handler: AnyCallable, chosen_entries: Sequence[Any]
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
     socket = route.method == WEBSOCKET

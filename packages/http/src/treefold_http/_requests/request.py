@@ -18,6 +18,7 @@ from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.addresses import find_client_network
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.client_names import ClientObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
@@ -107,7 +108,7 @@ class Request(Connection):
             value: Any = loads(body) if body else None
             # an installed extension may have models, for which a client must not choose names
             if self.app.installed and type(value) is dict:
-                value = ClientObject(cast("dict[str, Any]", value))
+                value = ClientObject(cast("JSONObject", value))
             reader.json = value
         return reader.json
 

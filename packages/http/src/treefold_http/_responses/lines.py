@@ -17,6 +17,7 @@ from treefold_http._responses.streams import close_producer
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.json import dumps
 
 NDJSON = "application/x-ndjson"
@@ -51,9 +52,7 @@ def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
     return (node,)
 
 
-def find_declared_item_type(
-    handler: Callable[..., Any], response_model: Any
-) -> tree.TypeNode | None:
+def find_declared_item_type(handler: AnyCallable, response_model: Any) -> tree.TypeNode | None:
     """Return the item type of a handler that streams JSON values; None for another handler."""
     for declared in (response_model, _read_stream_annotation(handler)):
         if declared is None or declared is EMPTY:

@@ -11,7 +11,6 @@ import collections.abc
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable
 from inspect import Parameter
 from types import FunctionType
 from typing import Any, cast
@@ -19,6 +18,7 @@ from typing import Any, cast
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._wire.aliases import AnyCallable
 
 _ANSWERED = (str, bytes, bytearray, dict, list, type(None))
 _SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
@@ -29,7 +29,7 @@ _NEVER = (
 _KNOWN = {"None", "dict", "list", "str", "bytes", "Response", "StreamingResponse", "FileResponse"}
 
 
-def check_return_type(handler: Callable[..., Any], response_model: Any = None) -> None:
+def check_return_type(handler: AnyCallable, response_model: Any = None) -> None:
     """Refuse a handler whose response model or return annotation no response can be made of.
 
     A model of single values is allowed where the annotation says what sends them, such as
@@ -59,13 +59,13 @@ def check_return_type(handler: Callable[..., Any], response_model: Any = None) -
         )
 
 
-def _may_have_return_annotation(handler: Callable[..., Any]) -> bool:
+def _may_have_return_annotation(handler: AnyCallable) -> bool:
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         return True
     return "return" in handler.__annotations__
 
 
-def _read_return_type(handler: Callable[..., Any]) -> tree.TypeNode:
+def _read_return_type(handler: AnyCallable) -> tree.TypeNode:
     # A wrapper has the annotations of the function in it, and may return anything.
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         return _UNKNOWN

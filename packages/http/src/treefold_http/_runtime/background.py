@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeAlias
 
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import WorkerThreads
+from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import get_logger, request_id
 
 P = ParamSpec("P")
@@ -109,7 +110,7 @@ async def run_in_loop_or_thread(threads: WorkerThreads, call: Call) -> Any:
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-def is_async(call: Callable[..., Any]) -> bool:
+def is_async(call: AnyCallable) -> bool:
     """Return True if calling the object returns a coroutine; the object is not called."""
     target: Any = call
     while isinstance(target, partial):

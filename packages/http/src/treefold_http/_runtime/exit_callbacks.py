@@ -23,6 +23,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextvars import ContextVar, Token, copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import request_id
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class _StepContext:
         self._context = copy_context()
         self._tokens: dict[ContextVar[Any], Token[Any]] = {}
 
-    async def run_step_in_thread(self, step: Callable[..., Any], *args: Any) -> Any:
+    async def run_step_in_thread(self, step: AnyCallable, *args: Any) -> Any:
         """Run one step in a worker thread."""
         before = dict(self._context.items())
         try:

@@ -7,9 +7,11 @@ module that composes all of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
     from treefold_http._runtime.background import BackgroundOwner
@@ -80,9 +82,7 @@ class Runtime(Protocol):
         """The extensions of installed distributions."""
         ...
 
-    async def run_in_thread(
-        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Any:
+    async def run_in_thread(self, function: AnyCallable, /, *args: Any, **kwargs: Any) -> Any:
         """Call a plain function in a worker thread; await its result here if it is awaitable."""
         ...
 

@@ -38,6 +38,7 @@ from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
 from treefold_http._runtime.unhandled import is_from_test_client, report_to_test_client
 from treefold_http._serving.mounted_app import check_mount_middleware, list_mounted_apps
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
 
@@ -245,7 +246,7 @@ class Lifespan:
         for extension in reversed(self.app.installed):
             await self._run_shutdown_hook(getattr(extension, "shutdown", None))
 
-    async def _run_startup_hook(self, hook: Callable[..., Any] | None, name: str = "") -> None:
+    async def _run_startup_hook(self, hook: AnyCallable | None, name: str = "") -> None:
         if hook is None:
             return
         self.running_hook = name or _format_hook_name(hook)
@@ -272,7 +273,7 @@ class Lifespan:
         for hook in self.app.project.on_shutdown:
             await self._run_shutdown_hook(hook)
 
-    async def _run_shutdown_hook(self, hook: Callable[..., Any] | None) -> None:
+    async def _run_shutdown_hook(self, hook: AnyCallable | None) -> None:
         if hook is None:
             return
         try:
@@ -283,7 +284,7 @@ class Lifespan:
                 raise
             get_logger().error("shutdown hook %s failed", _format_hook_name(hook), exc_info=error)
 
-    async def _call_hook(self, hook: Callable[..., Any]) -> None:
+    async def _call_hook(self, hook: AnyCallable) -> None:
         call = partial(hook, self.app) if _takes_app(hook) else hook
         await run_in_loop_or_thread(self.app.threads, call)
 
@@ -343,7 +344,7 @@ async def _is_startup_cancelled(error: BaseException) -> bool:
     return is_outer_cancellation(error)
 
 
-def _takes_app(hook: Callable[..., Any]) -> bool:
+def _takes_app(hook: AnyCallable) -> bool:
     """Return True if a hook takes the application: a parameter without default, or named `app`."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(
@@ -352,5 +353,5 @@ def _takes_app(hook: Callable[..., Any]) -> bool:
     )
 
 
-def _format_hook_name(hook: Callable[..., Any]) -> str:
+def _format_hook_name(hook: AnyCallable) -> str:
     return getattr(hook, "__qualname__", type(hook).__qualname__)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.json import dumps, loads
 from treefold_http._wire.json_values import require_json_round_trip
@@ -31,7 +32,7 @@ class SessionRecord:
     id: str
     created: float
     user: UserId | None = None
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    data: JSONObject = field(default_factory=JSONObject)
 
     def to_json(self) -> bytes:
         """Return the record without its id as JSON.
@@ -63,11 +64,11 @@ def decode_record(id: str, value: bytes) -> SessionRecord | None:
         return None
     if not isinstance(document, dict):
         return None
-    members = cast("dict[str, Any]", document)
+    members = cast("JSONObject", document)
     created, user, data = (members.get(name) for name in ("created", "user", "data"))
     # the exact type, since True is an int by `isinstance`
     if type(created) not in (int, float) or not isinstance(data, dict):
         return None
     if user is not None and type(user) not in (str, int):
         return None
-    return SessionRecord(id, cast("float", created), user, cast("dict[str, Any]", data))
+    return SessionRecord(id, cast("float", created), user, cast("JSONObject", data))

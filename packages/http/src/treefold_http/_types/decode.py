@@ -17,6 +17,7 @@ from treefold_http._types.limits_missed import parse_msgspec_error, redact_pydan
 from treefold_http._types.member_names import QuickDecoder, build_quick_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest, build_unprocessable_error
 from treefold_http._wire.json import BOM, msgspec
 from treefold_http._wire.pydantic_json import build_base64_json_functions, from_base64
@@ -229,7 +230,7 @@ def _try_pydantic_decoder(node: tree.TypeNode, *, has_structs: bool) -> Decoder 
     return Decoder(decode_with_pydantic, quick=build_quick_decoder(node, validate))
 
 
-def convert_pydantic_error(place: str, error: Mapping[str, Any]) -> dict[str, Any]:
+def convert_pydantic_error(place: str, error: Mapping[str, Any]) -> JSONObject:
     """Return an error of pydantic as an entry of `errors`."""
     message, context = redact_pydantic_error(error)
     made = {"loc": [place, *error["loc"]], "msg": message, "type": error["type"]}
@@ -276,7 +277,7 @@ def build_pydantic_text_converter(node: tree.TypeNode) -> Callable[[str], Any] |
     return constraints.wrap_pydantic_validator(adapter.validate_strings)
 
 
-def _is_scalar_schema(schema: dict[str, Any]) -> bool:
+def _is_scalar_schema(schema: JSONObject) -> bool:
     """Return True if a schema allows only strings, numbers, booleans and null."""
     named = {f"#/$defs/{name}": each for name, each in schema.get("$defs", {}).items()}
     schema = named.get(schema.get("$ref", ""), schema)

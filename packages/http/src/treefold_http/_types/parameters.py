@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
+
+from treefold_http._wire.aliases import AnyCallable
 
 EMPTY = inspect.Parameter.empty
 
@@ -14,7 +15,7 @@ class InjectionError(Exception):
     """A parameter that nothing can provide; the file counts as broken at boot."""
 
 
-def list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def list_parameters(function: AnyCallable) -> list[inspect.Parameter]:
     """Return the parameters of a callable, without `*args` and `**kwargs`.
 
     Raises:
@@ -31,7 +32,7 @@ def list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return [p for p in signature.parameters.values() if p.kind not in gathered]
 
 
-def format_callable(function: Callable[..., Any]) -> str:
+def format_callable(function: AnyCallable) -> str:
     """Return the name of a function for a message."""
     return f"{getattr(function, '__qualname__', type(function).__qualname__)}()"
 

@@ -14,7 +14,7 @@ import importlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
@@ -29,6 +29,7 @@ from treefold_http._types.parameters import (
     format_callable,
 )
 from treefold_http._types.scalars import SCALARS
+from treefold_http._wire.aliases import AnyCallable
 
 _LISTS = (
     *(list, set, frozenset, tuple, collections.abc.Sequence, collections.abc.Set),
@@ -77,7 +78,7 @@ def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...])
     if origin is Literal:
         return tree.Choice(annotation=annotation, kind=None, members=arguments)
     # by name, since those of typing and of typing_extensions may be different objects
-    if getattr(origin, "_name", None) in _QUALIFIERS:
+    if str(origin).rpartition(".")[2] in _QUALIFIERS:
         return parse_annotation(arguments[0])
     # before Python 3.14 `int | str` and `Union[int, str]` have different origins
     if origin in (typing.Union, types.UnionType):
@@ -204,8 +205,8 @@ def _read_typed_dict_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tr
     # `__required_keys__` ignores `Required` and `NotRequired` in annotations that are text.
     known = {"Required": True, "NotRequired": False}
     for name, hint in hints.items():
-        mark = getattr(get_origin(split_annotated(hint)[0]), "_name", None)
-        required = known.get(mark or "", name in kind.__required_keys__)
+        mark = str(get_origin(split_annotated(hint)[0])).rpartition(".")[2]
+        required = known.get(mark, name in kind.__required_keys__)
         type_ = parse_annotation(hint)
         yield tree.Member(name=name, type=type_, read_as=name, written_as=name, required=required)
 
@@ -272,7 +273,7 @@ def _fill_type_variables(annotation: Any, bound: Mapping[Any, Any]) -> Any:
     return annotation[tuple(bound.get(each, each) for each in parameters)]
 
 
-def resolve_annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+def resolve_annotation(parameter: inspect.Parameter, function: AnyCallable) -> Any:
     """Resolve the annotation of one parameter; unused annotations may have unresolvable names.
 
     Raises:

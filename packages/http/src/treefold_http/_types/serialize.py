@@ -24,6 +24,7 @@ from treefold_http._types.constraints import (
 )
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.json import msgspec
 from treefold_http._wire.pydantic_json import build_base64_json_functions
 
@@ -155,7 +156,7 @@ class _Record:
 
     def __call__(self, value: Any) -> Any:
         read = self._build_member_reader(value)
-        made: dict[str, Any] = {} if self._tag_field is None else {self._tag_field: self._tag}
+        made: JSONObject = {} if self._tag_field is None else {self._tag_field: self._tag}
         for member, serialize in self.members:
             if (part := read(member)) is _ABSENT:
                 if member.required:
@@ -310,7 +311,7 @@ def _build_pydantic_serializer(node: tree.TypeNode) -> Serializer:
         ) from error
     invalid = pydantic.ValidationError
     unfit = importlib.import_module("pydantic_core").PydanticSerializationError
-    options: dict[str, Any] = {"from_attributes": True}
+    options: JSONObject = {"from_attributes": True}
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) >= (2, 11):
         options |= {"by_alias": True, "by_name": True}  # a handler may use either
 

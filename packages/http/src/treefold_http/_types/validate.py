@@ -16,9 +16,10 @@ from treefold_http._types.constraints import build_constraint_check
 from treefold_http._types.limits_missed import LimitMissed, build_expected_values_context
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.scalars import build_scalar_converter
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.pydantic_json import from_base64
 
-Errors: TypeAlias = list[dict[str, Any]]
+Errors: TypeAlias = list[JSONObject]
 Loc: TypeAlias = list[str | int]
 Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 """Takes a parsed value and its place; returns the typed value or appends to the errors."""
@@ -26,13 +27,13 @@ Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 
 def make_error_entry(
     loc: list[str | int], message: object, kind: str = "value_error"
-) -> dict[str, Any]:
+) -> JSONObject:
     """Return one entry of `errors` in a 422.
 
     It has a `ctx` if the message is a `LimitMissed`.
     """
     name = next((step for step in reversed(loc) if isinstance(step, str)), "value")
-    made: dict[str, Any] = {"loc": loc, "msg": f"{name} {message}", "type": kind}
+    made: JSONObject = {"loc": loc, "msg": f"{name} {message}", "type": kind}
     if isinstance(message, LimitMissed) and message.context:
         made["ctx"] = message.context
     return made
@@ -125,7 +126,7 @@ class _Record:
     def __call__(self, value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, dict):
             return _append_type_error("should be an object", loc, errors)
-        given = cast("dict[str, Any]", value)
+        given = cast("JSONObject", value)
         before = len(errors)
         unknown, missing = given.keys() - self.checks.keys(), self.required - given.keys()
         for name in sorted(unknown):
@@ -240,7 +241,7 @@ def _build_mapping_check(member: Check) -> Check:
     def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
         if not isinstance(value, dict):
             return _append_type_error("should be an object", loc, errors)
-        given = cast("dict[str, Any]", value)
+        given = cast("JSONObject", value)
         return {name: member(each, [*loc, name], errors) for name, each in given.items()}
 
     return check_value

@@ -29,6 +29,7 @@ from treefold_http._redis.users import ensure_claim
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.name_space import NameSpace
 from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret_length
+from treefold_http._wire.aliases import JSONObject
 from treefold_logging import get_logger
 
 RoomMessage: TypeAlias = str | bytes
@@ -182,7 +183,7 @@ class Relay:
         self._away = False
         self._pause_until = 0.0
 
-    def _verify_and_deliver_message(self, message: dict[str, Any]) -> None:
+    def _verify_and_deliver_message(self, message: JSONObject) -> None:
         try:
             channel: bytes = message["channel"]
             room = channel.decode("utf-8", "surrogatepass").removeprefix(self._channel)

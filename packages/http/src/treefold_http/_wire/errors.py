@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.status_phrases import find_status_phrase
 
@@ -148,7 +149,7 @@ class UnprocessableEntity(_StatusError):
     code = 422
 
 
-def build_unprocessable_error(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
+def build_unprocessable_error(part: str, errors: list[JSONObject]) -> UnprocessableEntity:
     """Return a 422 whose message is the first of its entries, for formats without `errors`.
 
     Args:

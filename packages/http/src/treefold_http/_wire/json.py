@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.pydantic_json import Dump, build_pydantic_dump_functions, to_base64
 
@@ -182,7 +183,7 @@ BACKSLASH = ord("\\")
 """Searched for as a number: `in` with bytes takes seven times as long."""
 
 
-def _require_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_names(pairs: list[tuple[str, Any]]) -> JSONObject:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("an object has two members of the same name")

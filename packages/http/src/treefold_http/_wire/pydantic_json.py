@@ -15,6 +15,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from treefold_http._wire.aliases import AnyCallable, JSONObject
+
 Dump: TypeAlias = Callable[[Any], Any]
 
 # their values are no schemas: the default `{"type": "bytes"}` of a field only looks like one
@@ -57,9 +59,9 @@ class JsonForm(NamedTuple):
         dump_python: takes a value; returns its JSON form with the option `mode="json"`.
     """
 
-    validate_json: Callable[..., Any]
-    validate_python: Callable[..., Any]
-    dump_python: Callable[..., Any]
+    validate_json: AnyCallable
+    validate_python: AnyCallable
+    dump_python: AnyCallable
 
 
 def build_base64_json_functions(adapter: Any, *, refuse_infinite: bool = False) -> JsonForm:
@@ -110,7 +112,7 @@ def copy_schema_with_base64(schema: Any) -> Any | None:
     return None if changed is schema else changed
 
 
-_Change: TypeAlias = Callable[[dict[str, Any]], Any]
+_Change: TypeAlias = Callable[[JSONObject], Any]
 """Returns the replacement of a schema, itself to keep it whole, or None to look inside."""
 
 
@@ -122,7 +124,7 @@ def _transform_schema(value: Any, change: _Change) -> Any:
         return items if all(map(_is_same, copies, items)) else items.__class__(copies)
     if not isinstance(value, dict):
         return value
-    schema = cast("dict[str, Any]", value)
+    schema = cast("JSONObject", value)
     if (changed := change(schema)) is not None:
         return changed
     copies = {key: _transform_schema_entry(key, part, change) for key, part in schema.items()}
@@ -137,7 +139,7 @@ def _transform_schema_entry(key: str, part: Any, change: _Change) -> Any:
     return part if key in _NO_SCHEMAS else _transform_schema(part, change)
 
 
-def _replace_bytes_schema(schema: dict[str, Any]) -> Any:
+def _replace_bytes_schema(schema: JSONObject) -> Any:
     kind = schema.get("type")
     if kind == "bytes":
         return (
@@ -154,7 +156,7 @@ def _replace_bytes_schema(schema: dict[str, Any]) -> Any:
     return None
 
 
-def _forbid_infinite_floats(schema: dict[str, Any]) -> Any:
+def _forbid_infinite_floats(schema: JSONObject) -> Any:
     if schema.get("type") == "float":
         return {**schema, "allow_inf_nan": False}
     config = schema.get("config")
@@ -167,7 +169,7 @@ def _is_same(one: object, other: object) -> bool:
     return one is other
 
 
-def _build_base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _build_base64_schema(schema: JSONObject) -> JSONObject:
     return {
         "type": "json-or-python",
         "json_schema": {

@@ -6,11 +6,12 @@ The library (extra `jwt`) verifies tokens; this module refuses tokens that its d
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from treefold_http._requests.connection import Connection
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.auth._credentials import attach_security_scheme, build_token_dependency
 
 Algorithm = Literal[
@@ -31,7 +32,7 @@ def jwt(
     scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
-) -> Callable[..., Awaitable[dict[str, Any]]]:
+) -> Callable[..., Awaitable[JSONObject]]:
     """Return a dependency that requires a JSON Web Token and returns its claims.
 
     Args:
@@ -56,10 +57,10 @@ def jwt(
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 
-    def make_verifier(connection: Connection) -> Callable[[str], Awaitable[dict[str, Any] | None]]:
+    def make_verifier(connection: Connection) -> Callable[[str], Awaitable[JSONObject | None]]:
         keys = keys_of(connection.app.settings)
 
-        async def decode_claims(token: str) -> dict[str, Any] | None:
+        async def decode_claims(token: str) -> JSONObject | None:
             for one in keys:
                 try:
                     return library.decode(

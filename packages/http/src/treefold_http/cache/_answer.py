@@ -6,9 +6,10 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from treefold_http._responses.response import Response
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.json import dumps, loads
 from treefold_logging import is_sensitive
@@ -149,7 +150,7 @@ def decode_answer(stored: bytes | None) -> Answer | None:
     if stored is None:
         return None
     try:
-        document = cast("dict[str, Any]", loads(stored))
+        document = cast("JSONObject", loads(stored))
         response = Response(None, 200)
         # without `validate` other characters are skipped, and the body is a different one
         response.body = base64.b64decode(document["body"], validate=True)

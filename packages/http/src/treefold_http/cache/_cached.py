@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_http._requests.connection import Connection
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.json import dumps
 from treefold_http._wire.json_values import require_json_round_trip
 from treefold_http.cache._aliases import get_cache
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
     from treefold_router import Route
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyCallable)
 
 MARK = "__treefold_cached__"
 """The attribute of a handler whose responses are kept; the loader of handlers reads it."""

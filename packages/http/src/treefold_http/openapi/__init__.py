@@ -7,8 +7,9 @@ version at `/openapi/default.json`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._serving import DEFAULT, Documents, serve_documents
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["asyncapi_document", "openapi_document", "scheme_clashes", "serve_doc
 
 def openapi_document(
     app: Host, version: str | None = None, *, unversioned: bool = False
-) -> dict[str, Any]:
+) -> JSONObject:
     """Return the OpenAPI 3.1 document of an application; boots it if necessary.
 
     Args:
@@ -49,7 +50,7 @@ def openapi_document(
     return documents.build_document("openapi", DEFAULT)
 
 
-def asyncapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
+def asyncapi_document(app: Host, version: str | None = None) -> JSONObject:
     """Return the AsyncAPI 3 document of an application: its WebSockets and event streams.
 
     Args:
@@ -73,7 +74,7 @@ def scheme_clashes(app: Host) -> list[str]:
     return [str(clash) for clash in Documents.from_app(app).list_clashes()]
 
 
-def _build_document(app: Host, kind: str, version: str | None) -> dict[str, Any]:
+def _build_document(app: Host, kind: str, version: str | None) -> JSONObject:
     documents = Documents.from_app(app)
     if version is not None and version not in documents.versions:
         known = ", ".join(documents.versions) or "none"

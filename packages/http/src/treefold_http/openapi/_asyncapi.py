@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treefold_http._project.plans import WEBSOCKET
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components, Schema, build_object_schema
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import build_parameters
@@ -19,7 +20,7 @@ VERSION = "3.0.0"
 
 def build_asyncapi_document(
     routes: Sequence[Described], info: Info, *, version: str | None = None
-) -> dict[str, Any]:
+) -> JSONObject:
     """Return the document.
 
     Args:
@@ -27,7 +28,7 @@ def build_asyncapi_document(
     """
     components = Components()
     schemas = Schemas(components)
-    parts: dict[str, dict[str, Any]] = {"channels": {}, "operations": {}}
+    parts: dict[str, JSONObject] = {"channels": {}, "operations": {}}
     for found in routes:
         if version not in (None, found.route.version):
             continue
@@ -35,7 +36,7 @@ def build_asyncapi_document(
             _add_socket_channel(found, schemas, **parts)
         elif is_event_stream(read_return_type(found)):
             _add_event_stream_channel(found, schemas, **parts)
-    document: dict[str, Any] = {
+    document: JSONObject = {
         "asyncapi": VERSION,
         "info": info.build_info_object(version),
         "defaultContentType": "application/json",
@@ -47,7 +48,7 @@ def build_asyncapi_document(
 
 
 def _add_socket_channel(
-    found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
+    found: Described, schemas: Schemas, channels: JSONObject, operations: JSONObject
 ) -> None:
     sides: Mapping[str, Mapping[str, Schema]] = build_message_schemas(found, schemas) or {
         "receive": {"application/json": {}}
@@ -62,7 +63,7 @@ def _add_socket_channel(
     }
     channel = _build_channel(found, messages)
     parameters = build_parameters(found, schemas)
-    bindings: dict[str, Any] = {"method": "GET"}
+    bindings: JSONObject = {"method": "GET"}
     for place, key in (("query", "query"), ("header", "headers")):
         chosen = [parameter for parameter in parameters if parameter["in"] == place]
         if chosen:
@@ -80,7 +81,7 @@ def _build_parameters_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
 
 
 def _add_event_stream_channel(
-    found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
+    found: Described, schemas: Schemas, channels: JSONObject, operations: JSONObject
 ) -> None:
     payload = schemas.build_output_schema(found.contract)
     message = {"event": {"contentType": EVENTS, "payload": payload}}
@@ -90,9 +91,9 @@ def _add_event_stream_channel(
     operations[f"{found.id}_send"] = operation
 
 
-def _build_channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
+def _build_channel(found: Described, messages: Mapping[str, Any]) -> JSONObject:
     words = build_operation_metadata(found)
-    made: dict[str, Any] = {"address": found.place.path, "messages": dict(messages)}
+    made: JSONObject = {"address": found.place.path, "messages": dict(messages)}
     made |= {key: words[key] for key in ("summary", "description") if key in words}
     if "tags" in words:
         made["tags"] = [{"name": tag} for tag in words["tags"]]
@@ -101,10 +102,10 @@ def _build_channel(found: Described, messages: Mapping[str, Any]) -> dict[str, A
     return made
 
 
-def _build_operation(found: Described, action: str, messages: Sequence[str]) -> dict[str, Any]:
+def _build_operation(found: Described, action: str, messages: Sequence[str]) -> JSONObject:
     channel = f"#/channels/{found.id}"
     references = [{"$ref": f"{channel}/messages/{name}"} for name in messages]
-    made: dict[str, Any] = {"action": action, "channel": {"$ref": channel}}
+    made: JSONObject = {"action": action, "channel": {"$ref": channel}}
     made["messages"] = references
     words = build_operation_metadata(found)
     if "summary" in words:

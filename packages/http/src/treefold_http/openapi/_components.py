@@ -12,9 +12,10 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._component_names import Home, Node, assign_schema_names
 
-Schema: TypeAlias = dict[str, Any]
+Schema: TypeAlias = JSONObject
 
 
 class Components:

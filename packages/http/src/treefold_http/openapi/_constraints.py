@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.json import dumps, loads
 from treefold_http.openapi._components import add_keywords
 
@@ -28,21 +29,21 @@ _LENGTHS: Mapping[str, tuple[str, str]] = {
 _ENCODED = "base64"
 
 
-def apply_constraints(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
+def apply_constraints(schema: JSONObject, markers: Iterable[Any]) -> JSONObject:
     """Return a schema with the constraints and descriptions from the metadata of an annotation.
 
     Args:
         schema: the schema of the type without its metadata; a reference is kept.
         markers: the metadata; objects of an unknown kind are ignored.
     """
-    said: dict[str, Any] = {}
+    said: JSONObject = {}
     kind = _ENCODED if "contentEncoding" in schema else schema.get("type")
     for marker in markers:
         _collect_marker_keywords(marker, kind, said)
     return add_keywords(schema, said)
 
 
-def _collect_marker_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -> None:
+def _collect_marker_keywords(marker: Any, kind: Any, keywords: JSONObject) -> None:
     if isinstance(marker, (type, str)):
         return
     for inner in cast("list[Any]", getattr(marker, "metadata", None) or ()):
@@ -60,7 +61,7 @@ def _collect_marker_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -
     _collect_description_keywords(marker, keywords)
 
 
-def _collect_length_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -> None:
+def _collect_length_keywords(marker: Any, kind: Any, keywords: JSONObject) -> None:
     if kind == _ENCODED:  # the limits count bytes, the schema would count characters
         return
     least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
@@ -70,7 +71,7 @@ def _collect_length_keywords(marker: Any, kind: Any, keywords: dict[str, Any]) -
             keywords[keyword] = value
 
 
-def _collect_description_keywords(marker: Any, keywords: dict[str, Any]) -> None:
+def _collect_description_keywords(marker: Any, keywords: JSONObject) -> None:
     for name in ("title", "description"):
         text = getattr(marker, name, None)
         if isinstance(text, str):
@@ -96,7 +97,7 @@ _FORMS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
+def with_default(schema: JSONObject, default: Any) -> JSONObject:
     """Return a schema with a default, unless that has no JSON form or is of another type."""
     value = to_json_value(default)
     kinds = _FORMS.get(schema.get("type", ""))

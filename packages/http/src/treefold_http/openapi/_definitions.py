@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias, Union
 
 from treefold_http._types import tree
 from treefold_http._types.read import build_type_name, parse_annotation
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.pydantic_json import to_base64
 
 Described: TypeAlias = tree.Record | tree.Choice
@@ -79,7 +80,7 @@ def make_schema_generator_class() -> Any:
     base: Any = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 
     class Generator(base):
-        def bytes_schema(self, schema: Any) -> dict[str, Any]:
+        def bytes_schema(self, schema: Any) -> JSONObject:
             config: Any = getattr(getattr(self, "_config", None), "config_dict", None) or {}
             if "ser_json_bytes" in config or "val_json_bytes" in config:
                 parent: Any = super()

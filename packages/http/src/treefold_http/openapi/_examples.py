@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from treefold_http._types import tree
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._constraints import to_json_value
 
 
@@ -39,7 +40,7 @@ def encode_example(node: tree.TypeNode, value: Any, *, for_input: bool = False) 
         return to_json_value(value)
 
 
-def rename_in_examples(node: tree.TypeNode, schema: dict[str, Any], *, for_input: bool) -> None:
+def rename_in_examples(node: tree.TypeNode, schema: JSONObject, *, for_input: bool) -> None:
     """Replace the names in the examples of a schema that its author wrote."""
     if isinstance(schema.get("examples"), list):
         examples = schema["examples"]
@@ -63,13 +64,13 @@ def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
         return items if item is node else [_apply_aliases(item, each, for_input) for each in items]
     if not isinstance(value, dict):
         return value
-    table = cast("dict[str, Any]", value)
+    table = cast("JSONObject", value)
     if isinstance(node, tree.Table):
         return {key: _apply_aliases(node.value, each, for_input) for key, each in table.items()}
     return _rename_members(node, table, for_input) if isinstance(node, tree.Record) else table
 
 
-def _rename_members(node: tree.Record, table: dict[str, Any], for_input: bool) -> dict[str, Any]:
+def _rename_members(node: tree.Record, table: JSONObject, for_input: bool) -> JSONObject:
     """Return the members under their aliases, in the order of the example.
 
     Only names of pydantic's models are replaced; for a struct or a dataclass, a dictionary is shown
@@ -97,7 +98,7 @@ def _choose_option(node: tree.UnionType, value: Any) -> tree.TypeNode:
     if not isinstance(value, dict):
         kinds = [option for option in node.options if isinstance(option, tree.ListType)]
         return kinds[0] if kinds and isinstance(value, list) else node.options[0]
-    names = set(cast("dict[str, Any]", value))
+    names = set(cast("JSONObject", value))
     for option in node.options:
         if isinstance(option, tree.Record):
             known = {

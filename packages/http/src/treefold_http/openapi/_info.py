@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
+
+from treefold_http._wire.aliases import JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Info:
     latest: str
     description: str | None = None
 
-    def build_info_object(self, version: str | None) -> dict[str, Any]:
+    def build_info_object(self, version: str | None) -> JSONObject:
         """Return the Info Object for the document of one API version, or of all."""
         made = {"title": self.title, "version": version or self.version or self.latest}
         if self.description:
@@ -39,7 +41,7 @@ def read_project_info(root: Path, latest: str | None) -> Info:
     except (OSError, ValueError):
         content = {}
     project = content.get("project")
-    metadata = cast("dict[str, Any]", project) if isinstance(project, dict) else {}
+    metadata = cast("JSONObject", project) if isinstance(project, dict) else {}
 
     def find_text(key: str) -> str | None:
         # a file of this name may be for other tools, with anything in it

@@ -9,6 +9,7 @@ from typing import Any
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.secured import Security
 from treefold_http._project.plans import WEBSOCKET
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import (
@@ -31,7 +32,7 @@ def build_openapi_document(
     version: str | None = None,
     unversioned: bool = False,
     error_format: ErrorFormat | None = None,
-) -> dict[str, Any]:
+) -> JSONObject:
     """Return the document.
 
     Args:
@@ -44,14 +45,14 @@ def build_openapi_document(
         shown = [replace(found, place=without_version(found.place)) for found in shown]
     components = Components()
     schemas = Schemas(components, error_format)
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, JSONObject] = {}
     for found in shown:
         item = paths.setdefault(found.place.path, {})
         if found.route.method == WEBSOCKET:
             item["x-websocket"] = _describe_socket(found, schemas)
         else:
             item[found.route.method.lower()] = build_operation(found, schemas)
-    document: dict[str, Any] = {"openapi": VERSION, "info": info.build_info_object(version)}
+    document: JSONObject = {"openapi": VERSION, "info": info.build_info_object(version)}
     document["paths"] = dict(sorted(paths.items()))
     operations = [found for found in shown if found.route.method != WEBSOCKET]
     if tags := sorted({tag for found in operations for tag in list_tags(found)}):
@@ -66,7 +67,7 @@ def build_openapi_document(
     return document
 
 
-def _describe_socket(found: Described, schemas: Schemas) -> dict[str, Any]:
+def _describe_socket(found: Described, schemas: Schemas) -> JSONObject:
     made = build_operation_metadata(found)
     if parameters := build_parameters(found, schemas):
         made["parameters"] = parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from treefold_http._injection.contract import Input
 from treefold_http._injection.secured import Security
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
 from treefold_http.openapi._responses import EVENTS, JSON, build_operation_responses
@@ -21,7 +21,7 @@ _SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u
 _PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 
 
-def build_operation(described: Described, schemas: Schemas) -> dict[str, Any]:
+def build_operation(described: Described, schemas: Schemas) -> JSONObject:
     """Return the Operation Object of a route."""
     made = build_operation_metadata(described)
     if described.module.summary is None and "summary" not in made:
@@ -37,10 +37,10 @@ def build_operation(described: Described, schemas: Schemas) -> dict[str, Any]:
     return made
 
 
-def build_parameters(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
+def build_parameters(described: Described, schemas: Schemas) -> list[JSONObject]:
     """Return the Parameter Objects of a route: path parameters in order, then the others."""
     typed = {found.name: found for found in described.select_inputs("path")}
-    made: list[dict[str, Any]] = []
+    made: list[JSONObject] = []
     for name, known in described.place.parameters.items():
         found = typed.get(known)
         schema = _TEXT if found is None else _build_input_schema(found, schemas)
@@ -59,8 +59,8 @@ _NO_PARAMETERS = ("accept", "content-type", "authorization")
 """Header fields that OpenAPI describes elsewhere; it ignores parameters of these names."""
 
 
-def _build_parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": name, "in": place, "required": required}
+def _build_parameter(name: str, place: str, schema: Schema, *, required: bool) -> JSONObject:
+    made: JSONObject = {"name": name, "in": place, "required": required}
     if "$ref" not in schema:
         schema = dict(schema)
         if description := schema.pop("description", None):
@@ -92,10 +92,10 @@ def without_null(schema: Schema) -> Schema:
     return {**rest, "anyOf": kept}
 
 
-def _build_request_body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
+def _build_request_body(described: Described, schemas: Schemas) -> JSONObject | None:
     models = described.select_inputs("json")
     fields = described.select_inputs("form", "file")
-    content: dict[str, Any] = {}
+    content: JSONObject = {}
     if models:
         found = [schemas.build_body_schema(model.type) for model in models]
         content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
@@ -122,9 +122,9 @@ def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
     return {**made, "additionalProperties": False} if closed else made
 
 
-def _build_inferred_body(called_methods: frozenset[str]) -> dict[str, Any] | None:
+def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
     """Return the body of a handler that reads it itself: its media type without a schema."""
-    content: dict[str, Any] = {}
+    content: JSONObject = {}
     if "json" in called_methods:
         content[JSON] = {}
     if "form" in called_methods:

@@ -6,8 +6,8 @@ Problem documents (RFC 9457) are described as `treefold_http._failures.problems`
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import HTTPError
 from treefold_http.openapi._components import Components, Schema
 from treefold_http.openapi._schemas import Schemas
@@ -39,7 +39,7 @@ _ENTRY: Schema = {
 }
 
 
-def build_error_content(schemas: Schemas, status: str) -> dict[str, Any]:
+def build_error_content(schemas: Schemas, status: str) -> JSONObject:
     """Return the content of an error response: media type to schema and example.
 
     Args:
@@ -48,16 +48,16 @@ def build_error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     if (form := schemas.error_format) is not None:
         return {form.media_type: {"schema": schemas.build_type_schema(form.model, "output")}}
     number = int(status) if status.isdigit() else 0
-    made: dict[str, Any] = {"schema": _find_or_add_problem_schema(schemas.components, number)}
+    made: JSONObject = {"schema": _find_or_add_problem_schema(schemas.components, number)}
     if 400 <= number <= 599:
         made["example"] = dict(_build_problem_example(number))
     return {PROBLEM: made}
 
 
 @cache
-def _build_problem_example(status: int) -> dict[str, Any]:
+def _build_problem_example(status: int) -> JSONObject:
     title = HTTPError(status).title
-    shown: dict[str, Any] = {
+    shown: JSONObject = {
         "type": "about:blank",
         "title": title,
         "status": status,

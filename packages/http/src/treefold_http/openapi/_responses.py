@@ -24,6 +24,7 @@ from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.status_phrases import find_status_phrase
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
@@ -44,7 +45,7 @@ _PLAIN: Mapping[Any, tuple[str, Schema]] = {
 _ANY = "2XX"
 
 
-def build_operation_responses(described: Described, schemas: Schemas) -> dict[str, Any]:
+def build_operation_responses(described: Described, schemas: Schemas) -> JSONObject:
     """Return the Responses Object of an operation."""
     found = _Answers(schemas)
     _add_success(described, found)
@@ -69,9 +70,9 @@ def _collect_middleware_attribute(described: Described, name: str) -> list[Mappi
     return [one for one in said if one]
 
 
-def _build_common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
+def _build_common_headers(described: Described, schemas: Schemas) -> JSONObject:
     """Return the header fields that middleware adds to every response."""
-    made: dict[str, Any] = {}
+    made: JSONObject = {}
     for said in _collect_middleware_attribute(described, "openapi_headers"):
         for name, value in said.items():
             header = _build_header(value, schemas)
@@ -103,11 +104,11 @@ class _Answers:
             if "example" in made:
                 self._examples[status, media_type] = made["example"]
 
-    def build_responses(self) -> dict[str, Any]:
+    def build_responses(self) -> JSONObject:
         return {status: self._build_response(status) for status in self._content}
 
-    def _build_response(self, status: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"description": describe_status(status)}
+    def _build_response(self, status: str) -> JSONObject:
+        made: JSONObject = {"description": describe_status(status)}
         if content := self._content[status]:
             each = content.items()
             made["content"] = {media: _build_media_type(schemas) for media, schemas in each}
@@ -117,7 +118,7 @@ class _Answers:
         return made
 
 
-def _build_media_type(schemas: list[Schema]) -> dict[str, Any]:
+def _build_media_type(schemas: list[Schema]) -> JSONObject:
     if not schemas or {} in schemas:
         return {}
     return {"schema": any_of(schemas)}
@@ -267,10 +268,10 @@ def _collect_error_statuses(described: Described) -> set[int]:
 
 
 def _merge_response(
-    status: str, declared: Any, detected: dict[str, Any] | None, schemas: Schemas
-) -> dict[str, Any]:
+    status: str, declared: Any, detected: JSONObject | None, schemas: Schemas
+) -> JSONObject:
     """Merge the description of a status in the module into the detected one."""
-    made: dict[str, Any] = dict(detected or {"description": describe_status(status)})
+    made: JSONObject = dict(detected or {"description": describe_status(status)})
     if isinstance(declared, str):
         declared = {"description": declared}
     elif not isinstance(declared, Mapping):
@@ -292,7 +293,7 @@ def _merge_response(
     return made
 
 
-def _add_examples(response: dict[str, Any], declared: Any, described: Described) -> None:
+def _add_examples(response: JSONObject, declared: Any, described: Described) -> None:
     """Add the examples of a status in the module, with the names of its model in JSON."""
     if not isinstance(declared, Mapping) or not declared.keys() & {"example", "examples"}:
         return
@@ -304,7 +305,7 @@ def _add_examples(response: dict[str, Any], declared: Any, described: Described)
     node = read_return_type(described) if node is None else node
     if isinstance(node, tree.TupleType) and node.items:
         node = node.items[0]
-    made: dict[str, Any] = {}
+    made: JSONObject = {}
     if "example" in table:
         made["example"] = encode_example(node, table["example"])
     if "examples" in table:
@@ -317,7 +318,7 @@ def _add_examples(response: dict[str, Any], declared: Any, described: Described)
 def _encode_named_examples(node: tree.TypeNode, examples: Any) -> Any:
     if not isinstance(examples, Mapping):
         return to_json_value(examples)
-    made: dict[str, Any] = {}
+    made: JSONObject = {}
     for name, example in cast("Mapping[str, Any]", examples).items():
         made[str(name)] = to_json_value(example)
         if isinstance(example, Mapping) and "value" in example:
@@ -326,7 +327,7 @@ def _encode_named_examples(node: tree.TypeNode, examples: Any) -> Any:
     return made
 
 
-def _build_declared_content(declared: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
+def _build_declared_content(declared: Mapping[str, Any], schemas: Schemas) -> JSONObject:
     model = declared.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
     if schema is None and model is not None:
@@ -334,7 +335,7 @@ def _build_declared_content(declared: Mapping[str, Any], schemas: Schemas) -> di
     return {declared.get("media_type") or media_type: {"schema": schema} if schema else {}}
 
 
-def _build_header(declared: Any, schemas: Schemas) -> dict[str, Any]:
+def _build_header(declared: Any, schemas: Schemas) -> JSONObject:
     if isinstance(declared, str):
         return {"description": declared, "schema": {"type": "string"}}
     if isinstance(declared, Mapping):

@@ -6,7 +6,7 @@ Done once for all documents of a project; independent of the structure of a docu
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,7 @@ from treefold_http._injection.contract import Contract, Input
 from treefold_http._injection.secured import Security, merge_security_requirements, read_security
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.middleware_chain import select_route_middlewares
+from treefold_http._wire.aliases import AnyCallable, JSONObject
 from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
 from treefold_http.openapi._paths import Place, assign_operation_ids, locate_route_in_document
 from treefold_http.openapi._source import Reading, SourceReader
@@ -52,7 +53,7 @@ class Described:
     entries: Sequence[Any]
 
     @property
-    def handler_function(self) -> Callable[..., Any]:
+    def handler_function(self) -> AnyCallable:
         """The handler."""
         return self.module.handler
 
@@ -107,13 +108,13 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
     return rename_clashing_schemes(found, app.root)
 
 
-def build_operation_metadata(described: Described) -> dict[str, Any]:
+def build_operation_metadata(described: Described) -> JSONObject:
     """Return summary, description, tags and deprecation, as both kinds of document hold them."""
     module = described.module
     first, _, rest = _read_docstring(module.handler).partition("\n")
     summary = first.strip() if module.summary is None else module.summary
     description = rest.strip() if module.description is None else module.description
-    said: dict[str, Any] = {"operationId": described.id}
+    said: JSONObject = {"operationId": described.id}
     if summary:
         said["summary"] = summary
     if description:

@@ -25,6 +25,7 @@ from treefold_http._types.decode import is_checked_by_own_validator
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import build_type_name, read_named_tuple_items
 from treefold_http._types.scalars import SCALARS
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.json import msgspec
 from treefold_http.openapi._components import (
     Components,
@@ -305,7 +306,7 @@ def _parse_definition_name(target: str) -> str:
 
 def _generate_library_schema(
     node: tree.TypeNode, mode: Mode
-) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
+) -> tuple[JSONObject, Mapping[str, JSONObject]] | None:
     """The schema of a type and its definitions, referenced as `#/$defs/...`, made by its package.
 
     None for a type that neither package can describe.

@@ -12,9 +12,10 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from treefold_http._responses.response import Response
+from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, require_read_method
 from treefold_http._wire.json import dumps
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._serving.host import Host
 
-_Write: TypeAlias = Callable[..., dict[str, Any]]
+_Write: TypeAlias = Callable[..., JSONObject]
 _Key: TypeAlias = tuple[str, str | None, str, str | None]
 _KINDS: Mapping[str, _Write] = {
     "openapi": build_openapi_document,
@@ -62,7 +63,7 @@ class Documents:
         self._lock = threading.RLock()
         self._routes: list[Described] | None = None
         self._clashes: list[Clash] = []
-        self._written: dict[tuple[str, str | None], dict[str, Any]] = {}
+        self._written: dict[tuple[str, str | None], JSONObject] = {}
         self._encoded: dict[_Key, tuple[bytes, str]] = {}
 
     @classmethod
@@ -77,7 +78,7 @@ class Documents:
         """The versions that have their own document."""
         return self._project.table.versions
 
-    def build_document(self, kind: str, version: str | None = None) -> dict[str, Any]:
+    def build_document(self, kind: str, version: str | None = None) -> JSONObject:
         """Return a document; the object is shared and must not be changed.
 
         Args:
@@ -87,7 +88,7 @@ class Documents:
         with self._lock:
             if (found := self._written.get((kind, version))) is None:
                 info = read_project_info(self._app.root, self._project.table.latest)
-                more: dict[str, Any] = {"version": version}
+                more: JSONObject = {"version": version}
                 if kind == "openapi":
                     more["error_format"] = self._app.errors.error_format
                 if version == DEFAULT:
@@ -207,7 +208,7 @@ class DocumentFiles:
         raise NotFound(NOTHING_HERE)
 
 
-def _encode_document(document: dict[str, Any]) -> bytes:
+def _encode_document(document: JSONObject) -> bytes:
     try:
         return dumps(document)
     except ValueError:  # a lone surrogate in a text: JSON can escape it, UTF-8 cannot hold it

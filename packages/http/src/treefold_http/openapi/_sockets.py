@@ -6,9 +6,8 @@ text. `response_model` is the type of JSON that it sends.
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_http._types.read import parse_annotation
+from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
@@ -25,7 +24,7 @@ _SCHEMAS: dict[str, Schema] = {
 }
 
 
-def build_message_schemas(found: Described, schemas: Schemas) -> dict[str, Any]:
+def build_message_schemas(found: Described, schemas: Schemas) -> JSONObject:
     """Return `receive` and `send`: schemas of messages by media type, as seen from the server.
 
     Either is left out if the source of the handler does not show it.
@@ -34,7 +33,7 @@ def build_message_schemas(found: Described, schemas: Schemas) -> dict[str, Any]:
     received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}
     sent = {kind for kind in MEDIA_TYPES if f"send_{kind}" in calls}
     model = found.contract.find_output_type(None)
-    made: dict[str, Any] = {}
+    made: JSONObject = {}
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
         if "json" in received:

@@ -11,7 +11,7 @@ import ast
 import builtins
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from treefold_http._project.source_loader import SourceLoader
 from treefold_http._responses.events import EventStream
 from treefold_http._types.parameters import EMPTY
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError
 from treefold_logging import get_logger
 
@@ -62,7 +63,7 @@ class SourceReader:
         self._file = ""
         self._tree = ast.Module([], [])
 
-    def __call__(self, function: Callable[..., Any]) -> Reading:
+    def __call__(self, function: AnyCallable) -> Reading:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
         if (plain := _unwrap_function(function)) is None:
             return _NOTHING

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from treefold_http._application import Application
 from treefold_http._runtime.threads import WorkerThreads
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, Receive, Send
 from treefold_http.testing._call import DISCONNECT_TIMEOUT, Call
 from treefold_http.testing._startup import Startup
 
 Served: TypeAlias = "Application | ASGIApp | str | os.PathLike[str]"
-Replacements: TypeAlias = Mapping[Callable[..., Any], Callable[..., Any]]
+Replacements: TypeAlias = Mapping[AnyCallable, AnyCallable]
 
 
 class Server:
@@ -42,7 +43,7 @@ class Server:
         self.raise_app_errors = raise_app_errors
         self.threads = WorkerThreads()
         self._overrides = dict(overrides or {})
-        self._overridden: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._overridden: dict[AnyCallable, AnyCallable] = {}
         if self._overrides and not isinstance(self.app, Application):
             raise TypeError(f"Overrides need a treefold Application, got {app!r}")
         self._startup = Startup()
