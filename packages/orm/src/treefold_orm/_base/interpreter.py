@@ -31,7 +31,7 @@ def set_running_loop(loop: Any) -> None:
 def is_being_imported(module: str) -> bool:
     """Return True while the body of a module runs."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
-    return getattr(spec, "_initializing", False)
+    return spec is not None and spec._initializing
 
 
 def find_external_caller_location() -> str:

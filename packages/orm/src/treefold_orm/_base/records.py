@@ -13,7 +13,7 @@ class Record:
 
     __slots__ = ()
 
-    _names: ClassVar[tuple[str, ...]] = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of its parts, as in a dataclass
     _defaults: ClassVar[dict[str, Any]] = {}
     _parts: ClassVar[Any]
 
@@ -21,7 +21,7 @@ class Record:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be set: it does not change")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self.__class__, tuple([getattr(self, name) for name in self._names])
+        return self.__class__, tuple([getattr(self, name) for name in self.__match_args__])
 
     def __eq__(self, other: object, /) -> bool:
         # exactly the same class: And, Or and UnsharedAnd have equal parts and mean something else
@@ -33,7 +33,7 @@ class Record:
         return hash(self._parts(self))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
         return f"{type(self).__name__}({shown})"
 
 
@@ -46,12 +46,11 @@ def frozen_record(kind: type[N]) -> type[N]:
     """
     plain: Any = kind
     own = tuple(plain.__annotations__)  # its own alone, even if it has none
-    names = (*plain._names, *own)
+    names = (*plain.__match_args__, *own)
     defaults = {**plain._defaults, **{n: plain.__dict__[n] for n in own if n in plain.__dict__}}
     body = {k: v for k, v in plain.__dict__.items() if k not in {*own, "__dict__", "__weakref__"}}
     parts = attrgetter(*(names or ["__class__"]))
-    body |= {"__slots__": own, "_names": names, "_defaults": defaults, "_parts": parts}
-    body["__match_args__"] = names
+    body |= {"__slots__": own, "__match_args__": names, "_defaults": defaults, "_parts": parts}
     made: Any = type(plain.__name__, plain.__bases__, body)
     given = {f"d_{name}": value for name, value in defaults.items()}
     given |= {f"s_{name}": getattr(made, name).__set__ for name in names}
@@ -66,4 +65,6 @@ def frozen_record(kind: type[N]) -> type[N]:
 def copy_with_changes(original: N, **changes: Any) -> N:
     """The same record with other parts."""
     same: Any = original
-    return same.__class__(**{name: getattr(original, name) for name in same._names} | changes)
+    return same.__class__(
+        **{name: getattr(original, name) for name in same.__match_args__} | changes
+    )

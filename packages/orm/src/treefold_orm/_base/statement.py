@@ -7,7 +7,7 @@ very same code. An operation that writes with more than one statement yields `AT
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class Statement:
 
     __slots__ = ("args", "kind", "sql")
 
-    def __init__(self, kind: Kind, sql: str, args: Sequence[Any] = ()) -> None:
+    def __init__(self, kind: Kind, sql: str, args: Sequence[object] = ()) -> None:
         self.kind: Kind = kind
         self.sql = sql
         self.args = args
@@ -36,3 +36,5 @@ a savepoint inside of one; both are undone where the operation fails.
 """
 
 Operation = Generator[Statement, Any, T]
+CoroutineOf = Coroutine[Any, Any, T]
+"""The result of a call of the async half, whose twin of the sync half returns `T`."""

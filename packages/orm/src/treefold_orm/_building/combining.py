@@ -6,13 +6,10 @@ step of the key says so for every part, and the rows are decoded by it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._expressions.conversion import find_common_type
+from treefold_orm._expressions.nodes import Key, Node
 from treefold_orm._expressions.steps import Combine, Common
 from treefold_orm._fields.base import AnyField
-
-Key = tuple[Any, ...]
 
 
 def list_subquery_column_fields(key: Key) -> tuple[AnyField | None, ...]:
@@ -40,8 +37,9 @@ def unify_combined_column_types(key: Key) -> Key:
 
 def _list_combined_queries(key: Key) -> list[Key]:
     """The queries that a combined one is made of, those of its parts included."""
-    own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
-    found = [own]
+    found: list[Key] = [
+        (key[0], *(step for step in key[1:] if not isinstance(step, (Combine, Common))))
+    ]
     for step in key[1:]:
         if isinstance(step, Combine):
             found += _list_combined_queries(step.key)
@@ -49,7 +47,7 @@ def _list_combined_queries(key: Key) -> list[Key]:
 
 
 def _set_common_types(key: Key, fields: tuple[AnyField | None, ...]) -> Key:
-    steps: list[Any] = []
+    steps: list[Node] = []
     for step in key[1:]:
         if isinstance(step, Combine):
             steps.append(Combine(step.op, _set_common_types(step.key, fields), step.base))

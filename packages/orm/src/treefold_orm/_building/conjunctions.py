@@ -18,7 +18,7 @@ from treefold_orm._expressions import nodes, steps
 Q = TypeVar("Q", bound="QuerySteps")
 
 _CONDITIONS = (steps.Filter, steps.Where, steps.NoRows)
-_NEVER: dict[type[steps.Step], str] = {
+_NEVER: dict[type[nodes.Node], str] = {
     steps.Combine: "union() and its like",
     steps.DistinctOn: "distinct(fields)",
     steps.JoinCTE: "a joined CTE",
@@ -26,7 +26,7 @@ _NEVER: dict[type[steps.Step], str] = {
 }
 
 
-def intersect_rows(query: Q, other: Any) -> Q:
+def intersect_rows(query: Q, other: object) -> Q:
     """The rows of `query` that are in `other` too."""
     other = _require_combinable_query(query, other, "&")
     made = _append_params_and_ordering(query, other)
@@ -36,7 +36,7 @@ def intersect_rows(query: Q, other: Any) -> Q:
     return made._add_step(steps.NoRows()) if other._has_step(steps.NoRows) else made
 
 
-def unite_rows(query: Q, other: Any) -> Q:
+def unite_rows(query: Q, other: object) -> Q:
     """The rows of `query` and those of `other`."""
     other = _require_combinable_query(query, other, "|")
     made = _append_params_and_ordering(query, other)
@@ -63,7 +63,7 @@ def _build_or_branches(and_conditions: list[nodes.Node]) -> tuple[nodes.Node, ..
     return only.children if isinstance(only, nodes.Or) and only.children else (only,)
 
 
-def _require_combinable_query(query: QuerySteps, source: Any, operator: str) -> QuerySteps:
+def _require_combinable_query(query: QuerySteps, source: object, operator: str) -> QuerySteps:
     other = convert_manager_to_query(source)
     if not isinstance(other, QuerySteps):
         raise FieldError(

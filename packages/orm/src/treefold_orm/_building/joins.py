@@ -8,7 +8,9 @@ from typing import Any, Protocol, Self, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted, require_annotation_name
 from treefold_orm._building.one_database import require_common_database
-from treefold_orm._expressions.nodes import CTENode, Node, contains_window
+from treefold_orm._building.query_protocol import Q, Query
+from treefold_orm._expressions.cte_nodes import Source
+from treefold_orm._expressions.nodes import CTENode, Key, Node, contains_window
 from treefold_orm._expressions.operands import build_comparison_node
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
@@ -19,8 +21,8 @@ from treefold_orm._terms.values import as_expression
 class Joinable(Protocol):
     """A CTE, as far as a query needs it that joins it."""
 
-    source: Any
-    params: tuple[Any, ...]
+    source: Source
+    params: tuple[object, ...]
     alias: str
 
     def build_unknown_name_error(self, name: str) -> FieldError: ...
@@ -39,14 +41,14 @@ class CTEJoins:
         once for each partner. Raises `FieldError` for unknown or taken names, and for a CTE of
         another database.
         """
-        return cast("Self", join_cte(self, cte, on, optional=False))
+        return cast("Self", join_cte(cast("Query", self), cte, on, optional=False))
 
     def left_join(self, cte: Joinable, /, **on: Any) -> Self:
         """As `join`, and rows without a partner too: their annotations are None."""
-        return cast("Self", join_cte(self, cte, on, optional=True))
+        return cast("Self", join_cte(cast("Query", self), cte, on, optional=True))
 
 
-def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
+def join_cte(query: Q, cte: Joinable, on: dict[str, Any], *, optional: bool) -> Q:
     """A query with a CTE joined to it."""
     query._require_unsliced_and_uncombined("join()")
     if not hasattr(cte, "source"):
@@ -60,7 +62,7 @@ def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any
     columns = {
         name: CTENode(field, place, index) for index, (name, field) in enumerate(source.columns)
     }
-    scope: Scope = query._make_scope()
+    scope = query._make_scope()
     scope.database = [alias]
     base = find_identical_slice_start(scope.params, cte.params)
     if base is None:
@@ -94,7 +96,7 @@ def _build_join_tests(
 
 
 def _choose_added_columns(
-    query: Any, on: dict[str, Any], columns: dict[str, CTENode]
+    query: Query, on: dict[str, Any], columns: dict[str, CTENode]
 ) -> dict[str, CTENode]:
     """The columns that rows get as annotations: those that the join does not compare."""
     # the column without a name counts the steps of a recursion whose query asked for no depth
@@ -107,7 +109,7 @@ def _choose_added_columns(
     return added
 
 
-def require_unused_annotation_name(query: Any, name: str, *also_taken: str) -> None:
+def require_unused_annotation_name(query: Query, name: str, *also_taken: str) -> None:
     """Raise `FieldError` for a name that the query has already, or that is one of `also_taken`."""
     meta = query._meta
     taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk"}
@@ -119,7 +121,7 @@ def require_unused_annotation_name(query: Any, name: str, *also_taken: str) -> N
         )
 
 
-def find_identical_slice_start(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+def find_identical_slice_start(params: Sequence[object], wanted: Sequence[Any]) -> int | None:
     """Where the very same values stand among the parameters already, else None."""
     size = len(wanted)
     for start in range(len(params) - size + 1):
@@ -130,7 +132,7 @@ def find_identical_slice_start(params: Sequence[Any], wanted: Sequence[Any]) -> 
 
 
 def find_ctes_shared_with_outer(
-    key: tuple[Any, ...], params: Sequence[Any], scope: Scope
+    key: Key, params: Sequence[object], scope: Scope
 ) -> tuple[tuple[int, int, int], ...]:
     """The CTEs of a query inside another one that the outer one has too: one text serves both."""
     shared: list[tuple[int, int, int]] = []

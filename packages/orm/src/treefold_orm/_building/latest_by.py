@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._building.query import AnyQuery
 from treefold_orm._expressions.lookups import walk_path
-from treefold_orm._terms.columns import Column
-from treefold_orm._terms.operators import Expression, Q
+from treefold_orm._fields.base import AnyField
+from treefold_orm._terms.columns import AnyColumn, Column
+from treefold_orm._terms.operators import Expression, OrderBy, Q
 from treefold_orm._terms.values import F
 
 B = TypeVar("B", bound="AnyQuery")
@@ -19,14 +20,14 @@ Order = Literal["ASC", "DESC"]
 DAYS = ("year", "month", "week", "day")
 
 
-def order_by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B:
+def order_by_time(query: B, fields: Sequence[str | AnyColumn], *, latest: bool) -> B:
     """Order a query by `fields`, or by `Meta.get_latest_by` without any; NULL comes last."""
     what = "latest()" if latest else "earliest()"
     query._require_unsliced_and_uncombined(what)
     names = fields or query._meta.latest_by
     if not names:
         raise FieldError(f"{what} needs a field, or Meta.get_latest_by in {query._meta.name}")
-    terms: list[Any] = []
+    terms: list[OrderBy] = []
     for name in names:
         term: Expression
         if isinstance(name, Column):
@@ -40,8 +41,8 @@ def order_by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool
 
 def require_column_type(
     query: AnyQuery,
-    field: str | Column[Any],
-    field_class: type[Any],
+    field: str | AnyColumn,
+    field_class: type[AnyField],
     caller_name: str,
     suggestion: str,
 ) -> None:
@@ -56,8 +57,8 @@ def require_column_type(
 
 
 def select_distinct_values(
-    query: B, field: str | Column[Any], value_expression: Expression, order: Order
-) -> B:
+    query: AnyQuery, field: str | AnyColumn, value_expression: Expression, order: Order
+) -> AnyQuery:
     """The different values of `value_expression`, made of a field, in their order."""
     if order not in {"ASC", "DESC"}:
         raise FieldError(f"order={order!r} is not 'ASC' or 'DESC'")

@@ -13,12 +13,12 @@ statement there, which runs after that of the outer query (`split_prefetches`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record
+from treefold_orm._building.query_protocol import Query
 from treefold_orm._expressions.nodes import SubqueryNode
 from treefold_orm._expressions.steps import Combine, FromCTE, JoinCTE
 from treefold_orm._fields.meta import Meta
@@ -54,7 +54,7 @@ def require_common_database(
     return inner_alias
 
 
-def check_can_change_database(query: Any, alias: str) -> None:
+def check_can_change_database(query: Query, alias: str) -> None:
     """Raise `FieldError` where a query that has taken in another one is to change its database."""
     if query._alias == alias:
         return
@@ -65,12 +65,11 @@ def check_can_change_database(query: Any, alias: str) -> None:
         )
 
 
-def _contains_nested_query(part: Any) -> bool:
+def _contains_nested_query(part: object) -> bool:
     if isinstance(part, _TAKEN_IN):
         return True
     if isinstance(part, tuple):
         return any(map(_contains_nested_query, cast("tuple[Any, ...]", part)))
     if isinstance(part, Record):
-        names: Sequence[str] = type(part)._names
-        return any(_contains_nested_query(getattr(part, name)) for name in names)
+        return any(_contains_nested_query(getattr(part, name)) for name in part.__match_args__)
     return False

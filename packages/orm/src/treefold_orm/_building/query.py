@@ -37,10 +37,9 @@ from treefold_orm._expressions.lookups import (
 )
 from treefold_orm._expressions.ordering import cache_ordering, resolve_order
 from treefold_orm._expressions.resolving import QuerySource, resolve
-from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Condition, Expression, Q
 from treefold_orm._terms.values import Truth
 
@@ -198,9 +197,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         made._raises_lazy = True
         return made
 
-    def _slice_rows(self, start: Any, stop: Any) -> Self:
+    def _slice_rows(self, start: int | None, stop: int | None) -> Self:
         for bound in (start, stop):
-            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
                 raise TypeError(f"A slice takes int bounds, not {type(bound).__name__}")
             if bound is not None and bound < 0:
                 raise ValueError(f"A slice cannot count from the end: {bound!r} is negative")
@@ -300,13 +299,13 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             made._notes = {**(made._notes or {}), **renamed}
         return made
 
-    def only(self, *names: str | Column[Any]) -> Self:
+    def only(self, *names: str | AnyColumn) -> Self:
         """Load these columns (and the key) only; others are loaded, or refused, when they are
         read.
         """
         return self._set_loaded_columns(self._resolve_column_paths(names, reject_sensitive=True))
 
-    def defer(self, *names: str | Column[Any] | None) -> Self:
+    def defer(self, *names: str | AnyColumn | None) -> Self:
         """Load all columns but these, and but those that earlier calls left out; `defer(None)`
         loads all again.
         """
@@ -329,7 +328,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         paths: list[str] = []
         for name in names:
             if isinstance(name, Column):
-                cast("Column[Any]", name).check_model(self._meta)
+                cast("AnyColumn", name).check_model(self._meta)
             path: str = name.path if isinstance(name, Column) else name
             _, column, rest = walk_path(self._meta, path)
             if rest:
@@ -394,9 +393,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
     def _select_values(
         self, row_kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
-    ) -> Any:
+    ) -> AnyQuery:
         self._require_unsliced_and_uncombined("values()")
-        query: Any = self
+        query = self
         if expressions:
             columns_named = frozenset({*self._meta.fields, *self._meta.by_attname} & {*expressions})
             if twice := [name for name in names if name in columns_named]:
@@ -411,7 +410,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                 reusable_names=self._find_unloaded_annotations(),
                 allowed_field_names=columns_named,
             )
-        scope: Scope = query._make_scope()
+        scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
         labels: list[steps.Label] = []
         unloaded = self._find_unloaded_annotations()
@@ -428,7 +427,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         if not names and not expressions and self._notes:
             hidden = self._find_unloaded_annotations()
             added = [name for name in self._notes if name not in hidden]
-        columns += [(name, query._notes[name]) for name in added]
+        notes = query._notes or {}
+        columns += [(name, notes[name]) for name in added]
         labels += added
         step = steps.Values(row_kind, tuple(labels), tuple(columns))
         return query._add_step_from_scope(step, scope)
@@ -441,4 +441,5 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         return self._compile_plan("rows")[0].sql
 
 
-AnyQuery = QueryBuilder[Any, Any]
+QueryOf = QueryBuilder[Any, R]
+AnyQuery = QueryOf[Any]

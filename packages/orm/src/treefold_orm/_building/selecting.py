@@ -8,19 +8,20 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
+from treefold_orm._building.query_protocol import Q
 from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
-from treefold_orm._expressions.nodes import ColumnNode, Expr
+from treefold_orm._expressions.nodes import ColumnNode, Expr, Key
 from treefold_orm._expressions.resolving import SeveralColumns, resolve, resolve_path
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Condition, Expression
 from treefold_orm._terms.values import as_expression
 
 
 def annotate_unnamed_expressions(
-    query: Any, names_and_expressions: tuple[Any, ...]
-) -> tuple[Any, tuple[Any, ...]]:
+    query: Q, names_and_expressions: tuple[Any, ...]
+) -> tuple[Q, tuple[Any, ...]]:
     """Annotate a query with the expressions among these names; return it with names alone.
 
     `(Lower("title"), "id")` becomes `("lower1", "id")`.
@@ -34,8 +35,8 @@ def annotate_unnamed_expressions(
         return query, names_and_expressions
     taken = {name for name in names_and_expressions if isinstance(name, str)}
     taken |= set(query._notes or ())
-    labels: dict[str, Any] = {}
-    made: list[Any] = list(names_and_expressions)
+    labels: dict[str, Expression | Condition] = {}
+    made = list(names_and_expressions)
     for place, expression in found.items():
         number, word = place + 1, type(expression).__name__.lower()
         while f"{word}{number}" in taken or query._meta.find(f"{word}{number}") is not None:
@@ -46,7 +47,7 @@ def annotate_unnamed_expressions(
     return query.annotate(**labels), tuple(made)
 
 
-def resolve_distinct_columns(scope: Scope, field: Any) -> tuple[Expr, ...]:
+def resolve_distinct_columns(scope: Scope, field: str | Expression) -> tuple[Expr, ...]:
     """The columns that `distinct()` was given under one name."""
     try:
         return (resolve(as_expression(field), scope),)
@@ -60,7 +61,7 @@ def resolve_distinct_columns(scope: Scope, field: Any) -> tuple[Expr, ...]:
 def resolve_selected_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
     """The label of a selected name, and its column; a key of several columns has several."""
     if isinstance(name, Column):
-        column = cast("Column[Any]", name)
+        column = cast("AnyColumn", name)
         if isinstance(column.field, KeyColumns):
             from treefold_orm._expressions.key_lookups import resolve_composite_key_columns
 
@@ -91,7 +92,7 @@ def _label_key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str
     return [(prefix + node.column.attname, node) for node in nodes]
 
 
-def refuse_ungrouped_step_values(key: tuple[Any, ...]) -> None:
+def refuse_ungrouped_step_values(key: Key) -> None:
     """Raise `FieldError` where a query groups and a step of it takes a value of single rows."""
     from treefold_orm._compile.grouping import refuse_ungrouped_values  # few queries group
     from treefold_orm._compile.state import replay_steps

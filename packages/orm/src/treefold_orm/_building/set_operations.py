@@ -9,15 +9,16 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import unify_combined_column_types
 from treefold_orm._building.conjunctions import intersect_rows, unite_rows
 from treefold_orm._building.one_database import require_common_database
-from treefold_orm._building.query import M, QueryBuilder, R
+from treefold_orm._building.query import AnyQuery, M, QueryBuilder, R
 from treefold_orm._building.sources import convert_manager_to_query
 from treefold_orm._building.steps import build_nesting_error
+from treefold_orm._expressions.nodes import Key
 from treefold_orm._expressions.steps import Combine, Common, DistinctOn, Lock, Values
 
 MAX_PARTS = 500  # of SQLite
 
 
-def _build_combine_steps(op: str, key: tuple[Any, ...], param_offset: int) -> list[Combine]:
+def _build_combine_steps(op: str, key: Key, param_offset: int) -> list[Combine]:
     """The steps that add a query to others of one operation, its parameters starting at
     `param_offset`.
 
@@ -27,7 +28,7 @@ def _build_combine_steps(op: str, key: tuple[Any, ...], param_offset: int) -> li
     combined = [step for step in key[1:] if isinstance(step, Combine)]
     if not combined or op == "except" or any(step.op != op for step in combined):
         return [Combine(op, key, param_offset)]
-    own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
+    own = (key[0], *(step for step in key[1:] if not isinstance(step, (Combine, Common))))
     return [
         Combine(op, own, param_offset),
         *(Combine(op, step.key, param_offset + step.base) for step in combined),
@@ -39,29 +40,29 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
 
     __slots__ = ()
 
-    def union(self, *others: QueryBuilder[Any, Any], all: bool = False) -> Self:
+    def union(self, *others: AnyQuery, all: bool = False) -> Self:
         """Rows of this query and the others, each once; with `all`, as often as they come."""
         return self._combine_with("union all" if all else "union", others)
 
-    def intersection(self, *others: QueryBuilder[Any, Any]) -> Self:
+    def intersection(self, *others: AnyQuery) -> Self:
         """Rows that are in this query and in all others."""
         return self._combine_with("intersect", others)
 
-    def difference(self, *others: QueryBuilder[Any, Any]) -> Self:
+    def difference(self, *others: AnyQuery) -> Self:
         """Rows of this query that are in none of the others."""
         return self._combine_with("except", others)
 
-    def __and__(self, other: QueryBuilder[Any, Any]) -> Self:
+    def __and__(self, other: AnyQuery) -> Self:
         """Rows that are in both queries. What is loaded, and how, is as in the first; so is the
         order where the second has none.
         """
         return intersect_rows(self, other)
 
-    def __or__(self, other: QueryBuilder[Any, Any]) -> Self:
+    def __or__(self, other: AnyQuery) -> Self:
         """Rows that are in at least one of the queries, each once; otherwise as `&`."""
         return unite_rows(self, other)
 
-    def _combine_with(self, op: str, others: Sequence[QueryBuilder[Any, Any]]) -> Self:
+    def _combine_with(self, op: str, others: Sequence[AnyQuery]) -> Self:
         made = self
         last = self._key[-1]
         if isinstance(last, Combine) and last.op != op:
@@ -131,3 +132,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             raise FieldError("select_for_update() takes share or no_key, got both")
         strength = "share" if share else "no_key" if no_key else ""
         return self._add_step(Lock(bool(skip_locked), bool(nowait), strength))
+
+
+ModelQuery = SetOperations[Any, Any]
+"""A query without the calls that run it."""

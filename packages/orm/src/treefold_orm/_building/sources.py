@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
+from treefold_orm._building.query_protocol import Query
 from treefold_orm._expressions.nodes import contains_window
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.steps import Combine, DistinctOn, FromCTE, JoinCTE, Lock, Where
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.meta import Meta, Relation
+
+
+class PrefetchQuery(Query, Protocol):
+    """The query of a `Prefetch`, which may prefetch relations itself."""
+
+    _prefetches: tuple[Prefetch, ...]
 
 
 class Prefetch:
@@ -40,7 +47,7 @@ class Prefetch:
             raise FieldError(f"Prefetch({path!r}) takes query= or queryset=, got both")
         query = queryset if query is None else query
         check_untainted(path)
-        given: Any = None if query is None else convert_manager_to_query(query)
+        given: PrefetchQuery | None = None if query is None else convert_manager_to_query(query)
         if given is not None and is_sliced(given):
             _check_prefetch_slice(given, path)
         if to_attr is not None and (not to_attr.isidentifier() or to_attr.startswith("_")):
@@ -50,12 +57,12 @@ class Prefetch:
         self.to_attr = to_attr
 
 
-def is_sliced(query: Any) -> bool:
+def is_sliced(query: Query) -> bool:
     """Return True for a query with a slice."""
     return bool(query._low) or query._high is not None
 
 
-def _check_prefetch_slice(query: Any, path: str) -> None:
+def _check_prefetch_slice(query: Query, path: str) -> None:
     """Raise `FieldError` for a query whose rows have no place among those of one owner."""
     wheres = [step.condition for step in query._key[1:] if isinstance(step, Where)]
     refused = {
@@ -131,7 +138,7 @@ def _is_placed_elsewhere(spec: Prefetch, alias: str) -> bool:
     """Return True for a query with a database of its own other than `alias`."""
     if spec.query is None:
         return False
-    placed: str = spec.query._alias
+    placed = spec.query._alias
     return placed != alias and not isinstance(placed, Home)
 
 
@@ -144,7 +151,7 @@ def require_relation(meta: Meta, name: str) -> Relation:
     return relation
 
 
-def list_relation_source_columns(meta: Meta, name: str) -> list[Field[Any]]:
+def list_relation_source_columns(meta: Meta, name: str) -> list[AnyField]:
     """The columns of a model by which rows of one of its relations are found."""
     relation = require_relation(meta, name)
     return [] if relation.kind == "many" else [relation.source_field]

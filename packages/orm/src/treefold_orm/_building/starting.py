@@ -6,15 +6,15 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from treefold_orm._building.query import QueryBuilder
-from treefold_orm._building.set_operations import SetOperations
+from treefold_orm._building.query import AnyQuery, QueryBuilder
+from treefold_orm._building.set_operations import ModelQuery, SetOperations
 from treefold_orm._fields.meta import Meta
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
     from treefold_orm._decode.plan import Plan
 
-B = TypeVar("B", bound=QueryBuilder[Any, Any])
+B = TypeVar("B", bound=AnyQuery)
 
 _SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
 
@@ -26,12 +26,12 @@ def instantiate_query(kind: type[B], meta: Meta, alias: str) -> B:
     return made
 
 
-def build_unfiltered_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+def build_unfiltered_query(meta: Meta, alias: str) -> ModelQuery:
     """A query for all rows of a model, without the filters of its own managers."""
-    return instantiate_query(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
+    return instantiate_query(cast("type[ModelQuery]", SetOperations), meta, alias)
 
 
-def build_default_manager_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+def build_default_manager_query(meta: Meta, alias: str) -> ModelQuery:
     """The query of the model's default manager: the first that the model declares, else a plain
     one.
     """
@@ -41,7 +41,7 @@ def build_default_manager_query(meta: Meta, alias: str) -> SetOperations[Any, An
     return manager.db_manager(alias).get_queryset()
 
 
-def initialize_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
+def initialize_query(query: AnyQuery, meta: Meta, alias: str) -> None:
     """Make `query` the query for all rows of a model."""
     query._meta = meta
     query._key = (meta,)
@@ -54,7 +54,7 @@ def initialize_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> N
 
 def compile_exact_get_plan(
     meta: Meta, alias: str, lookups: dict[str, Any]
-) -> tuple[Plan, Sequence[Any]] | None:
+) -> tuple[Plan, Sequence[object]] | None:
     """The plan and arguments of `get` with one exact lookup among all rows, the commonest query of
     all, without building a query; None where it is not that.
     """
@@ -67,15 +67,15 @@ def compile_exact_get_plan(
     database = database_for(alias)
     plan = database.plans.get((meta, name))
     if plan is None:
-        kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
+        kind = cast("type[AnyQuery]", QueryBuilder)
         query = instantiate_query(kind, meta, alias).filter(**lookups)
         plan = database.plans.keep_plan((meta, name), query._compile_plan("get")[0])
     return plan, params if plan.bind is None else plan.bind(params)
 
 
 def compile_unfiltered_get_plan(
-    query: QueryBuilder[Any, Any], lookups: dict[str, Any]
-) -> tuple[Plan, Sequence[Any]] | None:
+    query: AnyQuery, lookups: dict[str, Any]
+) -> tuple[Plan, Sequence[object]] | None:
     """The result of `compile_exact_get_plan` for a query of all rows of its model, else None."""
     if len(query._key) != 1 or query._prefetches or query._high is not None or query._low:
         return None

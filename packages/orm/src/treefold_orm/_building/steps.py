@@ -14,7 +14,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import list_subquery_column_fields
 from treefold_orm._building.joins import find_ctes_shared_with_outer
 from treefold_orm._building.one_database import require_common_database
-from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
+from treefold_orm._expressions.nodes import Expr, Key, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import resolve_outer_types
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.scope import Scope
@@ -73,8 +73,8 @@ class QuerySteps(QuerySource):
     )
 
     _meta: Meta
-    _key: tuple[Any, ...]
-    _params: tuple[Any, ...]
+    _key: Key
+    _params: tuple[object, ...]
     _notes: dict[str, Expr] | None
     _alias: str
     _prefetches: tuple[Prefetch, ...]
@@ -102,7 +102,7 @@ class QuerySteps(QuerySource):
         made._cache = None
         return made
 
-    def _add_step(self, step: Step, params: Sequence[Any] = ()) -> Self:
+    def _add_step(self, step: Step, params: Sequence[object] = ()) -> Self:
         made = self._clone()
         made._key = (*self._key, step)
         if params:
@@ -143,17 +143,20 @@ class QuerySteps(QuerySource):
         found = self._find_last_step(Ordering)
         return None if found is None else found.terms
 
-    def _copy_without_steps(self, kind: type[Step] | None, call_arguments: tuple[Any, ...]) -> Self:
+    def _copy_without_steps(
+        self, kind: type[Step] | None, call_arguments: tuple[object, ...]
+    ) -> Self:
         if len(call_arguments) != 1:
             raise FieldError(f"None stands alone: it clears, got {call_arguments!r}")
         made = self._clone()
         if kind is not None:
-            made._key = tuple(step for step in self._key if not isinstance(step, kind))
+            kept = (step for step in self._key[1:] if not isinstance(step, kind))
+            made._key = (self._key[0], *kept)
         return made
 
     # -- compiling --------------------------------------------------------------------------------
 
-    def _build_key_and_params(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _build_key_and_params(self) -> tuple[Key, tuple[object, ...]]:
         low, high = self._low, self._high
         if high is None and not low:
             return self._key, self._params
@@ -162,7 +165,7 @@ class QuerySteps(QuerySource):
         params = self._params if high is None else (*self._params, high - low)
         return (*self._key, step), (*params, low) if low else params
 
-    def _compile_plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
+    def _compile_plan(self, kind: str) -> tuple[Plan, Sequence[object]]:
         database = database_for(self._alias)
         key, params = self._build_key_and_params()
         try:
@@ -178,7 +181,7 @@ class QuerySteps(QuerySource):
 
     def _compile_many_to_many_plan(
         self, relation: Relation, keys: list[Any]
-    ) -> tuple[Plan, Sequence[Any]]:
+    ) -> tuple[Plan, Sequence[object]]:
         """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
         database = database_for(self._alias)
         key, params = self._build_key_and_params()
@@ -196,7 +199,7 @@ class QuerySteps(QuerySource):
             plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 
-    def _compile_partitioned_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
+    def _compile_partitioned_plan(self, field: AnyField) -> tuple[Plan, Sequence[object]]:
         """The plan for the slice of the rows of each value of a column."""
         database = database_for(self._alias)
         key, params = self._build_key_and_params()

@@ -25,7 +25,7 @@ from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.outputs import build_instance_columns, map_column_positions
 from treefold_orm._compile.select import needs_distinct
-from treefold_orm._compile.state import Key, State, replay_steps
+from treefold_orm._compile.state import State, replay_steps
 from treefold_orm._compile.writing import (
     build_aliased_select,
     build_expression,
@@ -40,6 +40,7 @@ from treefold_orm._expressions.nodes import (
     ColumnNode,
     CTENode,
     Expr,
+    Key,
     Node,
     OuterNode,
     PerRowNode,

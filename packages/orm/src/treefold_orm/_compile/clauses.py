@@ -14,7 +14,6 @@ Example, the condition on a column before the groups and the one on an aggregate
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from treefold_orm._compile.aggregates import build_distinct_related_clauses
 from treefold_orm._compile.frame import Frame
@@ -29,7 +28,7 @@ from treefold_orm._compile.state import State, is_selective, split_mixed_conjunc
 from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conversion import build_representation_key
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 
 
 def build_where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
@@ -208,7 +207,7 @@ def build_output_columns(frame: Frame, state: State) -> list[SQL]:
 
 
 def convert_to_common_type(
-    frame: Frame, value: SQL, source: Field[Any] | None, target: Field[Any] | None
+    frame: Frame, value: SQL, source: AnyField | None, target: AnyField | None
 ) -> SQL:
     """A column of one part of a combined query in the type of all parts."""
     if (

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.rules import build_condition, define_cte
-from treefold_orm._compile.state import Key, State, replay_steps
+from treefold_orm._compile.state import State, replay_steps
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, StatementBuilder, join_sql
 from treefold_orm._expressions.cte_nodes import Join, Source
-from treefold_orm._expressions.nodes import SELECTED, CTENode
+from treefold_orm._expressions.nodes import SELECTED, CTENode, Key
 
 
 def build_statement_frame(dialect: Dialect, key: Key) -> tuple[Frame, State]:

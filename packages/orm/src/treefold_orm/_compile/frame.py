@@ -29,7 +29,7 @@ from treefold_orm._dialects.sql import (
 )
 from treefold_orm._dialects.storage import convert_from_storage_if_needed
 from treefold_orm._expressions.nodes import CTENode, Expr
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Meta, Relation
 from treefold_orm._terms.constraints import UniqueConstraint
@@ -151,7 +151,7 @@ class Frame:
         """The value of an expression that FROM computes already, else None."""
         return self.known_values.get(node) if self.known_values else None
 
-    def build_column(self, hops: Hops, field: Field[Any]) -> SQL:
+    def build_column(self, hops: Hops, field: AnyField) -> SQL:
         """A column reached over `hops`, which gets joined if it was not yet.
 
         A key of several columns is a row of them, for comparisons with rows.
@@ -177,7 +177,7 @@ class Frame:
             )
         return SQL("{}.c{}", alias, render_integer(node.column))
 
-    def build_own_column(self, field: Field[Any]) -> SQL:
+    def build_own_column(self, field: AnyField) -> SQL:
         """A column of this frame's own table."""
         return self.build_column((), field)
 

@@ -19,10 +19,10 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.state import State, split_mixed_conjunctions
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import Lookup, walk_path
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
 
-Column = tuple[tuple[Relation, ...], Field[Any]]
+Column = tuple[tuple[Relation, ...], AnyField]
 
 
 def list_group_terms(state: State) -> list[nodes.Expr]:
@@ -106,7 +106,7 @@ def _iterate_ungrouped_columns(
         yield from _iterate_ungrouped_columns(child, groups, state)
 
 
-def _describe_column(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
+def _describe_column(hops: tuple[Relation, ...], field: AnyField) -> tuple[str, Column]:
     return repr("__".join([*(hop.name for hop in hops), field.name])), (hops, field)
 
 

@@ -27,7 +27,7 @@ from treefold_orm._compile.clauses import (
 from treefold_orm._compile.ctes import build_statement_frame
 from treefold_orm._compile.frame import Frame, build_through_from_item
 from treefold_orm._compile.outputs import build_instance_columns, compile_values_decoder
-from treefold_orm._compile.state import Key, State
+from treefold_orm._compile.state import State
 from treefold_orm._compile.writing import (
     build_aliased_select,
     build_partitioned_select,
@@ -37,7 +37,7 @@ from treefold_orm._decode import hydrate
 from treefold_orm._decode.plan import Plan, build_plan_from_statement
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, build_qualified_column
-from treefold_orm._expressions.nodes import Compare
+from treefold_orm._expressions.nodes import Compare, Key
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
 

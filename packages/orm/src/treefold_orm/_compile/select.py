@@ -30,11 +30,11 @@ from treefold_orm._compile.rules import (
     build_order_by_clause,
     build_order_by_term,
 )
-from treefold_orm._compile.state import Key, State, replay_steps
+from treefold_orm._compile.state import State, replay_steps
 from treefold_orm._compile.values import build_converted_value
 from treefold_orm._dialects.sql import SQL, join_sql, render_integer
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
+from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, Key, OrderNode, SubqueryNode
 from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 

@@ -23,10 +23,8 @@ from typing import Any
 from treefold_orm._expressions import nodes, steps
 from treefold_orm._expressions.conversion import build_representation_key
 from treefold_orm._expressions.cte_nodes import Join, Source
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
-
-Key = tuple[Any, ...]
 
 
 @dataclass(slots=True)
@@ -70,7 +68,7 @@ class State:
     offset: int | None = None
     lock: steps.Lock | None = None
     combined: tuple[steps.Combine, ...] = ()
-    common: tuple[Field[Any] | None, ...] = ()
+    common: tuple[AnyField | None, ...] = ()
     source: Source | None = None
     joins: tuple[Join, ...] = ()
 
@@ -82,7 +80,7 @@ class State:
         return [expr for _, expr in self.columns]
 
     @property
-    def output_fields(self) -> tuple[Field[Any] | None, ...]:
+    def output_fields(self) -> tuple[AnyField | None, ...]:
         """The types of the outputs, which parts of a combined query have in common."""
         return self.common or tuple(expr.field for expr in self.output_expressions)
 
@@ -125,7 +123,7 @@ class State:
         return [node for node in self.where if nodes.contains_window(node)]
 
 
-def _convert_to_output_type(expr: nodes.Expr, field: Field[Any] | None) -> nodes.Expr:
+def _convert_to_output_type(expr: nodes.Expr, field: AnyField | None) -> nodes.Expr:
     source = expr.field
     if (
         source is None
@@ -182,7 +180,7 @@ def is_selective(node: nodes.Node) -> bool:
             return not isinstance(node, nodes.Not)
 
 
-def replay_steps(key: Key) -> State:
+def replay_steps(key: nodes.Key) -> State:
     """Add up the steps of a query."""
     state = State(key[0])
     for step in key[1:]:
@@ -240,7 +238,7 @@ def _make_state_setter(name: str, part: str) -> Callable[[State, Any], None]:
 
 
 # found by the exact class, so that each subclass of a step needs a row of its own
-_RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
+_RULES: dict[type[nodes.Node], Callable[[State, Any], None]] = {
     steps.Given: lambda state, step: None,
     steps.Filter: _add_filter,
     steps.Where: lambda state, step: state.where.append(step.condition),

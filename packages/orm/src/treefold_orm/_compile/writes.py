@@ -27,7 +27,7 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import build_where_clause
 from treefold_orm._compile.frame import Frame, NeedsJoin
-from treefold_orm._compile.state import Key, replay_steps
+from treefold_orm._compile.state import replay_steps
 from treefold_orm._compile.values import build_param
 from treefold_orm._compile.writing import build_expression, build_primary_key_select
 from treefold_orm._decode.plan import Plan, build_plan_from_statement
@@ -47,7 +47,7 @@ from treefold_orm._dialects.storage import (
     convert_param_to_storage,
     convert_to_storage,
 )
-from treefold_orm._expressions.nodes import Expr, ParamNode
+from treefold_orm._expressions.nodes import Expr, Key, ParamNode
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.structured import ArrayField

@@ -50,7 +50,7 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import ORMError
 from treefold_orm._base.records import Record, frozen_record
-from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.batch import LazyBatch
 
 Output = AnyField | tuple[AnyField | None, ...] | None  # several cells make one tuple
@@ -68,7 +68,7 @@ class InstanceLayout(Record):
     """
 
     model: type[Any]
-    fields: tuple[AnyField, ...]
+    fields: Fields
     partial: bool = False
     related: tuple[tuple[str, InstanceLayout], ...] = ()
     extras: tuple[tuple[str, AnyField | None], ...] = ()

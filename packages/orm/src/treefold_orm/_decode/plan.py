@@ -29,7 +29,7 @@ MAX_PLANS = 2048
 is for a program that builds ever new ones, such as filters with any number of terms.
 """
 
-Bind = Callable[[Sequence[Any]], Sequence[Any]]
+Bind = Callable[[Sequence[object]], Sequence[object]]
 
 
 class Plan:
@@ -80,7 +80,7 @@ def make_binder(
         fixed = tuple(reversed(consts))  # -1 is the first constant, and the last item of the whole
         pairs = tuple(slots)
 
-        def bind_params(params: Sequence[Any]) -> list[Any]:
+        def bind_params(params: Sequence[object]) -> list[Any]:
             values = (*params, *fixed)
             # encoders never meet None, which both drivers take for NULL
             return [values[i] if e is None or values[i] is None else e(values[i]) for i, e in pairs]

@@ -15,7 +15,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import quote
 
 if TYPE_CHECKING:
-    from treefold_orm._fields.base import Field
+    from treefold_orm._fields.base import AnyField
     from treefold_orm._fields.meta import Meta
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -66,12 +66,12 @@ def join_sql(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
     return joined
 
 
-def quote_column(field: Field[Any]) -> SQL:
+def quote_column(field: AnyField) -> SQL:
     """The quoted column of a field, as quoted when its model was defined."""
     return _wrap_trusted_text(field.quoted)
 
 
-def build_qualified_column(alias: SQL, field: Field[Any]) -> SQL:
+def build_qualified_column(alias: SQL, field: AnyField) -> SQL:
     """The quoted column of a field, of the table behind an alias."""
     return SQL("{}.{}", alias, quote_column(field))
 
@@ -81,7 +81,7 @@ def quote_table(meta: Meta) -> SQL:
     return _wrap_trusted_text(meta.table)
 
 
-def render_query_type(field: Field[Any], dialect: str) -> SQL:
+def render_query_type(field: AnyField, dialect: str) -> SQL:
     """The type of a field's values in queries, which is part of its code and no caller's text."""
     return _wrap_trusted_text(field.query_type(dialect))
 
@@ -109,7 +109,7 @@ def wrap_declared_sql(text: str) -> SQL:
     return _wrap_trusted_text(text)
 
 
-def fill_schema_template(text: str, columns: Iterable[Field[Any]]) -> SQL:
+def fill_schema_template(text: str, columns: Iterable[AnyField]) -> SQL:
     """SQL of a schema with `{}` for columns, after `SchemaSQL` has checked it."""
     return _wrap_trusted_text(text.format(*[column.quoted for column in columns]))
 

@@ -7,16 +7,14 @@ taken as UTC. Everything else of the compiler knows nothing of it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, quote_name_as_string, render_integer
 from treefold_orm._expressions.conversion import count_decimal_places
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import FLOAT
 
 
-def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_from_storage(dialect: Dialect, value: SQL, field: AnyField) -> SQL:
     """A column's own value as it travels inside of queries."""
     places, sqlite = render_integer(count_decimal_places(field)), dialect.name == "sqlite"
     if field.storage == "naive":
@@ -30,7 +28,7 @@ def convert_from_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL
     return SQL("ROUND(({})::numeric, {})", value, places)
 
 
-def convert_to_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_to_storage(dialect: Dialect, value: SQL, field: AnyField) -> SQL:
     """A value of a query as the column keeps it."""
     places, sqlite = render_integer(count_decimal_places(field)), dialect.name == "sqlite"
     if field.storage == "naive":
@@ -43,15 +41,15 @@ def convert_to_storage(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
     return SQL("ROUND(({})::numeric, {})::text", value, places)
 
 
-def convert_param_to_storage(dialect: Dialect, mark: SQL, field: Field[Any]) -> SQL:
+def convert_param_to_storage(dialect: Dialect, mark: SQL, field: AnyField) -> SQL:
     """A parameter that is written into the column of `field`."""
     return convert_to_storage(dialect, dialect.cast(mark, field), field) if field.storage else mark
 
 
-def convert_from_storage_if_needed(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+def convert_from_storage_if_needed(dialect: Dialect, value: SQL, field: AnyField) -> SQL:
     """A column that is read, `convert_from_storage` where another tool's form needs it."""
     return convert_from_storage(dialect, value, field) if field.storage else value
 
 
-def _quote_qualified_field_name(field: Field[Any]) -> SQL:
+def _quote_qualified_field_name(field: AnyField) -> SQL:
     return quote_name_as_string(f"{field.meta.name}.{field.name}"[:63])

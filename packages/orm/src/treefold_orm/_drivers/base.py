@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ORMError, ReadOnlyViolation
-from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._base.statement import CoroutineOf, Operation, Statement
 from treefold_orm._decode.plan import PlanCache
 from treefold_orm._dialects.dialect import Dialect
 
@@ -42,11 +42,13 @@ class Session(ABC):
         """Run an operation."""
 
     @abstractmethod
-    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+    def fetch_chunks(
+        self, sql: str, args: Sequence[object], *, size: int
+    ) -> Iterator[Sequence[Any]]:
         """Yield chunks of rows from a cursor, blocking this thread."""
 
     @abstractmethod
-    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[object]) -> Cursor:
         """Return a cursor; the statement runs when it is first read."""
 
 
@@ -116,7 +118,7 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: CoroutineOf[T]) -> T:
         """Run a coroutine that uses the connection of a session, blocking this thread."""
 
     @abstractmethod

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from treefold_orm._base import interpreter
 from treefold_orm._base.errors import ORMError
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._drivers import postgres_errors
 from treefold_orm._drivers.base import (
@@ -69,21 +69,23 @@ class PostgresSession(Session):
     async def arun(self, operation: Operation[T]) -> T:
         return await self.run_on_connection_loop(execute_operation(self.connection, operation))
 
-    async def run_on_connection_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_on_connection_loop(self, work: CoroutineOf[T]) -> T:
         """Run `work` on the loop of the connection."""
         if asyncio.get_running_loop() is self.loop:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
-    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+    def fetch_chunks(
+        self, sql: str, args: Sequence[object], *, size: int
+    ) -> Iterator[Sequence[Any]]:
         cursor = self.database.block_on(self.open_cursor(sql, args), self.loop)
         while chunk := self.database.block_on(self.fetch_chunk(cursor, size), self.loop):
             yield chunk
 
-    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[object]) -> Cursor:
         return PostgresCursor(self, sql, args)
 
-    async def open_cursor(self, sql: str, args: Sequence[Any]) -> Any:
+    async def open_cursor(self, sql: str, args: Sequence[object]) -> Any:
         """Run a statement; return the cursor of the driver."""
         try:
             # raised below, outside of the handler: as the context of the new error, the driver's
@@ -119,7 +121,7 @@ class PostgresCursor(Cursor):
 
     __slots__ = ("args", "opened", "session", "sql")
 
-    def __init__(self, session: PostgresSession, sql: str, args: Sequence[Any]) -> None:
+    def __init__(self, session: PostgresSession, sql: str, args: Sequence[object]) -> None:
         self.session = session
         self.sql = sql
         self.args = args
@@ -292,7 +294,7 @@ class PostgresDatabase(Database):
             self._private_loops.append(loop)
         return loop
 
-    def block_on(self, work: Coroutine[Any, Any, T], loop: Loop) -> T:
+    def block_on(self, work: CoroutineOf[T], loop: Loop) -> T:
         """Run a coroutine on `loop`, blocking this thread."""
         if loop.is_running():
             if interpreter.running_loop() is loop:
@@ -354,7 +356,7 @@ class PostgresDatabase(Database):
         connect["statement_cache_size"] = 0
         return self._copy_with_options(connect, 2, 0)
 
-    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: CoroutineOf[T]) -> T:
         assert isinstance(session, PostgresSession)  # noqa: S101 - it is one of this database
         return self.block_on(work, session.loop)
 

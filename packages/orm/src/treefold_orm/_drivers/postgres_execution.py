@@ -27,7 +27,7 @@ class DeclaredCursor:
         self._name = name
 
     @classmethod
-    async def declare_cursor(cls, raw: Any, sql: str, args: Sequence[Any]) -> DeclaredCursor:
+    async def declare_cursor(cls, raw: Any, sql: str, args: Sequence[object]) -> DeclaredCursor:
         """Declare the cursor for a query."""
         name = f"treefold_{next(_numbers)}"
         await raw.fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", *args)
@@ -102,7 +102,7 @@ async def _restart_transaction(
 
 
 async def _execute_script_raw_or_count(
-    connection: PostgresConnection, kind: Kind, sql: str, args: Sequence[Any]
+    connection: PostgresConnection, kind: Kind, sql: str, args: Sequence[object]
 ) -> Any:
     raw = connection.raw
     if kind == "atomic":

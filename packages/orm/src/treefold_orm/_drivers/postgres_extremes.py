@@ -52,7 +52,9 @@ def _has_extreme_item(items: list[Any]) -> bool:
     return high in items or low in items
 
 
-async def rewrite_dates_as_text(raw: Any, sql: str, args: Sequence[Any]) -> tuple[str, list[Any]]:
+async def rewrite_dates_as_text(
+    raw: Any, sql: str, args: Sequence[object]
+) -> tuple[str, list[Any]]:
     """The same statement and arguments, with dates and times as text that is cast to their type."""
     prepared = await raw.prepare(sql, name="")
     types = [parameter.name for parameter in prepared.get_parameters()]

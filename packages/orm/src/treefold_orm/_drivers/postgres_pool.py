@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
 
 from treefold_orm._base.errors import ConnectionFailed, ORMError, PoolTimeout
+from treefold_orm._base.statement import CoroutineOf
 from treefold_orm._drivers.base import finish_despite_cancellation
 from treefold_orm._drivers.postgres_errors import (
     CONFUSED,
@@ -259,7 +261,7 @@ class LoopPool:
         self._wake_waiter(None)
         return task
 
-    def run_in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def run_in_background(self, work: CoroutineOf[None]) -> asyncio.Task[None]:
         """Run work that no caller waits for, and that a loop which ends waits for."""
         task = self.loop.create_task(work)
         self._closing.add(task)
@@ -287,12 +289,11 @@ class LoopPool:
         """Drop all connections without waiting: their loop has ended or cannot be waited for."""
         self._stop_watch()
         for connection in self._all:
-            transport: Any = getattr(connection.raw, "_transport", None)
             # terminate() has the loop close the transport, which one that is closed refuses
             if self.loop.is_closed():
-                socket: Any = getattr(transport, "_sock", None)
-                if socket is not None:
-                    socket.close()
+                # a transport of TLS has no socket of its own, and one that is closed has None
+                with suppress(AttributeError):
+                    connection.raw._transport._sock.close()
             else:
                 connection.raw.terminate()
         self._all.clear()

@@ -11,13 +11,13 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import ConfigurationError
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers import sqlite_errors, sqlite_execution as execution
 from treefold_orm._drivers.base import (
@@ -198,7 +198,9 @@ class SQLiteSession(Session):
             raise
         return worker
 
-    def fetch_chunks(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+    def fetch_chunks(
+        self, sql: str, args: Sequence[object], *, size: int
+    ) -> Iterator[Sequence[Any]]:
         cursor = execution.open_cursor(self.ensure_connection(), sql, args)
         try:
             while chunk := execution.fetch_chunk(self.ensure_connection(), cursor, size):
@@ -206,7 +208,7 @@ class SQLiteSession(Session):
         finally:
             cursor.close()
 
-    def create_cursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+    def create_cursor(self, sql: str, args: Sequence[object]) -> Cursor:
         return SQLiteCursor(self, sql, args)
 
     def close(self) -> None:
@@ -263,7 +265,7 @@ class SQLiteCursor(Cursor):
 
     __slots__ = ("args", "opened", "session", "sql")
 
-    def __init__(self, session: SQLiteSession, sql: str, args: Sequence[Any]) -> None:
+    def __init__(self, session: SQLiteSession, sql: str, args: Sequence[object]) -> None:
         self.session = session
         self.sql = sql
         self.args = args
@@ -411,7 +413,7 @@ class SQLiteDatabase(Database):
     def with_own_connections(self) -> SQLiteDatabase:
         return self if self.single else self.with_database(self.database, readers=1)
 
-    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: CoroutineOf[T]) -> T:
         return asyncio.run(work)  # the worker of a connection serves any loop
 
     def checkout(self, *, write: bool) -> SQLiteSession:

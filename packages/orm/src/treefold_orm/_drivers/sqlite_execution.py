@@ -83,7 +83,7 @@ def run_noop_barrier() -> None:
     return None  # in line behind the interrupted call: when this has run, that one has stopped
 
 
-def open_cursor(raw: Connection, sql: str, args: Sequence[Any]) -> sqlite3.Cursor:
+def open_cursor(raw: Connection, sql: str, args: Sequence[object]) -> sqlite3.Cursor:
     raw.clock.text = ""
     try:
         return raw.execute(sql, args)
@@ -93,7 +93,7 @@ def open_cursor(raw: Connection, sql: str, args: Sequence[Any]) -> sqlite3.Curso
 
 
 def open_and_append_cursor(
-    raw: Connection, cursors: list[sqlite3.Cursor], sql: str, args: Sequence[Any]
+    raw: Connection, cursors: list[sqlite3.Cursor], sql: str, args: Sequence[object]
 ) -> None:
     cursors.append(open_cursor(raw, sql, args))
 

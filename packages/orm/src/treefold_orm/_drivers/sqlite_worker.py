@@ -7,11 +7,12 @@ gone. aiosqlite's own methods take several hops between threads for what is one 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import aiosqlite
 
+from treefold_orm._base.statement import CoroutineOf
 from treefold_orm._drivers.base import finish_despite_cancellation
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Worker:
         """Queue a call of a function on the thread, which sets the outcome of `future`, if any."""
         self._worker._tx.put_nowait((future, function))
 
-    def run_function(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
+    def run_function(self, function: Callable[..., T], *args: Any) -> CoroutineOf[T]:
         """Call a function on the thread; return an awaitable."""
         return self._worker._execute(function, *args)
 

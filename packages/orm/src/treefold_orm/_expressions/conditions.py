@@ -28,7 +28,7 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import BOOLEAN, NUMBER, TEXT, infer_value_field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Relation
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Comparison, Condition, Expression, Negated, Q
 from treefold_orm._terms.values import Related, Truth
 
@@ -80,7 +80,7 @@ def _resolve_negation(condition: Negated, scope: Scope) -> nodes.Node:
 def _resolve_comparison(condition: Comparison, scope: Scope) -> nodes.Node:
     left = condition.left
     if isinstance(left, Column):
-        column = cast("Column[Any]", left)
+        column = cast("AnyColumn", left)
         column.check_model(scope.meta)
         return resolve_lookup(
             scope, f"{column.path}__{condition.op}", condition.right, from_typed_column=True

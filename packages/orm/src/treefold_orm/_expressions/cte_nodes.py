@@ -15,11 +15,9 @@ the `base` 1, `on` compares its column `writer` with that of the article, and `n
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._base.records import frozen_record
-from treefold_orm._expressions.nodes import Expr, Node
-from treefold_orm._fields.base import Field
+from treefold_orm._expressions.nodes import Expr, Key, Node
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
 
 
@@ -47,8 +45,8 @@ class Source(Node):
     for a recursive one, whose `key` is that of the first rows.
     """
 
-    key: tuple[Any, ...]
-    columns: tuple[tuple[str, Field[Any] | None], ...]
+    key: Key
+    columns: tuple[tuple[str, AnyField | None], ...]
     size: int
     unique: int = 0
     recursion: Recursion | None = None

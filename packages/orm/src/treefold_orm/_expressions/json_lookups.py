@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.text import TextField
 
 ORDERED = frozenset({"gt", "gte", "lt", "lte"})
@@ -44,7 +44,7 @@ class Lookup(Protocol):
 
     name: str
     op: str
-    column: Field[Any]
+    column: AnyField
 
 
 def check_json_path_keys(model: str, name: str, keys: list[str]) -> None:

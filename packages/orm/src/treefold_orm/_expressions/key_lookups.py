@@ -13,9 +13,9 @@ from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import Lookup, refuse_sensitive, walk_path
 from treefold_orm._expressions.resolving import COMPUTED, QuerySource, Resolvable, resolve_value
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Expression
 from treefold_orm._terms.values import F, OuterRef
 
@@ -102,7 +102,7 @@ def _compare_key_in_list(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node
     return nodes.Compare(lookup, scope.add_param(keys, key))
 
 
-def _build_key_part_lookup(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
+def _build_key_part_lookup(lookup: Lookup, part: AnyField, op: str) -> Lookup:
     return Lookup(lookup.name, lookup.hops, part, op, part, takes=op != "isnull")
 
 
@@ -120,7 +120,7 @@ def _split_key_value(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
             )
         prefix = _build_key_part_prefix(value.path)
         if isinstance(value, Column):
-            return [Column[Any](value.meta, prefix + p.name, p) for p in found.parts]
+            return [AnyColumn(value.meta, prefix + p.name, p) for p in found.parts]
         return [F(prefix + part.name) for part in found.parts]
     if isinstance(value, COMPUTED):
         raise FieldError(f"{lookup.name} takes a tuple, F or OuterRef, not {type(value).__name__}")

@@ -15,7 +15,7 @@ from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.lookups import Lookup
 from treefold_orm._expressions.resolving import resolve_expression_or_order
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.relations import is_foreign_key
@@ -23,7 +23,7 @@ from treefold_orm._terms import constraints
 from treefold_orm._terms.operators import Condition, Expression, OrderBy
 
 
-def require_constraint_field(meta: Meta, name: str) -> Field[Any]:
+def require_constraint_field(meta: Meta, name: str) -> AnyField:
     """The field that a constraint or index names."""
     found = meta.pk if name == "pk" else meta.fields.get(name) or meta.by_attname.get(name)
     if found is None:
@@ -80,7 +80,7 @@ def build_unique_constraint_name(meta: Meta, constraint: constraints.UniqueConst
     return constraint.name or constraint_name("uq", meta.table_name, *columns)
 
 
-def build_check_constraint_name(meta: Meta, field: Field[Any]) -> str:
+def build_check_constraint_name(meta: Meta, field: AnyField) -> str:
     """The name of the check that belongs to the type of a field."""
     return constraint_name("ck", meta.table_name, field.column_name)
 

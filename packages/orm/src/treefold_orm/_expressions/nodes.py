@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions.template import Template
-from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.meta import Relation
+from treefold_orm._fields.base import AnyField, Fields
+from treefold_orm._fields.meta import Meta, Relation
 
 if TYPE_CHECKING:
     from treefold_orm._terms.search_index import SearchIndex
@@ -45,6 +45,10 @@ class Node(Record):
     """Base of all nodes."""
 
     __slots__ = ()
+
+
+Key = tuple[Meta, *tuple[Node, ...]]
+"""A query without its values: the model, and its steps."""
 
 
 @frozen_record
@@ -182,7 +186,7 @@ class SchemaSQLNode(Expr):
     """SQL of the schema with `{}` for each of `columns`; no query has it."""
 
     text: str
-    columns: tuple[AnyField, ...]
+    columns: Fields
 
 
 @frozen_record
@@ -193,7 +197,7 @@ class SubqueryNode(Expr):
     here, how many they are, and where they start there.
     """
 
-    key: tuple[Any, ...]
+    key: Key
     base: int
     shared: tuple[tuple[int, int, int], ...] = ()
 
@@ -289,7 +293,7 @@ class SearchNode(Node):
 
     hops: tuple[Relation, ...]
     index: SearchIndex
-    columns: tuple[AnyField, ...]
+    columns: Fields
     kind: str
     text: ParamNode
 
@@ -388,7 +392,7 @@ def needs_outer_type(node: Expr) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def has_unresolved_outer_ref(key: tuple[Any, ...]) -> bool:
+def has_unresolved_outer_ref(key: Key) -> bool:
     """Return True if a query inside another one has an `OuterRef` of a query further out."""
     stack: list[tuple[Any, int]] = [(part, 1) for part in key[1:]]
     while stack:
@@ -417,7 +421,7 @@ def _contains_kind(node: Node | None, kind: type[Node], *, without: tuple[type[N
 def collect_children(node: Node) -> list[Node]:
     """The nodes directly below a node."""
     found: list[Node] = []
-    stack: list[Any] = [getattr(node, name) for name in node._names]
+    stack: list[Any] = [getattr(node, name) for name in node.__match_args__]
     while stack:
         item = stack.pop(0)
         if isinstance(item, Node):
@@ -434,7 +438,7 @@ def wrap_aggregate_per_row(node: Expr) -> Expr:
 
 def map_child_nodes(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
-    parts = [getattr(node, name) for name in node._names]
+    parts = [getattr(node, name) for name in node.__match_args__]
     made = [_map_nodes_in_value(part, change) for part in parts]
     # callers see by identity that nothing has changed, and copy no tree of a query in vain
     if all(new is old for new, old in zip(made, parts, strict=True)):

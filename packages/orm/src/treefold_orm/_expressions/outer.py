@@ -41,11 +41,12 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 
 N = TypeVar("N", bound=nodes.Node)
-Key = tuple[Any, ...]
 Fields = tuple[AnyField | None, ...]
 
 
-def resolve_outer_types(key: Key, scope: Scope, fields_of: Callable[[Key], Fields]) -> Key:
+def resolve_outer_types(
+    key: nodes.Key, scope: Scope, fields_of: Callable[[nodes.Key], Fields]
+) -> nodes.Key:
     """Return the key of an inner query with the types of its references to the query of `scope`.
 
     Queries inside of it may have some too: at each level further in, those that look one level
@@ -62,17 +63,21 @@ class _EnteredQuery(Record):
 
     scope: Scope
     level: int
-    fields_of: Callable[[Key], Fields]
+    fields_of: Callable[[nodes.Key], Fields]
 
     def enter_subquery(self) -> _EnteredQuery:
         return copy_with_changes(self, level=self.level + 1)
 
 
-def _resolve_types_in_key(key: Key, entry: _EnteredQuery) -> Key:
+def _resolve_types_in_key(key: nodes.Key, entry: _EnteredQuery) -> nodes.Key:
     def resolve_types(part: Any) -> Any:
         if isinstance(part, nodes.Node):
             return _resolve_types_in_node(part, entry)
-        return tuple(map(resolve_types, cast("Key", part))) if part.__class__ is tuple else part
+        return (
+            tuple(map(resolve_types, cast("tuple[Any, ...]", part)))
+            if part.__class__ is tuple
+            else part
+        )
 
     return (key[0], *map(resolve_types, key[1:]))
 

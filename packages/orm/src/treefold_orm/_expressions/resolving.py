@@ -29,7 +29,7 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import infer_value_field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.numbers import DecimalField, FloatField
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Combined, Expression, OrderBy
 from treefold_orm._terms.values import F, OuterRef, Value, as_expression
 
@@ -211,7 +211,7 @@ def _resolve_name(term: F, scope: Scope) -> nodes.Expr:
     return resolve_path(scope, term.path, from_typed_column=False)
 
 
-def _resolve_column(term: Column[Any], scope: Scope) -> nodes.Expr:
+def _resolve_column(term: AnyColumn, scope: Scope) -> nodes.Expr:
     term.check_model(scope.meta)
     return resolve_path(scope, term.path, from_typed_column=True)
 

@@ -6,12 +6,10 @@ compiled plan. `replay_steps` in `_compile/state.py` adds them up.
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.lookups import Lookup
-from treefold_orm._expressions.nodes import Expr, Node, OrderNode
+from treefold_orm._expressions.nodes import Expr, Key, Node, OrderNode
 from treefold_orm._fields.base import AnyField
 
 
@@ -160,7 +158,7 @@ class Combine(Step):
     """Another query, combined by the set operation `op`; its parameters start at `base`."""
 
     op: str
-    key: tuple[Any, ...]
+    key: Key
     base: int
 
 

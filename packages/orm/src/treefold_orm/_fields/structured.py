@@ -111,7 +111,7 @@ class EnumField(Field[T], Generic[T]):
         self._init_field(options)
         values = [member.value for member in cast("type[enum.Enum]", enum_class)]
         if values and all(isinstance(v, str) for v in values):
-            self.base: Field[Any] = TextField(max_length=max(map(len, values)))
+            self.base: AnyField = TextField(max_length=max(map(len, values)))
         elif values and all(isinstance(v, int) and not isinstance(v, bool) for v in values):
             self.base = BigIntegerField()
         else:
@@ -186,7 +186,7 @@ class ArrayField(Field[T], Generic[T]):
     def __init__(
         self: ArrayField[list[I] | None], base: Field[I], **options: Unpack[Nullable]
     ) -> None: ...
-    def __init__(self, base: Field[Any], **options: Any) -> None:
+    def __init__(self, base: AnyField, **options: Any) -> None:
         self._init_field(options)
         if isinstance(base, (ArrayField, JSONField)):
             raise ModelError(
@@ -232,7 +232,7 @@ def dump_canonical_json(value: Any) -> str:
     )
 
 
-def check_json(field: Field[Any], value: Any) -> None:
+def check_json(field: AnyField, value: Any) -> None:
     """Raise `FieldValueError` unless `value` is plain JSON that both databases keep."""
     try:
         text = dump_canonical_json(value)

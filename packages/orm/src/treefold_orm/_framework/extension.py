@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from treefold_orm._base import errors
 from treefold_orm._base.records import copy_with_changes
+from treefold_orm._base.statement import CoroutineOf
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
 from treefold_orm._runtime.addresses import check_address, mask_address
@@ -143,7 +144,7 @@ class Databases:
         """
         from treefold_orm._framework.readiness import check_running, probe_address
 
-        checks: list[Coroutine[Any, Any, Check]] = []
+        checks: list[CoroutineOf[Check]] = []
         for alias in dict.fromkeys((*self._addresses, *_databases)):
             known, own = _databases.get(alias), _configured.get(alias)
             is_explicit = known is not None and (own is None or known is not own.database)

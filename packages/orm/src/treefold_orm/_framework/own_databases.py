@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import Coroutine, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError, DatabaseError, ORMError
 from treefold_orm._base.names import quote
-from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._base.statement import CoroutineOf, Operation, Statement
 from treefold_orm._drivers.base import Database, make_statement_operation
 from treefold_orm._drivers.sqlite import SQLiteDatabase
 from treefold_orm._fields.meta import registry
@@ -243,7 +243,7 @@ class _TestDatabase:
     async def _run(self, sql: str) -> None:
         await self._session.arun(make_statement_operation(sql))
 
-    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, work: CoroutineOf[T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _close_connections_and_loop(self) -> None:

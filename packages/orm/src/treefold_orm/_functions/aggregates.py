@@ -21,7 +21,8 @@ from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import TEXT
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._terms.columns import Column
+from treefold_orm._fields.meta import Relation
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Condition, Expression, Q
 from treefold_orm._terms.values import F, Truth, as_expression
 
@@ -64,7 +65,7 @@ class Aggregate(Resolvable):
 
     def __init__(
         self,
-        expression: Any,
+        expression: object,
         *,
         distinct: bool = False,
         filter: Condition | None = None,
@@ -84,7 +85,7 @@ class Aggregate(Resolvable):
         if isinstance(given, F):
             path = given.path
         elif isinstance(given, Column):
-            path = cast("Column[Any]", given).path
+            path = cast("AnyColumn", given).path
         made = f"{path}__{self.name.replace('_', '')}"
         if path is None or _PLAIN.fullmatch(made) is None:
             kind = type(self).__name__
@@ -115,7 +116,9 @@ class Aggregate(Resolvable):
         """Return the node with the options of the aggregate beside its argument."""
         return node
 
-    def _resolve_path_and_argument(self, scope: Scope) -> tuple[tuple[Any, ...], nodes.Expr | None]:
+    def _resolve_path_and_argument(
+        self, scope: Scope
+    ) -> tuple[tuple[Relation, ...], nodes.Expr | None]:
         if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
             return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
@@ -136,7 +139,9 @@ class Aggregate(Resolvable):
             )
         return _find_relation_path(node), node
 
-    def _build_composite_key_argument(self, key: KeyColumns, hops: tuple[Any, ...]) -> nodes.Expr:
+    def _build_composite_key_argument(
+        self, key: KeyColumns, hops: tuple[Relation, ...]
+    ) -> nodes.Expr:
         if self.name != "count":
             raise FieldError(
                 f"{self.expression!r} is a key of several columns, which can only be counted"
@@ -164,12 +169,12 @@ def assign_aggregate_names(
     return {**made, **expressions}
 
 
-def _find_relation_path(node: nodes.Expr) -> tuple[Any, ...]:
+def _find_relation_path(node: nodes.Expr) -> tuple[Relation, ...]:
     """The way to the related rows that an expression is aggregated over; empty for the row's own.
 
     Its other parts are the same for all rows on that way.
     """
-    ways: list[tuple[Any, ...]] = []
+    ways: list[tuple[Relation, ...]] = []
     stack: list[nodes.Node] = [node]
     while stack:
         item = stack.pop()
@@ -188,7 +193,7 @@ def _find_relation_path(node: nodes.Expr) -> tuple[Any, ...]:
     return longest
 
 
-def _trim_after_last_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
+def _trim_after_last_to_many(hops: tuple[Relation, ...]) -> tuple[Relation, ...]:
     """The part of a way that ends with its last to-many relation."""
     return hops[: max((i for i, hop in enumerate(hops, 1) if hop.to_many), default=0)]
 
@@ -196,7 +201,7 @@ def _trim_after_last_to_many(hops: tuple[Any, ...]) -> tuple[Any, ...]:
 class Count(Aggregate, name="count"):
     """How many: rows of a relation, values that are not NULL, or with `"*"` rows of the group."""
 
-    def __init__(self, expression: Any, **options: Unpack[AggregateOptions]) -> None:
+    def __init__(self, expression: object, **options: Unpack[AggregateOptions]) -> None:
         if options.get("default") is not None:
             raise FieldError("Count cannot have a default: where there is nothing, it is 0")
         super().__init__(expression, **options)
@@ -221,7 +226,7 @@ class Max(Aggregate, name="max"):
 
 
 class _Truth(Aggregate):
-    def __init__(self, expression: Any, **options: Unpack[AggregateOptions]) -> None:
+    def __init__(self, expression: object, **options: Unpack[AggregateOptions]) -> None:
         condition = isinstance(expression, Condition)
         super().__init__(Truth(expression) if condition else expression, **options)
 
@@ -244,7 +249,7 @@ class _Statistic(Aggregate):
     names: ClassVar[tuple[str, str]] = ("", "")
 
     def __init__(
-        self, expression: Any, *, sample: bool = False, **options: Unpack[AggregateOptions]
+        self, expression: object, *, sample: bool = False, **options: Unpack[AggregateOptions]
     ) -> None:
         super().__init__(expression, **options)
         self.sample = bool(sample)

@@ -83,11 +83,11 @@ class Function(Resolvable):
 class OneArgument(Function):
     """Base of functions of one argument."""
 
-    def __init__(self, expression: Any) -> None:
+    def __init__(self, expression: object) -> None:
         super().__init__(expression)
 
 
-def make_text_argument(function: str, argument_name: str, value: Any) -> Expression:
+def make_text_argument(function: str, argument_name: str, value: object) -> Expression:
     """Return an argument that is text unless it is an expression."""
     if isinstance(value, Expression):
         return value
@@ -97,7 +97,7 @@ def make_text_argument(function: str, argument_name: str, value: Any) -> Express
 
 
 def make_integer_argument(
-    function: str, argument_name: str, value: Any, *, low: int = -_MOST
+    function: str, argument_name: str, value: object, *, low: int = -_MOST
 ) -> Expression:
     """Return an argument that is a whole number of at least `low` unless it is an expression."""
     if isinstance(value, Expression):
@@ -107,7 +107,13 @@ def make_integer_argument(
 
 
 def require_integer_in_range(
-    function: str, argument_name: str, value: Any, *, low: int, high: int = _MOST, remedy: str = ""
+    function: str,
+    argument_name: str,
+    value: object,
+    *,
+    low: int,
+    high: int = _MOST,
+    remedy: str = "",
 ) -> int:
     """Return a plain whole number between two bounds; `FieldError` for everything else."""
     # True is an int to Python

@@ -44,7 +44,7 @@ class Cast(Resolvable):
     value is not one of that type.
     """
 
-    def __init__(self, expression: Any, output_field: AnyField | type[Any]) -> None:
+    def __init__(self, expression: object, output_field: AnyField | type[Any]) -> None:
         self.expression = expression
         self.output_field = _normalize_cast_target(output_field)
 

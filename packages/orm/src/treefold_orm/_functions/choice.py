@@ -27,7 +27,7 @@ class _Choice(Resolvable):
     name: ClassVar[str] = ""
     fewest: ClassVar[int] = 2
 
-    def __init__(self, *expressions: Any, output_field: AnyField | None = None) -> None:
+    def __init__(self, *expressions: object, output_field: AnyField | None = None) -> None:
         if len(expressions) < self.fewest:
             name = type(self).__name__
             raise FieldError(f"{name} must be given {self.fewest} operands, got {len(expressions)}")
@@ -67,7 +67,7 @@ class NullIf(_Choice):
 
     name = "nullif"
 
-    def __init__(self, first: Any, second: Any) -> None:
+    def __init__(self, first: object, second: object) -> None:
         super().__init__(first, second)
 
 
@@ -77,7 +77,7 @@ class When:
     """
 
     # a model may have a field that is called `self`
-    def __init__(self, /, *conditions: Condition, then: Any, **lookups: Any) -> None:
+    def __init__(self, /, *conditions: Condition, then: object, **lookups: Any) -> None:
         self.condition = Q(*conditions, **lookups)
         if self.condition.empty:
             raise FieldError(

@@ -19,7 +19,7 @@ from treefold_orm._terms.values import Value
 
 class _Collecting(Aggregate):
     def __init__(
-        self, expression: Any, *, order_by: Any = (), **options: Unpack[AggregateOptions]
+        self, expression: object, *, order_by: Any = (), **options: Unpack[AggregateOptions]
     ) -> None:
         super().__init__(expression, **options)
         single = isinstance(order_by, str) or not isinstance(order_by, Sequence)
@@ -55,7 +55,7 @@ class StringAgg(_Collecting, name="string_agg"):
 
     def __init__(
         self,
-        expression: Any,
+        expression: object,
         delimiter: str,
         *,
         order_by: Any = (),

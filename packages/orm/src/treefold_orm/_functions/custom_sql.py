@@ -22,7 +22,7 @@ from treefold_orm._expressions.operands import convert_declared_function_args
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.template import Template
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._terms.values import as_expression
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -52,10 +52,10 @@ class Func(Resolvable):
     template: ClassVar[str] = ""
     postgres: ClassVar[str] = ""
     sqlite: ClassVar[str] = ""
-    output_field: ClassVar[Field[Any] | None] = None
-    takes: ClassVar[tuple[Field[Any] | None, ...]] = ()
+    output_field: ClassVar[AnyField | None] = None
+    takes: ClassVar[tuple[AnyField | None, ...]] = ()
     _template: ClassVar[Template]
-    _output: ClassVar[tuple[Field[Any] | None]] = (None,)
+    _output: ClassVar[tuple[AnyField | None]] = (None,)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -70,7 +70,7 @@ class Func(Resolvable):
                 f"{len(cls.takes)}"
             )
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         wanted = self._template.arity
         if len(args) != wanted:
             raise FieldError(f"{type(self).__name__} takes {wanted} arguments, not {len(args)}")
@@ -87,8 +87,8 @@ def register_lookup(
     name: str,
     template: str = "",
     *,
-    on: type[Field[Any]] | tuple[type[Field[Any]], ...],
-    takes: Field[Any] | None = None,
+    on: type[AnyField] | tuple[type[AnyField], ...],
+    takes: AnyField | None = None,
     postgres: str = "",
     sqlite: str = "",
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Literal
+from typing import Literal
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conversion import (
@@ -53,7 +53,7 @@ class Extract(Resolvable):
     whole.
     """
 
-    def __init__(self, expression: Any, part: Part, tzinfo: dt.tzinfo | None = None) -> None:
+    def __init__(self, expression: object, part: Part, tzinfo: dt.tzinfo | None = None) -> None:
         if part not in PARTS:
             raise FieldError(f"Extract: part must be one of {', '.join(PARTS)}, got {part!r}")
         self.expression = expression
@@ -103,7 +103,7 @@ class Trunc(Resolvable):
     A datetime is cut in UTC, or in the zone that is given (and then comes back in it).
     """
 
-    def __init__(self, expression: Any, unit: Unit, tzinfo: dt.tzinfo | None = None) -> None:
+    def __init__(self, expression: object, unit: Unit, tzinfo: dt.tzinfo | None = None) -> None:
         if unit not in UNITS:
             raise FieldError(f"Trunc: unit must be one of {', '.join(UNITS)}, got {unit!r}")
         self.expression = expression

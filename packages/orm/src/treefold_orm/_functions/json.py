@@ -12,11 +12,11 @@ from treefold_orm._expressions.nodes import ConstNode, Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
 from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import TEXT, infer_value_field
 from treefold_orm._terms.values import as_expression
 
-_JSON: Field[Any] = infer_value_field({})
+_JSON: AnyField = infer_value_field({})
 _PLAIN = frozenset({"integer", "float", "number", "text", "boolean", "json"})
 _WRITTEN = frozenset({"date", "datetime", "time", "uuid"})
 _MOST = 50  # pairs; PostgreSQL takes 100 arguments

@@ -6,8 +6,6 @@ only give floats. A number without a result is a `DataError` when its row is met
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._expressions.arguments import (
     make_constant,
     read_constant,
@@ -93,7 +91,7 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
 
     arity = 2
 
-    def __init__(self, expression: Any, places: int = 0) -> None:
+    def __init__(self, expression: object, places: int = 0) -> None:
         super().__init__(expression)
         require_integer_in_range("Round", "places", places, low=-30, high=30)
         self.args = (expression, Constant(places))
@@ -142,7 +140,7 @@ class Power(_Real, names="power"):
     `DataError` for a row where it is no real number or leaves the range of a float.
     """
 
-    def __init__(self, base: Any, exponent: Any) -> None:
+    def __init__(self, base: object, exponent: object) -> None:
         super().__init__(base, exponent)
 
 
@@ -164,7 +162,7 @@ class Log(_Real, names="log"):
     `DataError` for a row where one of them is not above zero, or the base is 1.
     """
 
-    def __init__(self, base: Any, expression: Any) -> None:
+    def __init__(self, base: object, expression: object) -> None:
         super().__init__(base, expression)
 
 

@@ -9,7 +9,7 @@ Example, no two bookings of a room at one time:
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.nodes import Expr, FuncNode
@@ -35,7 +35,7 @@ class Range(Resolvable):
     """
 
     def __init__(
-        self, lower: Any, upper: Any, bounds: Literal["[)", "[]", "()", "(]"] = "[)"
+        self, lower: object, upper: object, bounds: Literal["[)", "[]", "()", "(]"] = "[)"
     ) -> None:
         if bounds not in {"[)", "[]", "()", "(]"}:
             raise FieldError(f"bounds must be '[)', '[]', '()' or '(]', got {bounds!r}")

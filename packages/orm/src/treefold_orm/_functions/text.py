@@ -6,8 +6,6 @@ lengths, fillings) is bound; the text itself is a field, an expression or a `Val
 
 from __future__ import annotations
 
-from typing import Any
-
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.arguments import require_integer_argument, require_text_argument
 from treefold_orm._expressions.casts import convert_to_text
@@ -80,7 +78,7 @@ class Position(_Texts, names="position", output="integer"):
         part: text, or an expression; empty text is found at 1.
     """
 
-    def __init__(self, text: Any, part: Any) -> None:
+    def __init__(self, text: object, part: object) -> None:
         super().__init__(text, make_text_argument("Position", "part", part))
 
 
@@ -91,7 +89,7 @@ class Concat(Function, names="concat"):
     other types are a `FieldError`. Text of its own is a `Value`: `Concat("name", Value("!"))`.
     """
 
-    def __init__(self, *expressions: Any) -> None:
+    def __init__(self, *expressions: object) -> None:
         if not expressions:
             raise FieldError("Concat must be given something to join")
         super().__init__(*expressions)
@@ -110,7 +108,7 @@ class Replace(_Texts, names="replace"):
         new: text, or an expression.
     """
 
-    def __init__(self, text: Any, old: Any, new: Any = "") -> None:
+    def __init__(self, text: object, old: object, new: object = "") -> None:
         old = make_text_argument("Replace", "old", old)
         super().__init__(text, old, make_text_argument("Replace", "new", new))
 
@@ -125,7 +123,7 @@ class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
         length: a number from 0, or an expression; `DataError` for a row where it is negative.
     """
 
-    def __init__(self, text: Any, start: Any, length: Any = None) -> None:
+    def __init__(self, text: object, start: object, length: object = None) -> None:
         if not isinstance(start, Expression):
             remedy = "; the end of a text is Right(text, length)"
             require_integer_in_range("Substr", "start", start, low=1, remedy=remedy)
@@ -168,14 +166,14 @@ class _TextAndNumber(Function):
 class Left(_TextAndNumber, names="left"):
     """The first `length` characters; a negative `length` leaves out so many at the end."""
 
-    def __init__(self, text: Any, length: Any) -> None:
+    def __init__(self, text: object, length: object) -> None:
         super().__init__(text, make_integer_argument("Left", "length", length))
 
 
 class Right(_TextAndNumber, names="right"):
     """The last `length` characters; a negative `length` leaves out so many at the start."""
 
-    def __init__(self, text: Any, length: Any) -> None:
+    def __init__(self, text: object, length: object) -> None:
         super().__init__(text, make_integer_argument("Right", "length", length))
 
 
@@ -188,7 +186,7 @@ class LPad(_TextAndNumber, names="lpad"):
         fill: text that is repeated, or an expression; empty text fills nothing.
     """
 
-    def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
+    def __init__(self, text: object, length: object, fill: object = " ") -> None:
         number = make_integer_argument("LPad", "length", length, low=0)
         super().__init__(text, number, make_text_argument("LPad", "fill", fill))
 
@@ -202,7 +200,7 @@ class RPad(_TextAndNumber, names="rpad"):
         fill: text that is repeated, or an expression; empty text fills nothing.
     """
 
-    def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
+    def __init__(self, text: object, length: object, fill: object = " ") -> None:
         number = make_integer_argument("RPad", "length", length, low=0)
         super().__init__(text, number, make_text_argument("RPad", "fill", fill))
 
@@ -210,5 +208,5 @@ class RPad(_TextAndNumber, names="rpad"):
 class Repeat(_TextAndNumber, names="repeat"):
     """The text so many times; empty for 0 and less."""
 
-    def __init__(self, text: Any, number: Any) -> None:
+    def __init__(self, text: object, number: object) -> None:
         super().__init__(text, make_integer_argument("Repeat", "number", number, low=0))

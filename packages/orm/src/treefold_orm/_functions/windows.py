@@ -252,7 +252,7 @@ class NthValue(WindowFunction, names="nth_value"):
     With an ordering the frame ends at the row itself: name `frame="all"` to mean all rows.
     """
 
-    def __init__(self, expression: Any, nth: int = 1) -> None:
+    def __init__(self, expression: object, nth: int = 1) -> None:
         require_integer_in_range("NthValue", "nth", nth, low=1)
         super().__init__(expression, Value(nth))
 

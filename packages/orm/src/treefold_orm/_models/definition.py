@@ -13,14 +13,19 @@ from typing import Any, TypeVar, cast
 from treefold_orm._base import errors
 from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.keys import CompositePrimaryKey
 from treefold_orm._fields.meta import Instance, Meta, find_owner_meta
 from treefold_orm._fields.numbers import BigAutoField
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key, refuse_composite_target
+from treefold_orm._fields.relations import (
+    AnyForeignKey,
+    ForeignKey,
+    is_foreign_key,
+    refuse_composite_target,
+)
 from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._queries.managers import Manager
-from treefold_orm._terms.columns import Column, Reference
+from treefold_orm._terms.columns import AnyColumn, Column, Reference
 
 E = TypeVar("E", bound=errors.ORMError)
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -196,7 +201,7 @@ def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
             setattr(cls, name, found[name])
     found.update({n: v for n, v in cls.__dict__.items() if isinstance(v, (Field, ManyToManyField))})
     _check_field_names(cls, found, root)
-    columns: dict[str, Field[Any]] = {n: f for n, f in found.items() if isinstance(f, Field)}
+    columns: dict[str, AnyField] = {n: f for n, f in found.items() if isinstance(f, Field)}
     composite = _find_composite_key(cls)
     if not (meta.abstract or composite or any(f.primary_key for f in columns.values())):
         key = BigAutoField()
@@ -251,7 +256,7 @@ def _check_field_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -
             )
 
 
-def _add_display_method(cls: type[Instance], field: Field[Any]) -> None:
+def _add_display_method(cls: type[Instance], field: AnyField) -> None:
     def display_label(self: Instance) -> str | None:
         return field.find_label(getattr(self, field.attname))
 
@@ -267,12 +272,12 @@ def _add_display_method(cls: type[Instance], field: Field[Any]) -> None:
 class _KeyColumn:
     """`author_id`: the column behind a foreign key, as an expression on the class."""
 
-    def __init__(self, field: ForeignKey[Any, Any]) -> None:
+    def __init__(self, field: AnyForeignKey) -> None:
         self._field = field
 
     def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         if instance is None:
-            return Column[Any](find_owner_meta(self._field), self._field.attname, self._field)
+            return AnyColumn(find_owner_meta(self._field), self._field.attname, self._field)
         return instance._load_missing_field(self._field)
 
 

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import (
     MISSING,
+    AnyField,
     ConstructorSignature,
-    Field,
     build_unknown_option_error,
     check_field_name,
 )
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key, unregister_relations
+from treefold_orm._fields.relations import (
+    AnyForeignKey,
+    is_foreign_key,
+    unregister_relations,
+)
 
 if TYPE_CHECKING:
     from treefold_orm._models.related import ManyRelated, RelatedSet
@@ -62,10 +66,10 @@ class ManyToManyField(Generic[M]):
     if TYPE_CHECKING:
 
         @overload
-        def __get__(self, instance: None, owner: type[Any]) -> RelatedSet[M]: ...
+        def __get__(self, instance: None, owner: type[object]) -> RelatedSet[M]: ...
         @overload
-        def __get__(self, instance: Instance, owner: type[Any]) -> ManyRelated[M]: ...
-        def __get__(self, instance: Instance | None, owner: type[Any]) -> Any: ...
+        def __get__(self, instance: Instance, owner: type[object]) -> ManyRelated[M]: ...
+        def __get__(self, instance: Instance | None, owner: type[object]) -> Any: ...
 
     def copy(self) -> ManyToManyField[M]:
         """An unbound twin for a model that inherits from an abstract one."""
@@ -94,8 +98,8 @@ class ManyToManyField(Generic[M]):
         name: str,
         source: Meta,
         target: Meta,
-        source_key: Field[Any],
-        target_key: Field[Any],
+        source_key: AnyField,
+        target_key: AnyField,
         through: Meta,
     ) -> None:
         made = Relation(
@@ -109,8 +113,8 @@ class ManyToManyField(Generic[M]):
         """Take the relation back from both sides."""
         unregister_relations(self._made)
 
-    def _find_foreign_keys(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
-        keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]
+    def _find_foreign_keys(self, target: Meta, through: Meta) -> tuple[AnyField, AnyField]:
+        keys: list[AnyForeignKey] = [f for f in through.columns if is_foreign_key(f)]
         first = [f for f in keys if f.known_target is self.meta]
         # of a relation from a model to itself, both keys lead to one model
         second = [

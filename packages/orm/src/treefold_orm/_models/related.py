@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import drop_cache_with_undo
-from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._base.statement import ATOMIC, CoroutineOf, Operation
 from treefold_orm._building.own_rows import filter_by_keys, filter_by_value
 from treefold_orm._building.starting import build_unfiltered_query, instantiate_query
 from treefold_orm._expressions.lookups import Lookup, parse_lookup
@@ -228,7 +228,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
     def acreate(
         self, /, *, through_defaults: Mapping[str, Any] | None = None, **values: Any
-    ) -> Coroutine[Any, Any, M]:
+    ) -> CoroutineOf[M]:
         """`create` for async code."""
         return self._with_through_defaults(through_defaults).get_queryset().acreate(**values)
 
@@ -251,7 +251,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         *,
         through_defaults: Mapping[str, Any] | None = None,
         **lookups: Any,
-    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+    ) -> CoroutineOf[tuple[M, bool]]:
         """`get_or_create` for async code."""
         query = self._with_through_defaults(through_defaults).get_queryset()
         return query.aget_or_create(defaults, **lookups)
@@ -277,7 +277,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         *,
         through_defaults: Mapping[str, Any] | None = None,
         **lookups: Any,
-    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+    ) -> CoroutineOf[tuple[M, bool]]:
         """`update_or_create` for async code."""
         query = self._with_through_defaults(through_defaults).get_queryset()
         return query.aupdate_or_create(defaults, create_defaults, **lookups)

@@ -23,7 +23,7 @@ from treefold_orm._operations.changing import delete_rows
 from treefold_orm._operations.loading import fetch_rows
 
 if TYPE_CHECKING:
-    from treefold_orm._building.set_operations import SetOperations
+    from treefold_orm._building.set_operations import ModelQuery
 
 
 def add_related(owned: OwnedRelation, others: Sequence[Any]) -> Operation[None]:
@@ -89,13 +89,13 @@ def require_through_model(relation: Relation) -> Meta:
     return relation.through
 
 
-def build_through_query(owned: OwnedRelation) -> SetOperations[Any, Any]:
+def build_through_query(owned: OwnedRelation) -> ModelQuery:
     """Return the query for the through rows of one instance."""
     query = build_unfiltered_query(require_through_model(owned.relation), owned.alias)
     return query.filter(owned.relation.source_field.column == owned.owner.pk)
 
 
-def _read_connected_keys(relation: Relation, links: SetOperations[Any, Any]) -> Operation[set[Any]]:
+def _read_connected_keys(relation: Relation, links: ModelQuery) -> Operation[set[Any]]:
     keys = links._select_values("flat", (relation.target_field.column,), {})
     return set((yield from fetch_rows(keys, batch_lazy=False)))
 

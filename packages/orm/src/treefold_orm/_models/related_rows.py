@@ -17,7 +17,7 @@ from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._building.one_database import require_common_database
 from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.starting import build_unfiltered_query
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._operations.changing import update_rows
 from treefold_orm._operations.loading import fetch_rows
@@ -221,7 +221,7 @@ def _sync_instances_in_memory(
             record_new_version(other, version, found[other.pk][1] + 1)
 
 
-def _assign_owner(other: Instance, field: Field[Any], owner: Instance | None) -> None:
+def _assign_owner(other: Instance, field: AnyField, owner: Instance | None) -> None:
     cache = f"_cached_{field.name}"
     record_cache_for_undo(other, cache)
     set_attribute_with_undo(other, field.attname, None if owner is None else owner.pk)

@@ -11,7 +11,7 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldValueError, ValidationError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.row_state import adopt_related_key
@@ -38,7 +38,7 @@ def full_clean(instance: Instance, exclude: Collection[str]) -> None:
         raise ValidationError(found, model=meta.name)
 
 
-def _clean_and_collect_errors(instance: Instance, field: Field[Any]) -> list[str]:
+def _clean_and_collect_errors(instance: Instance, field: AnyField) -> list[str]:
     values = instance.__dict__
     if field.attname not in values:
         return []  # not loaded, or left to the database
@@ -54,7 +54,7 @@ def _clean_and_collect_errors(instance: Instance, field: Field[Any]) -> list[str
     return []
 
 
-def _collect_value_errors(field: Field[Any], value: Any) -> list[str]:
+def _collect_value_errors(field: AnyField, value: Any) -> list[str]:
     """Return the errors of a value of the right type; nothing for a value of another type."""
     try:
         if value is None:

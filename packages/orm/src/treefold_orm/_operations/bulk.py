@@ -36,6 +36,7 @@ from treefold_orm._operations.computed import bulk_update_with_expressions
 from treefold_orm._operations.inserting import group_by_database_filled, set_returned_values
 from treefold_orm._operations.own_database import check_related_databases, check_stored_in
 from treefold_orm._operations.row_state import (
+    I,
     clean_and_set_value,
     is_expression,
     read_loaded_value,
@@ -104,8 +105,8 @@ def _resolve_field(meta: Meta, name: str) -> AnyField:
 
 
 def insert_instances(
-    meta: Meta, rows: list[Any], alias: str, *, batch_size: int | None, rule: writes.Conflict | None
-) -> Operation[list[Any]]:
+    meta: Meta, rows: list[I], alias: str, *, batch_size: int | None, rule: writes.Conflict | None
+) -> Operation[list[I]]:
     """Insert all rows; those without a key get the generated one unless `rule` may skip rows."""
     _check_batch_size(batch_size)
     kinds: set[type[Instance]] = set(map(type, rows))
@@ -148,7 +149,7 @@ def _load_missing_values(rows: Sequence[Instance], alias: str, fields: Fields) -
 
 
 def _group_by_insert_columns(
-    meta: Meta, rows: list[Any], rule: writes.Conflict | None
+    meta: Meta, rows: Sequence[Instance], rule: writes.Conflict | None
 ) -> list[_InsertGroup]:
     stored = meta.columns if rule is not None and rule.update else ()
     if meta.db_filled:
@@ -174,7 +175,7 @@ def _group_by_insert_columns(
 class _InsertGroup:
     """Rows that insert the same columns, and the `sizes` of the statements that take them."""
 
-    rows: list[Any]
+    rows: Sequence[Instance]
     fields: Fields
     back: Fields
     unnest: bool = False
@@ -235,7 +236,7 @@ def _choose_batch_size(remaining: int, max_size: int) -> int:
     return max_size if remaining >= max_size else 1 << (remaining.bit_length() - 1)
 
 
-def _clean_values_by_column(rows: list[Any], fields: Fields) -> Columns:
+def _clean_values_by_column(rows: Sequence[Instance], fields: Fields) -> Columns:
     columns: Columns = []
     for field in fields:
         values = _read_column(rows, field)
@@ -261,7 +262,7 @@ def _encode_columns(database: Database, fields: Fields, columns: Columns) -> Col
     return [f.encode_column(column, name) for f, column in zip(fields, columns, strict=True)]
 
 
-def _read_column(rows: list[Any], field: AnyField) -> list[Any]:
+def _read_column(rows: Sequence[Instance], field: AnyField) -> list[Any]:
     try:
         return list(map(attrgetter(field.attname), rows))
     except Exception:  # noqa: BLE001, RUF100 - an attribute is missing: the value-by-value way says which
@@ -299,7 +300,7 @@ def _find_or_build_insert_plan(
 
 
 def _record_inserted_rows(
-    database: Database, rows: list[Any], raw: Columns, *, may_have_skipped: bool
+    database: Database, rows: Sequence[Instance], raw: Columns, *, may_have_skipped: bool
 ) -> None:
     journal = active.journal
     for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
@@ -313,7 +314,7 @@ def _record_inserted_rows(
 def _set_generated_keys(
     database: Database,
     meta: Meta,
-    rows: list[Any],
+    rows: Sequence[Instance],
     raw: Columns,
     keys: list[Any],
     *,
@@ -334,7 +335,7 @@ def _set_generated_keys(
 
 def _apply_returned_columns(
     database: Database,
-    rows: list[Any],
+    rows: Sequence[Instance],
     fields: Fields,
     raw: Columns,
     *,
@@ -350,7 +351,9 @@ def _apply_returned_columns(
     set_returned_values(database, rows, fields, written, returning, found)
 
 
-def _apply_returned_defaults(database: Database, meta: Meta, rows: list[Any], found: Any) -> None:
+def _apply_returned_defaults(
+    database: Database, meta: Meta, rows: Sequence[Instance], found: Any
+) -> None:
     for field in meta.db_filled:
         place, decode = meta.columns.index(field), field.decoder(database.dialect.name)
         for row, loaded in zip(rows, found, strict=True):
@@ -360,7 +363,9 @@ def _apply_returned_defaults(database: Database, meta: Meta, rows: list[Any], fo
                 set_attribute_with_undo(row, field.attname, value)
 
 
-def _apply_returned_rows(database: Database, meta: Meta, rows: list[Any], found: Any) -> None:
+def _apply_returned_rows(
+    database: Database, meta: Meta, rows: Sequence[Instance], found: Any
+) -> None:
     # after an upsert the row may keep values that the instance does not have: `save` must see that
     dialect = database.dialect.name
     keys = [(key.attname, meta.columns.index(key), key.decoder(dialect)) for key in meta.keys]
@@ -417,7 +422,7 @@ def update_instances(
 
 
 def _update_in_batches(
-    meta: Meta, database: Database, rows: list[Instance], columns: Fields, batch_size: int
+    meta: Meta, database: Database, rows: Sequence[Instance], columns: Fields, batch_size: int
 ) -> Operation[int]:
     version = meta.version
     width = len(meta.keys) + (version is not None) + len(columns)

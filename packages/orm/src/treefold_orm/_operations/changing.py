@@ -12,7 +12,7 @@ from treefold_orm._expressions.conversion import convert_for_column
 from treefold_orm._expressions.nodes import Expr
 from treefold_orm._expressions.resolving import COMPUTED, resolve, resolve_value
 from treefold_orm._expressions.steps import FromCTE
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.own_database import check_related_database
 from treefold_orm._operations.protecting import has_protectors, refuse_protected_deletion
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def update_rows(
-    query: AnyQuery, values: Mapping[str, Any], *, returning: Sequence[Field[Any]] = ()
+    query: AnyQuery, values: Mapping[str, Any], *, returning: Sequence[AnyField] = ()
 ) -> Operation[Any]:
     """Set columns of all rows; return how many, or the new values of the columns in `returning`."""
     _refuse_cte_rows(query)
@@ -34,7 +34,7 @@ def update_rows(
     scope = query._make_scope()
     whole, given = query._build_key_and_params()
     scope.params[:] = given
-    sets: list[tuple[Field[Any], Expr]] = []
+    sets: list[tuple[AnyField, Expr]] = []
     for name, value in values.items():
         check_untainted(name)
         field = query._meta.require_column(name)
@@ -94,6 +94,6 @@ def _refuse_cte_rows(query: AnyQuery) -> None:
             )
 
 
-def bind_params(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
+def bind_params(plan: Plan, params: Sequence[object]) -> Sequence[object]:
     """The parameters of a query as the arguments of its plan."""
     return params if plan.bind is None else plan.bind(params)

@@ -15,7 +15,7 @@ from treefold_orm._operations.saving import save_instance
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
-    from treefold_orm._building.set_operations import SetOperations
+    from treefold_orm._building.set_operations import ModelQuery
 
 Lookups = Mapping[str, Any]
 
@@ -38,9 +38,7 @@ def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> L
     return given
 
 
-def fetch_row_or_none(
-    query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool
-) -> Operation[Any]:
+def fetch_row_or_none(query: ModelQuery, lookups: Lookups, *, batch_lazy: bool) -> Operation[Any]:
     """The one row that matches, or None."""
     found = yield from fetch_rows(
         query.filter(**lookups)._slice_rows(None, 2), batch_lazy=batch_lazy
@@ -70,15 +68,13 @@ def apply_update_defaults(instance: Instance, defaults: Lookups) -> None:
         setattr(instance, name, _call_if_callable(value))
 
 
-def create_row(
-    query: SetOperations[Any, Any], values: dict[str, Any], *, batch_lazy: bool
-) -> Operation[Any]:
+def create_row(query: ModelQuery, values: dict[str, Any], *, batch_lazy: bool) -> Operation[Any]:
     """A new row, which has all its columns in either half."""
     return insert_values(query, values)
 
 
 def get_or_create(
-    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, *, batch_lazy: bool
+    query: ModelQuery, lookups: Lookups, defaults: Lookups, *, batch_lazy: bool
 ) -> Operation[tuple[Any, bool]]:
     """The matching row, or a new one; a row inserted by someone else in between is found again."""
     yield ATOMIC
@@ -105,7 +101,7 @@ def get_or_create(
 
 
 def update_or_create(
-    query: SetOperations[Any, Any],
+    query: ModelQuery,
     lookups: Lookups,
     defaults: Lookups,
     create_defaults: Lookups | None,

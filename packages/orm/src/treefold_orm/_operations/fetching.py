@@ -28,14 +28,14 @@ from treefold_orm._operations.loading import (
     prefetch_relations,
     require_lock_transaction,
 )
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 
 if TYPE_CHECKING:
-    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._building.query import AnyQuery, QueryOf, R
     from treefold_orm._decode.plan import Plan
 
 
-def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_row(query: QueryOf[R], *, batch_lazy: bool) -> Operation[R]:
     """One row, or the model's own exception."""
     plan, args = query._compile_plan("get")
     if plan.locks:
@@ -48,7 +48,7 @@ def fetch_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     return found
 
 
-def fetch_row_by_plan(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
+def fetch_row_by_plan(meta: Meta, plan: Plan, args: Sequence[object]) -> Operation[Any]:
     """The one row of a plan; alone in its result, it loads missing columns alone."""
     rows = yield Statement("rows", plan.sql, args)
     if len(rows) == 1:
@@ -60,7 +60,7 @@ def fetch_row_by_plan(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[
     )
 
 
-def fetch_first_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_first_row(query: QueryOf[R], *, batch_lazy: bool) -> Operation[R | None]:
     """The first row, or None."""
     found = yield from fetch_rows(
         _ensure_ordering(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy
@@ -68,7 +68,7 @@ def fetch_first_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     return found[0] if found else None
 
 
-def fetch_first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_first_or_raise(query: QueryOf[R], *, batch_lazy: bool) -> Operation[R]:
     """The first row, or the model's own exception."""
     found = yield from fetch_rows(query._slice_rows(None, 1), batch_lazy=batch_lazy)
     if not found:
@@ -77,7 +77,7 @@ def fetch_first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]
     return found[0]
 
 
-def fetch_last_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+def fetch_last_row(query: QueryOf[R], *, batch_lazy: bool) -> Operation[R | None]:
     """The last row, or None."""
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
@@ -86,7 +86,7 @@ def fetch_last_row(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     return found[0] if found else None
 
 
-def _ensure_ordering(query: AnyQuery, call: str) -> AnyQuery:
+def _ensure_ordering(query: QueryOf[R], call: str) -> QueryOf[R]:
     """Return a query with an order: its own, else that of its model, else by key.
 
     Without one, PostgreSQL gives another row after every update of one. Rows that have no key, as
@@ -120,8 +120,8 @@ def _has_grouped_values(query: AnyQuery) -> bool:
 
 
 def in_bulk(
-    query: AnyQuery, keys: Sequence[Any] | None, *, field: str | Column[Any], batch_lazy: bool
-) -> Operation[dict[Any, Any]]:
+    query: QueryOf[R], keys: Sequence[Any] | None, *, field: str | AnyColumn, batch_lazy: bool
+) -> Operation[dict[Any, R]]:
     """Rows by key."""
     meta = query._meta
     if isinstance(field, Column):

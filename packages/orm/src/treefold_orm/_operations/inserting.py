@@ -79,8 +79,8 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
 
 def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
     """Insert a row of these values, tied to the instance that the query belongs to, if any."""
-    if query._parent is not None:
-        return query._parent._insert_related(values, query._alias)
+    if (parent := query._parent) is not None:
+        return parent._insert_related(values, query._alias)
     return insert_instance(query._meta.model(**values), query._alias)
 
 
@@ -147,9 +147,9 @@ def _insert_with_database_values(
     set_returned_values(database, [instance], fields, [args], database_filled, rows)
 
 
-def group_by_database_filled(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
+def group_by_database_filled(rows: Sequence[Instance]) -> dict[Fields, list[Instance]]:
     """Rows grouped by the columns whose value the database chooses."""
-    groups: dict[Fields, list[Any]] = {}
+    groups: dict[Fields, list[Instance]] = {}
     for row in rows:
         groups.setdefault(find_database_filled_fields(row), []).append(row)
     return groups

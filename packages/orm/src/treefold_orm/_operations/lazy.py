@@ -23,10 +23,10 @@ from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import filter_by_keys, load_only_fields
 from treefold_orm._building.sources import require_valid_prefetch
 from treefold_orm._building.starting import build_unfiltered_query
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key
 from treefold_orm._operations.loading import fetch_related_by_key, fetch_rows
 from treefold_orm._operations.prefetching import prefetch_missing
 from treefold_orm._operations.row_state import copy_reloaded_columns, record_stored_values
@@ -53,7 +53,7 @@ def _blocking_is_forbidden() -> bool:
 
 
 def refuse_dropped_owner(
-    instance: Instance, field: ForeignKey[Any, Any], owner: OwnerReference, key: Any
+    instance: Instance, field: AnyForeignKey, owner: OwnerReference, key: Any
 ) -> None:
     """Raise `NotLoaded` in async code where the owner that `instance` was prefetched for is gone.
 
@@ -69,7 +69,7 @@ def refuse_dropped_owner(
     )
 
 
-def load_field(instance: Instance, field: Field[Any]) -> Any:
+def load_field(instance: Instance, field: AnyField) -> Any:
     """Return the value of a column that was not part of the query."""
     meta, key = instance._meta, instance.pk
     if instance._row is None:
@@ -97,7 +97,7 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
 
 
 def _fetch_column_by_key(
-    meta: Meta, alias: str, field: Field[Any], keys: list[Any]
+    meta: Meta, alias: str, field: AnyField, keys: list[Any]
 ) -> Operation[dict[Any, Any]]:
     query = filter_by_keys(load_only_fields(build_unfiltered_query(meta, alias), [field]), keys)
     found = yield from fetch_rows(query, batch_lazy=False)
@@ -134,7 +134,7 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     return found
 
 
-def _collect_batch_values(instance: Instance, field: Field[Any]) -> set[Any]:
+def _collect_batch_values(instance: Instance, field: AnyField) -> set[Any]:
     batch = instance._batch
     if batch is None:
         return set()
@@ -151,7 +151,7 @@ def _find_dialect_name(instance: Instance) -> str:
 
 
 def load_attributes(
-    instances: list[Any], alias: str, names: Sequence[str], *, batch_lazy: bool
+    instances: Sequence[Instance], alias: str, names: Sequence[str], *, batch_lazy: bool
 ) -> Operation[None]:
     """Load columns and relations by name for all instances."""
     meta = instances[0]._meta

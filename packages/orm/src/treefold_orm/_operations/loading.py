@@ -15,6 +15,7 @@ from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
 from treefold_orm._base.references import (
+    OwnerReference,
     find_cached_related,
     is_relation_cached,
     make_weak_owner_reference,
@@ -29,14 +30,14 @@ from treefold_orm._building.sources import (
     split_prefetches,
 )
 from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
-from treefold_orm._expressions.nodes import Expr, contains_window
+from treefold_orm._expressions.nodes import contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
-    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._building.query import AnyQuery, QueryOf, R
     from treefold_orm._decode.plan import Plan
 
 
@@ -55,7 +56,7 @@ def build_lock_transaction_error() -> TransactionRequired:
     )
 
 
-def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
+def fetch_rows(query: QueryOf[R], *, batch_lazy: bool) -> Operation[list[R]]:
     """All rows."""
     most = query._max_rows
     # one row more than is allowed tells that there are too many, without reading all
@@ -76,7 +77,7 @@ def fetch_rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     return found
 
 
-def disable_lazy_loading(found: Sequence[Any]) -> None:
+def disable_lazy_loading(found: Sequence[object]) -> None:
     """Make instances, and those that were loaded along with them, refuse to load more."""
     waiting = list(found)
     while waiting:
@@ -88,12 +89,12 @@ def disable_lazy_loading(found: Sequence[Any]) -> None:
             if isinstance(value, Instance):
                 waiting.append(value)
             elif isinstance(value, list):
-                items = cast("list[Any]", value)
+                items = cast("list[object]", value)
                 waiting += items if items and isinstance(items[0], Instance) else ()
 
 
 def prefetch_relations(
-    instances: list[Any], outer: AnyQuery, *, batch_lazy: bool
+    instances: Sequence[Instance], outer: AnyQuery, *, batch_lazy: bool
 ) -> Operation[None]:
     """Load the relations of a query for all its instances, but for those of other databases."""
     specs, alias = outer._prefetches, outer._alias
@@ -105,11 +106,7 @@ def prefetch_relations(
                 break
             relation = require_relation(here[0]._meta, part)
             final = depth == len(parts)
-            query = spec.query if final else None
-            if query is not None:
-                query = extend_loaded_columns(
-                    query, collect_prefetch_columns(relation, spec, specs)
-                )
+            query = build_prefetch_query(relation, spec, specs) if final else None
             to_attr = spec.to_attr if final else None
             loaded = (
                 query is None and to_attr is None and all(is_relation_cached(o, part) for o in here)
@@ -123,24 +120,28 @@ def prefetch_relations(
             here = collect_cached_related(here, part)
 
 
-def collect_prefetch_columns(
+def build_prefetch_query(
     relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]
-) -> list[Any]:
-    """The columns by which rows of a relation are put in place, and those below them theirs."""
+) -> AnyQuery | None:
+    """The query of a `Prefetch`, which loads the columns by which its rows are put in place, and
+    those below them theirs; None where it has none.
+    """
+    if spec.query is None:
+        return None
     meta = relation.target
     below = len(spec.path.split("__"))
     needed = [] if relation.kind == "many" else [relation.target_field]
     for other in specs:
         if other.path.startswith(f"{spec.path}__"):
             needed += list_relation_source_columns(meta, other.path.split("__")[below])
-    return needed
+    return extend_loaded_columns(cast("AnyQuery", spec.query), needed)
 
 
-def collect_cached_related(instances: list[Any], name: str) -> list[Any]:
-    found: dict[int, Any] = {}
+def collect_cached_related(instances: Sequence[Instance], name: str) -> list[Instance]:
+    found: dict[int, Instance] = {}
     for instance in instances:
         value = find_cached_related(instance, name)
-        items = cast("list[Any]", value) if isinstance(value, list) else [value]
+        items = cast("list[Instance | None]", value) if isinstance(value, list) else [value]
         for item in items:
             if item is not None:
                 found[id(item)] = item
@@ -148,7 +149,7 @@ def collect_cached_related(instances: list[Any], name: str) -> list[Any]:
 
 
 def load_and_attach_related(
-    instances: list[Any],
+    instances: Sequence[Instance],
     relation: Relation,
     query: AnyQuery | None,
     alias: str,
@@ -176,7 +177,7 @@ def _build_related_query(relation: Relation, alias: str) -> AnyQuery:
     if not relation.to_many:
         return build_unfiltered_query(relation.target, alias)
     made = build_default_manager_query(relation.target, alias)
-    if made._prefetches and (later := split_prefetches(made._prefetches, alias)[1]):
+    if later := split_prefetches(made._prefetches, alias)[1]:
         path = f"{relation.name}__{later[0].path}"
         raise FieldError(
             f"The manager of {relation.target.name} prefetches {later[0].path!r} from another "
@@ -188,7 +189,7 @@ def _build_related_query(relation: Relation, alias: str) -> AnyQuery:
 
 def fetch_related_by_key(
     relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
-) -> Operation[dict[Any, Any]]:
+) -> Operation[dict[Any, Instance]]:
     """Load the rows of a to-one relation; return them by the key that they are tied to."""
     field = relation.target_field
     query = filter_by_values(build_unfiltered_query(relation.target, alias), field, keys)
@@ -197,11 +198,16 @@ def fetch_related_by_key(
 
 
 def _load_forward_relation(
-    instances: list[Any], relation: Relation, query: Any, attribute: str, *, batch_lazy: bool
+    instances: Sequence[Instance],
+    relation: Relation,
+    query: AnyQuery,
+    attribute: str,
+    *,
+    batch_lazy: bool,
 ) -> Operation[None]:
     keys, field = _collect_source_keys(instances, relation), relation.target_field
     wanted = set(keys) - {None}
-    found: list[Any] = []
+    found: list[Instance] = []
     if wanted:
         found = yield from fetch_rows(
             filter_by_values(query, field, list(wanted)), batch_lazy=batch_lazy
@@ -212,10 +218,15 @@ def _load_forward_relation(
 
 
 def _load_reverse_relation(
-    instances: list[Any], relation: Relation, query: Any, attribute: str, *, batch_lazy: bool
+    instances: Sequence[Instance],
+    relation: Relation,
+    query: AnyQuery,
+    attribute: str,
+    *,
+    batch_lazy: bool,
 ) -> Operation[None]:
     keys = _collect_source_keys(instances, relation)
-    by_key: dict[Any, list[Any]] = {key: [] for key in keys}
+    by_key: dict[Any, list[Instance]] = {key: [] for key in keys}
     field = relation.target_field
     if is_sliced(query):
         found = yield from _fetch_slice_per_key(query, field, list(by_key), batch_lazy=batch_lazy)
@@ -224,7 +235,7 @@ def _load_reverse_relation(
             filter_by_values(query, field, list(by_key)), batch_lazy=batch_lazy
         )
     owners = dict(zip(keys, instances, strict=True))
-    references: dict[Any, Any] = {}
+    references: dict[Any, OwnerReference | None] = {}
     back = f"_cached_{field.name}"
     # rows of one query are alike, so that the first speaks for all
     joined = bool(found) and hasattr(found[0], back)
@@ -247,8 +258,8 @@ def _load_reverse_relation(
 
 
 def _fetch_slice_per_key(
-    query: Any, field: Field[Any], keys: list[Any], *, batch_lazy: bool
-) -> Operation[list[Any]]:
+    query: AnyQuery, field: AnyField, keys: list[Any], *, batch_lazy: bool
+) -> Operation[list[Instance]]:
     """The slice of the rows of each key."""
     whole = filter_by_values(query._replace_slice(0, None), field, keys)
     plan, args = whole._replace_slice(query._low, query._high)._compile_partitioned_plan(field)
@@ -261,23 +272,23 @@ def _fetch_slice_per_key(
     return found
 
 
-def _collect_source_keys(instances: list[Any], relation: Relation) -> list[Any]:
+def _collect_source_keys(instances: Sequence[Instance], relation: Relation) -> list[Any]:
     """The values of the instances that their rows of the relation name."""
     source = relation.source.pk if relation.kind == "many" else relation.source_field
     return list(map(attrgetter(source.attname), instances))
 
 
 def _load_many_to_many(
-    instances: list[Any],
+    instances: Sequence[Instance],
     relation: Relation,
-    query: Any,
+    query: AnyQuery,
     attribute: str,
     alias: str,
     *,
     batch_lazy: bool,
 ) -> Operation[None]:
     keys = _collect_source_keys(instances, relation)
-    by_key: dict[Any, list[Any]] = {key: [] for key in keys}
+    by_key: dict[Any, list[Instance]] = {key: [] for key in keys}
     if _can_join_links(query):
         found = yield from _fetch_linked_pairs_joined(
             query, relation, list(by_key), batch_lazy=batch_lazy
@@ -296,18 +307,17 @@ def _load_many_to_many(
         setattr(instance, attribute, by_key[key])
 
 
-def _can_join_links(query: Any) -> bool:
+def _can_join_links(query: AnyQuery) -> bool:
     """Return True if a join of related rows to their owners leaves the rows as they are."""
     if query._max_rows is not None or query._has_step(Combine, DistinctOn, Lock):
         return False
-    notes: dict[str, Expr] = query._notes or {}
     # a window would count a row once for each owner that the join repeats it for
-    return not any(map(contains_window, notes.values()))
+    return not any(map(contains_window, (query._notes or {}).values()))
 
 
 def _fetch_linked_pairs_joined(
-    query: Any, relation: Relation, keys: list[Any], *, batch_lazy: bool
-) -> Operation[Iterable[tuple[Any, Any]]]:
+    query: AnyQuery, relation: Relation, keys: list[Any], *, batch_lazy: bool
+) -> Operation[Iterable[tuple[Any, Instance]]]:
     plan, args = query._compile_many_to_many_plan(relation, keys)
     raw = yield Statement("rows", plan.sql, args)
     places = list(map(itemgetter(plan.key_place), raw))
@@ -326,8 +336,8 @@ def _fetch_linked_pairs_joined(
 
 
 def _fetch_linked_pairs_separately(
-    query: Any, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
-) -> Operation[list[tuple[Any, Any]]]:
+    query: AnyQuery, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
+) -> Operation[list[tuple[Any, Instance]]]:
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     first, second = relation.source_field, relation.target_field
     links = filter_by_values(build_unfiltered_query(relation.through, alias), first, keys)

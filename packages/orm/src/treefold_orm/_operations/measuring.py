@@ -10,7 +10,7 @@ from treefold_orm._base.names import require_annotation_name
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import filter_by_key, filter_by_keys
 from treefold_orm._building.starting import build_unfiltered_query
-from treefold_orm._expressions.nodes import Expr, wrap_aggregate_per_row
+from treefold_orm._expressions.nodes import Expr, Key, wrap_aggregate_per_row
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.steps import Combine, DistinctOn, Values
 from treefold_orm._operations.changing import bind_params
@@ -34,7 +34,7 @@ def has_rows(query: AnyQuery) -> Operation[bool]:
     return bool((yield Statement("rows", plan.sql, args)))
 
 
-def contains_instance(query: AnyQuery, item: Any) -> Operation[bool]:
+def contains_instance(query: AnyQuery, item: object) -> Operation[bool]:
     """Return True if the query has the row of an instance."""
     meta = query._meta
     if query._has_step(Values, Combine):
@@ -43,8 +43,8 @@ def contains_instance(query: AnyQuery, item: Any) -> Operation[bool]:
         raise FieldError(f"contains() takes a {meta.name}, not {type(item).__name__}")
     if item.pk is None:
         raise FieldError(f"contains() takes a saved {meta.name}: this one has no key yet")
-    if query._cache is not None:
-        return item in query._cache
+    if (rows := query._cache) is not None:
+        return item in rows
     if query._low or query._high is not None or query._has_step(DistinctOn):
         # further conditions would choose other rows than the slice, so it stands on its own
         query = filter_by_keys(build_unfiltered_query(meta, query._alias), query)
@@ -88,7 +88,7 @@ def compute_aggregates(
     return plan.decode(found)[0]
 
 
-def _map_names_to_outputs(key: Any) -> dict[str, Expr]:
+def _map_names_to_outputs(key: Key) -> dict[str, Expr]:
     from treefold_orm._compile.state import replay_steps
 
     state = replay_steps(key)

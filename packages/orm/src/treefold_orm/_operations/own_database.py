@@ -8,7 +8,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.references import find_cached_related
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.operators import Expression
 
@@ -63,7 +63,7 @@ def _is_stored_key(instance: Instance, field: AnyField, key: Any, alias: str) ->
     return key == (raw if decode is None or raw is None else decode(raw))
 
 
-def check_related_database(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:
+def check_related_database(field: AnyForeignKey, related: Instance, alias: str) -> None:
     """Raise `FieldError` where `related` is stored in another database than `alias`."""
     if related._row and related._alias != alias:
         name, owner = related._meta.name, field.meta.name

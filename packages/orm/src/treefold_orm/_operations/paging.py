@@ -39,8 +39,8 @@ from treefold_orm._expressions.nodes import (
 from treefold_orm._operations.loading import fetch_rows as rows_of
 
 if TYPE_CHECKING:
-    from treefold_orm._building.query import AnyQuery
-    from treefold_orm._fields.base import Field
+    from treefold_orm._building.query import AnyQuery, QueryOf
+    from treefold_orm._fields.base import AnyField
 
 R = TypeVar("R")
 
@@ -65,7 +65,7 @@ class _KeysetTerm:
     """One part of the order: the field of its values, and the attribute of a row that has them."""
 
     node: OrderNode
-    field: Field[Any]
+    field: AnyField
     name: str
 
     @property
@@ -74,8 +74,8 @@ class _KeysetTerm:
 
 
 def fetch_page(
-    query: AnyQuery, size: int, *, after: str | None, before: str | None, batch_lazy: bool
-) -> Operation[Page[Any]]:
+    query: QueryOf[R], size: int, *, after: str | None, before: str | None, batch_lazy: bool
+) -> Operation[Page[R]]:
     """The page of `size` rows after or before a cursor."""
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise FieldError(f"size={size!r} must be a number of at least 1")
@@ -88,7 +88,7 @@ def fetch_page(
         raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
     query, terms = _make_order_total(query)
     cursor = after if before is None else before
-    part: AnyQuery = query
+    part = query
     if cursor is not None:
         part = _filter_beyond_cursor(
             query, terms, _decode_cursor(query, terms, cursor), backwards=before is not None
@@ -96,7 +96,7 @@ def fetch_page(
     if before is not None:
         part = part.reverse()
     # one more than the page tells whether there is a further one
-    found: list[Any] = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
+    found = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
     more = len(found) > size
     items = found[:size]
     if before is not None:
@@ -109,7 +109,7 @@ def fetch_page(
     )
 
 
-def _make_order_total(query: AnyQuery) -> tuple[AnyQuery, list[_KeysetTerm]]:
+def _make_order_total(query: QueryOf[R]) -> tuple[QueryOf[R], list[_KeysetTerm]]:
     """The query in an order without ties, which the key completes where it has to."""
     if query._find_order_terms() is None:
         query = query.order_by(*query._meta.ordering)

@@ -16,14 +16,14 @@ from `plan_prefetches_elsewhere`, each with its alias, once the operation before
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import record_cache_for_undo
 from treefold_orm._base.references import find_cached_related, is_relation_cached
 from treefold_orm._base.statement import Operation
-from treefold_orm._building.own_rows import extend_loaded_columns, filter_by_keys, load_only_fields
+from treefold_orm._building.own_rows import filter_by_keys, load_only_fields
 from treefold_orm._building.sources import (
     Prefetch,
     list_relation_source_columns,
@@ -35,14 +35,17 @@ from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._operations.loading import (
+    build_prefetch_query,
     collect_cached_related,
-    collect_prefetch_columns,
     disable_lazy_loading,
     fetch_rows,
     load_and_attach_related,
 )
 from treefold_orm._operations.row_state import copy_reloaded_columns, is_expression
 from treefold_orm._runtime.run import arun, run
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
 
 
 def prefetch_related_objects(instances: Iterable[Instance], *lookups: str | Prefetch) -> None:
@@ -82,7 +85,7 @@ async def aprefetch_related_objects(
 
 def _normalize_prefetch_arguments(
     instances: Iterable[Any], lookups: Sequence[Any]
-) -> tuple[list[Any], list[Prefetch], str]:
+) -> tuple[list[Instance], list[Prefetch], str]:
     call = "prefetch_related_objects()"
     if isinstance(instances, (Instance, str)):
         raise FieldError(f"{call} takes a list of instances, got {type(instances).__name__}")
@@ -112,7 +115,7 @@ def _normalize_prefetch_arguments(
 
 
 def prefetch_missing(
-    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+    instances: Sequence[Instance], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
 ) -> Operation[None]:
     """Load the relations of `specs`, but for those of other databases, for the instances that lack
     them.
@@ -129,18 +132,14 @@ def prefetch_missing(
                 here = collect_cached_related(here, part)
         if here:
             relation = require_relation(here[0]._meta, parts[-1])
-            query = spec.query
-            if query is not None:
-                query = extend_loaded_columns(
-                    query, collect_prefetch_columns(relation, spec, specs)
-                )
+            query = build_prefetch_query(relation, spec, specs)
             yield from _load_relation_where_missing(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
 
 
 def plan_prefetches_elsewhere(
-    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+    instances: Sequence[Instance], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
 ) -> Generator[tuple[str, Operation[None]]]:
     """Yield the operations that load relations of other databases, each with its alias.
 
@@ -155,36 +154,33 @@ def plan_prefetches_elsewhere(
             rows = collect_cached_related(rows, part)
         if spec not in here:
             yield from _plan_relation(rows, last, spec, specs, batch_lazy=batch_lazy)
-        if spec.query is not None and spec.query._prefetches:
-            for own, below in _group_by_database(_collect_prefetched(rows, spec)):
-                yield from plan_prefetches_elsewhere(
-                    below, spec.query._prefetches, own, batch_lazy=batch_lazy
-                )
+        if spec.query is not None and (below := spec.query._prefetches):
+            for own, group in _group_by_database(_collect_prefetched(rows, spec)):
+                yield from plan_prefetches_elsewhere(group, below, own, batch_lazy=batch_lazy)
 
 
 def _plan_relation(
-    instances: list[Any],
+    instances: Sequence[Instance],
     name: str,
     spec: Prefetch | None = None,
     specs: Sequence[Prefetch] = (),
     *,
     batch_lazy: bool,
 ) -> Generator[tuple[str, Operation[None]]]:
-    query, to_attr = (None, None) if spec is None else (spec.query, spec.to_attr)
-    if query is None and to_attr is None:
+    to_attr = spec and spec.to_attr
+    if to_attr is None and (spec is None or spec.query is None):
         instances = [item for item in instances if not is_relation_cached(item, name)]
     if not instances:
         return
     relation = require_relation(instances[0]._meta, name)
     groups = _group_by_database(instances)
-    if spec is not None and query is not None:
-        query = extend_loaded_columns(query, collect_prefetch_columns(relation, spec, specs))
-        if not isinstance(query._alias, Home):
-            columns = list_relation_source_columns(relation.source, name)
-            for own, group in groups:
-                if own != query._alias and _find_lacking_columns(group, columns):
-                    yield own, load_columns_where_missing(group, own, columns)
-            groups = [(query._alias, instances)]
+    query = spec and build_prefetch_query(relation, spec, specs)
+    if query is not None and not isinstance(query._alias, Home):
+        columns = list_relation_source_columns(relation.source, name)
+        for own, group in groups:
+            if own != query._alias and _find_lacking_columns(group, columns):
+                yield own, load_columns_where_missing(group, own, columns)
+        groups = [(query._alias, instances)]
     for alias, group in groups:
         work = _load_relation_where_missing(
             group, relation, alias, query=query, to_attr=to_attr, batch_lazy=batch_lazy
@@ -192,17 +188,17 @@ def _plan_relation(
         yield alias, work
 
 
-def _group_by_database(instances: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-    groups: dict[str, list[Any]] = {}
+def _group_by_database(instances: Sequence[Instance]) -> list[tuple[str, list[Instance]]]:
+    groups: dict[str, list[Instance]] = {}
     for item in instances:
         groups.setdefault(item._alias, []).append(item)
     return list(groups.items())
 
 
-def _collect_prefetched(instances: list[Any], spec: Prefetch) -> list[Any]:
+def _collect_prefetched(instances: Sequence[Instance], spec: Prefetch) -> list[Instance]:
     if spec.to_attr is None:
         return collect_cached_related(instances, spec.path.rpartition("__")[2])
-    found: list[Any] = []
+    found: list[Instance | None] = []
     for instance in instances:
         value = instance.__dict__.get(spec.to_attr)
         found += value if isinstance(value, list) else [value]
@@ -210,11 +206,11 @@ def _collect_prefetched(instances: list[Any], spec: Prefetch) -> list[Any]:
 
 
 def _load_relation_where_missing(
-    instances: list[Any],
+    instances: Sequence[Instance],
     relation: Relation,
     alias: str,
     *,
-    query: Any = None,
+    query: AnyQuery | None = None,
     to_attr: str | None = None,
     batch_lazy: bool,
 ) -> Operation[None]:
@@ -257,7 +253,7 @@ def _require_loadable_relation(instance: Instance, relation: Relation) -> None:
 
 
 def load_columns_where_missing(
-    instances: Sequence[Any], alias: str, fields: Sequence[AnyField]
+    instances: Sequence[Instance], alias: str, fields: Sequence[AnyField]
 ) -> Operation[None]:
     """Load columns for those stored instances that lack one of them.
 
@@ -277,5 +273,7 @@ def load_columns_where_missing(
         copy_reloaded_columns(instance, fresh[instance.pk], fields)
 
 
-def _find_lacking_columns(instances: Sequence[Any], fields: Sequence[AnyField]) -> list[Any]:
+def _find_lacking_columns(
+    instances: Sequence[Instance], fields: Sequence[AnyField]
+) -> list[Instance]:
     return [o for o in instances if o._row and any(f.attname not in o.__dict__ for f in fields)]

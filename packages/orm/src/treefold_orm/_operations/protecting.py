@@ -24,18 +24,19 @@ from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import build_key_ordering
 from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions.steps import Lock
-from treefold_orm._fields.meta import Meta, find_owner_meta
-from treefold_orm._fields.relations import ForeignKey
+from treefold_orm._fields.meta import Instance, Meta, find_owner_meta
+from treefold_orm._fields.relations import AnyForeignKey
 from treefold_orm._operations.loading import fetch_rows
 from treefold_orm._terms.operators import Condition
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
+    from treefold_orm._building.set_operations import ModelQuery
 
 SHOWN = 20
 """How many protecting rows an error holds."""
 
-_Pointer = ForeignKey[Any, Any]
+_Pointer = AnyForeignKey
 
 
 def has_protectors(meta: Meta) -> bool:
@@ -61,7 +62,7 @@ def refuse_protected_deletion(query: AnyQuery) -> Operation[None]:
     }
     sources: dict[Meta, list[Any]] = {one: [] for one in reached}
     sources[meta].append(query._copy_without_steps(Lock, (None,)))
-    found: list[Any] = []
+    found: list[Instance] = []
     counts: dict[str, int] = {}
     for circle in _group_in_cascade_order(reached):
         if len(circle) > 1 or _cascades_to_itself(circle[0]):
@@ -80,7 +81,7 @@ def _collect_protecting_rows(
     key: _Pointer,
     sources: list[Any],
     alias: str,
-    protecting_rows: list[Any],
+    protecting_rows: list[Instance],
     counts: dict[str, int],
 ) -> Operation[None]:
     query = _build_referencing_query(key, sources, alias)
@@ -98,7 +99,7 @@ def _collect_protecting_rows(
 
 
 def _build_protected_error(
-    meta: Meta, protecting_rows: list[Any], counts: dict[str, int]
+    meta: Meta, protecting_rows: list[Instance], counts: dict[str, int]
 ) -> ProtectedError:
     total = sum(counts.values())
     parts = ", ".join(f"{name}: {number}" for name, number in counts.items())
@@ -113,7 +114,7 @@ def _build_protected_error(
     )
 
 
-def _build_referencing_query(key: _Pointer, sources: list[Any], alias: str) -> Any:
+def _build_referencing_query(key: _Pointer, sources: list[Any], alias: str) -> ModelQuery:
     """The query for the rows whose foreign key is one of the keys of `sources`."""
     conditions = [cast("Condition", key.column.in_(source)) for source in sources]
     condition = functools.reduce(lambda one, other: one | other, conditions)

@@ -15,7 +15,7 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._decode.hydrate import InstanceLayout, compile_instance_list_decoder
 from treefold_orm._dialects.sql import SQL, StatementBuilder
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import Fields
 from treefold_orm._fields.carriers import infer_value_field
 from treefold_orm._fields.meta import Meta
 from treefold_orm._operations.loading import mark_read_in_transaction
@@ -101,7 +101,7 @@ def select_instances(
     return found
 
 
-def _convert_raw_row(row: Any, fields: tuple[Field[Any], ...], dialect: str) -> tuple[Any, ...]:
+def _convert_raw_row(row: Any, fields: Fields, dialect: str) -> tuple[Any, ...]:
     """A row of raw SQL with the columns of other tools as any other query gives them."""
     if not any(field.storage for field in fields):
         return tuple(row)

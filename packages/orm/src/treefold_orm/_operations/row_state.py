@@ -17,11 +17,12 @@ from treefold_orm._building.starting import build_unfiltered_query
 from treefold_orm._expressions.resolving import COMPUTED
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key
 from treefold_orm._operations.measuring import has_rows
 from treefold_orm._operations.own_database import format_key_for_error
 
 if TYPE_CHECKING:
+    from treefold_orm._building.set_operations import ModelQuery
     from treefold_orm._drivers.base import Database
 
 
@@ -52,7 +53,7 @@ def clean_and_set_value(instance: Instance, field: AnyField) -> Any:
     return cleaned
 
 
-def refuse_expression(field: AnyField, value: Any) -> None:
+def refuse_expression(field: AnyField, value: object) -> None:
     """Raise `FieldValueError` where a row that is inserted is given an expression."""
     if is_expression(value):
         raise field.build_value_error(
@@ -61,14 +62,14 @@ def refuse_expression(field: AnyField, value: Any) -> None:
         ) from None
 
 
-def is_expression(value: Any) -> bool:
+def is_expression(value: object) -> bool:
     """True for a value that the database computes: an expression, or a query for one value."""
     if value.__class__ in _PLAIN:
         return False
     return isinstance(value, COMPUTED)
 
 
-def adopt_related_key(instance: Instance, field: ForeignKey[Any, Any]) -> Any:
+def adopt_related_key(instance: Instance, field: AnyForeignKey) -> Any:
     """Take over the key of a related instance that was saved after it was assigned."""
     waiting = f"_awaits_{field.attname}"  # an instance is assigned that had no key then
     if not instance.__dict__.get(waiting):
@@ -159,7 +160,7 @@ def record_new_version(instance: Instance, version_field: AnyField, new_version:
     record_stored_values(instance, (version_field,), (new_version,))
 
 
-def copy_reloaded_columns(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
+def copy_reloaded_columns(instance: Instance, fresh: Instance, columns: Sequence[AnyField]) -> None:
     """Take over columns of a freshly read instance of the same row.
 
     The version that is read with a part of the columns speaks of these alone: an instance that
@@ -207,6 +208,6 @@ def build_stale_error(instance: Instance, remedy: str) -> StaleObject:
     )
 
 
-def build_row_query(instance: Instance, alias: str) -> Any:
+def build_row_query(instance: Instance, alias: str) -> ModelQuery:
     """The query for the row of an instance."""
     return filter_by_key(build_unfiltered_query(instance._meta, alias), instance.pk)

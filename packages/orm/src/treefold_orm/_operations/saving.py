@@ -26,7 +26,7 @@ from treefold_orm._building.own_rows import (
     load_only_fields,
 )
 from treefold_orm._building.starting import build_unfiltered_query
-from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
+from treefold_orm._fields.base import MISSING, AnyField, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
 from treefold_orm._operations.changing import delete_rows as delete_rows
@@ -224,7 +224,7 @@ def insert_copy(instance: Instance, alias: str) -> Operation[None]:
         raise
 
 
-def _is_reset_on_copy(meta: Meta, field: Field[Any]) -> bool:
+def _is_reset_on_copy(meta: Meta, field: AnyField) -> bool:
     """True for times that are set by themselves and for the version: a copy has its own."""
     if field is meta.version:
         return field.default is not MISSING
@@ -232,7 +232,7 @@ def _is_reset_on_copy(meta: Meta, field: Field[Any]) -> bool:
 
 
 def load_missing_columns(
-    instances: Sequence[Instance], alias: str, missing: Sequence[Field[Any]]
+    instances: Sequence[Instance], alias: str, missing: Sequence[AnyField]
 ) -> Operation[None]:
     """Set columns that stored instances of one model were read without, by one query."""
     meta, names = instances[0]._meta, ", ".join(field.name for field in missing)

@@ -7,10 +7,11 @@ Each pair hands the same operation to a blocking and an awaiting runner; what th
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._base.statement import CoroutineOf
 from treefold_orm._building.latest_by import (
     DAYS,
     Day,
@@ -28,7 +29,7 @@ from treefold_orm._fields.times import DateField, DateTimeField
 from treefold_orm._operations import changing, fetching, loading, measuring
 from treefold_orm._queries.delivering import arun_query, run_query
 from treefold_orm._runtime.run import arun, require_blocking_allowed, run
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn, Column
 from treefold_orm._terms.operators import Condition, Expression
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
         return run_query(query, fetching.fetch_row(query, batch_lazy=True), "await aget()")
 
-    def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
+    def aget(self, /, *conditions: Condition, **lookups: Any) -> CoroutineOf[R]:
         """`get` for async code."""
         if len(lookups) == 1 and not conditions:
             ready = compile_unfiltered_get_plan(self, lookups)
@@ -79,7 +80,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         return run_query(self, fetching.fetch_first_row(self, batch_lazy=True), "await afirst()")
 
-    def afirst(self) -> Coroutine[Any, Any, R | None]:
+    def afirst(self) -> CoroutineOf[R | None]:
         """`first` for async code."""
         return arun_query(self, fetching.fetch_first_row(self, batch_lazy=False))
 
@@ -87,7 +88,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """Return the last row in the query's order (else by key), or None."""
         return run_query(self, fetching.fetch_last_row(self, batch_lazy=True), "await alast()")
 
-    def alast(self) -> Coroutine[Any, Any, R | None]:
+    def alast(self) -> CoroutineOf[R | None]:
         """`last` for async code."""
         return arun_query(self, fetching.fetch_last_row(self, batch_lazy=False))
 
@@ -168,7 +169,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     def akeyset(
         self, size: int, *, after: str | None = None, before: str | None = None
-    ) -> Coroutine[Any, Any, Page[R]]:
+    ) -> CoroutineOf[Page[R]]:
         """`keyset` for async code."""
         from treefold_orm._operations import paging
 
@@ -181,7 +182,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """Return the number of rows."""
         return run(self._alias, measuring.count_rows(self), "await acount()")
 
-    def acount(self) -> Coroutine[Any, Any, int]:
+    def acount(self) -> CoroutineOf[int]:
         """`count` for async code."""
         return arun(self._alias, measuring.count_rows(self))
 
@@ -189,7 +190,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """Return whether there is any row."""
         return run(self._alias, measuring.has_rows(self), "await aexists()")
 
-    def aexists(self) -> Coroutine[Any, Any, bool]:
+    def aexists(self) -> CoroutineOf[bool]:
         """`exists` for async code."""
         return arun(self._alias, measuring.has_rows(self))
 
@@ -197,7 +198,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """Return whether the query has this row."""
         return run(self._alias, measuring.contains_instance(self, item), "await acontains()")
 
-    def acontains(self, item: M) -> Coroutine[Any, Any, bool]:
+    def acontains(self, item: M) -> CoroutineOf[bool]:
         """`contains` for async code."""
         return arun(self._alias, measuring.contains_instance(self, item))
 
@@ -211,7 +212,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     def aaggregate(
         self, /, *unnamed: Aggregate, **aggregates: Expression
-    ) -> Coroutine[Any, Any, dict[str, Any]]:
+    ) -> CoroutineOf[dict[str, Any]]:
         """`aggregate` for async code."""
         return arun(self._alias, measuring.compute_aggregates(self, unnamed, aggregates))
 
@@ -232,11 +233,9 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     @overload
     def aexplain(
         self, *, plan: Literal[False] = False, analyze: bool = False
-    ) -> Coroutine[Any, Any, str]: ...
+    ) -> CoroutineOf[str]: ...
     @overload
-    def aexplain(
-        self, *, plan: Literal[True], analyze: bool = False
-    ) -> Coroutine[Any, Any, PlanStep]: ...
+    def aexplain(self, *, plan: Literal[True], analyze: bool = False) -> CoroutineOf[PlanStep]: ...
     def aexplain(self, *, plan: bool = False, analyze: bool = False) -> Any:
         """`explain` for async code."""
         from treefold_orm._operations import explaining
@@ -252,7 +251,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         return run(self._alias, changing.update_rows(self, values), "await aupdate()", write=True)
 
-    def aupdate(self, /, **values: Any) -> Coroutine[Any, Any, int]:
+    def aupdate(self, /, **values: Any) -> CoroutineOf[int]:
         """`update` for async code."""
         return arun(self._alias, changing.update_rows(self, values), write=True)
 
@@ -262,14 +261,14 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         """
         return run(self._alias, changing.delete_rows(self), "await adelete()", write=True)
 
-    def adelete(self) -> Coroutine[Any, Any, int]:
+    def adelete(self) -> CoroutineOf[int]:
         """`delete` for async code."""
         return arun(self._alias, changing.delete_rows(self), write=True)
 
     # -- rows in other forms ----------------------------------------------------------------------
 
     def values(
-        self, /, *names: str | Column[Any], **expressions: Expression | Condition
+        self, /, *names: str | AnyColumn, **expressions: Expression | Condition
     ) -> BaseQuery[M, dict[str, Any]]:
         """Rows as dictionaries; without names all columns but sensitive ones.
 
@@ -320,7 +319,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     # -- time -------------------------------------------------------------------------------------
 
-    def latest(self, *fields: str | Column[Any]) -> R:
+    def latest(self, *fields: str | AnyColumn) -> R:
         """Return the row that is last by `fields`, or by `Meta.get_latest_by` without any.
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
@@ -329,12 +328,12 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         work = fetching.fetch_first_or_raise(ordered, batch_lazy=True)
         return run_query(self, work, "await alatest()")
 
-    def alatest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
+    def alatest(self, *fields: str | AnyColumn) -> CoroutineOf[R]:
         """`latest` for async code."""
         ordered = order_by_time(self, fields, latest=True)
         return arun_query(self, fetching.fetch_first_or_raise(ordered, batch_lazy=False))
 
-    def earliest(self, *fields: str | Column[Any]) -> R:
+    def earliest(self, *fields: str | AnyColumn) -> R:
         """Return the row that is first by `fields`, or by `Meta.get_latest_by` without any.
 
         Rows where a field is NULL come after all others. Raises the model's `DoesNotExist`.
@@ -343,13 +342,13 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         work = fetching.fetch_first_or_raise(ordered, batch_lazy=True)
         return run_query(self, work, "await aearliest()")
 
-    def aearliest(self, *fields: str | Column[Any]) -> Coroutine[Any, Any, R]:
+    def aearliest(self, *fields: str | AnyColumn) -> CoroutineOf[R]:
         """`earliest` for async code."""
         ordered = order_by_time(self, fields, latest=False)
         return arun_query(self, fetching.fetch_first_or_raise(ordered, batch_lazy=False))
 
     def dates(
-        self, field: str | Column[Any], kind: Day, order: Order = "ASC"
+        self, field: str | AnyColumn, kind: Day, order: Order = "ASC"
     ) -> BaseQuery[M, dt.date]:
         """The different years, months, weeks or days of a date field, each as its first day."""
         if kind not in DAYS:
@@ -361,7 +360,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
 
     def datetimes(
         self,
-        field: str | Column[Any],
+        field: str | AnyColumn,
         kind: Unit,
         order: Order = "ASC",
         tzinfo: dt.tzinfo | None = None,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic
 
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._building.query import M, QueryBuilder
 from treefold_orm._operations import fetching
 from treefold_orm._queries.delivering import arun_query, run_query
 from treefold_orm._runtime.run import arun, run
-from treefold_orm._terms.columns import Column
+from treefold_orm._terms.columns import AnyColumn
 
 
 class BulkQuery(QueryBuilder[M, M], Generic[M]):
@@ -81,7 +81,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         self,
         keys: Sequence[Any] | None = None,
         *,
-        field: str | Column[Any] = "pk",
+        field: str | AnyColumn = "pk",
         field_name: str | None = None,
     ) -> dict[Any, M]:
         """Return the rows with these keys (without keys, all rows), by key; `field` (also as
@@ -95,9 +95,9 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         self,
         keys: Sequence[Any] | None = None,
         *,
-        field: str | Column[Any] = "pk",
+        field: str | AnyColumn = "pk",
         field_name: str | None = None,
-    ) -> Coroutine[Any, Any, dict[Any, M]]:
+    ) -> CoroutineOf[dict[Any, M]]:
         """`in_bulk` for async code."""
         chosen = field if field_name is None else field_name
         work = fetching.in_bulk(self, keys, field=chosen, batch_lazy=False)

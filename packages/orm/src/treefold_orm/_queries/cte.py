@@ -58,9 +58,9 @@ from treefold_orm._expressions.conversion import (
 from treefold_orm._expressions.cte_nodes import Recursion, Source
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import INTEGER
-from treefold_orm._fields.meta import Instance, Meta, Relation
+from treefold_orm._fields.meta import Instance, Meta, Relation, registry
 from treefold_orm._queries.base_query import BaseQuery, as_base_query
 from treefold_orm._terms.operators import Condition
 from treefold_orm._terms.values import as_expression
@@ -77,7 +77,7 @@ _MOST_ROUNDS = 3
 class Row:
     """What `RowMeta` has for a model: a row of values belongs to none, but its queries can fail."""
 
-    _space = ""
+    _space, _registry = "", registry
     DoesNotExist = DoesNotExist
     MultipleObjectsReturned = MultipleObjectsReturned
 
@@ -134,7 +134,7 @@ class CTE(Generic[M, R]):
     __slots__ = ("alias", "model", "params", "rows", "source")
 
     source: Source
-    params: tuple[Any, ...]
+    params: tuple[object, ...]
     alias: str
     model: Meta | None
     rows: str
@@ -222,7 +222,7 @@ class CTE(Generic[M, R]):
         )
         limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
         carried = _resolve_carried_columns(scope, depth, names, carry)
-        fields: list[Field[Any] | None] = [start._meta.pk, *([INTEGER] if counts_depth else [])]
+        fields: list[AnyField | None] = [start._meta.pk, *([INTEGER] if counts_depth else [])]
         fields += [begin.field for begin, _ in carried]
         self.source = Source(
             key=key,
@@ -356,7 +356,7 @@ def _resolve_carried_columns(
         given = cast("Any", pair)
         if not isinstance(given, (tuple, list)) or len(cast("list[Any]", given)) != 2:
             raise FieldError(f"carry[{name!r}] takes a pair: the value at the start, and the step")
-        begins[name] = resolve(as_expression(given[0]), scope)
+        begins[name] = resolve(as_expression(pair[0]), scope)
     previous: dict[str, nodes.Expr] = {
         name: nodes.CTENode(begin.field, nodes.PREVIOUS, names.index(name))
         for name, begin in begins.items()
@@ -379,7 +379,7 @@ def _settle_carried_types(
     carry: dict[str, tuple[Any, Any]],
     begins: dict[str, nodes.Expr],
     previous: dict[str, nodes.Expr],
-) -> tuple[dict[str, nodes.Expr], dict[str, Field[Any]]]:
+) -> tuple[dict[str, nodes.Expr], dict[str, AnyField]]:
     """Resolve the steps, in types that do not change from row to row; return them and the types.
 
     A step reads `previous`, the values of the row before, whose types are not known until it is
@@ -407,7 +407,7 @@ def _settle_carried_types(
     )
 
 
-def _infer_carried_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
+def _infer_carried_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> AnyField:
     try:
         field = find_common_type([begin.field, step.field])
     except FieldError as error:
@@ -417,7 +417,7 @@ def _infer_carried_field(name: str, begin: nodes.Expr, step: nodes.Expr) -> Fiel
     return field
 
 
-def _convert_carried_node(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
+def _convert_carried_node(name: str, node: nodes.Expr, field: AnyField) -> nodes.Expr:
     if nodes.contains_aggregate_or_window(node):
         raise FieldError(f"carry[{name!r}] cannot hold aggregates or windows")
     made = convert_node(node, field)

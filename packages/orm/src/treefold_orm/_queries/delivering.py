@@ -8,10 +8,9 @@ one. Each call that delivers instances passes here, and lets those statements fo
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._fields.meta import Instance
 from treefold_orm._operations.prefetching import plan_prefetches_elsewhere
 from treefold_orm._runtime.run import arun, run
@@ -30,13 +29,13 @@ def run_query(query: AnyQuery, operation: Operation[T], async_name: str) -> T:
     return found
 
 
-def arun_query(query: AnyQuery, operation: Operation[T]) -> Coroutine[Any, Any, T]:
+def arun_query(query: AnyQuery, operation: Operation[T]) -> CoroutineOf[T]:
     """`run_query` for async code."""
     found = arun(query._alias, operation)
     return _await_relations(query, found) if query._prefetches else found
 
 
-async def _await_relations(query: AnyQuery, work: Coroutine[Any, Any, T]) -> T:
+async def _await_relations(query: AnyQuery, work: CoroutineOf[T]) -> T:
     found = await work
     await aprefetch_elsewhere(query, _list_instances(found))
     return found

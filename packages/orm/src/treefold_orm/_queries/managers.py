@@ -12,7 +12,6 @@ import functools
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Coroutine,
     Generator,
     Iterator,
     Mapping,
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
+from treefold_orm._base.statement import CoroutineOf
 from treefold_orm._building.query import M
 from treefold_orm._building.starting import compile_exact_get_plan, initialize_query
 from treefold_orm._expressions.resolving import QuerySource
@@ -36,12 +36,12 @@ from treefold_orm._terms.operators import Condition, Expression
 
 if TYPE_CHECKING:
     from treefold_orm._building.joins import Joinable
-    from treefold_orm._building.query import QueryBuilder
+    from treefold_orm._building.query import AnyQuery
     from treefold_orm._building.sources import Prefetch
     from treefold_orm._expressions.nodes import SubqueryNode
     from treefold_orm._expressions.scope import Scope
     from treefold_orm._functions.aggregates import Aggregate
-    from treefold_orm._terms.columns import Column
+    from treefold_orm._terms.columns import AnyColumn
 
 N = TypeVar("N", bound=Instance)
 Q = TypeVar("Q", bound="QuerySet[Any]")
@@ -94,10 +94,10 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
     if TYPE_CHECKING:  # for a manager made by as_manager(), as an attribute of its model
 
         @overload
-        def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+        def __get__(self, instance: None, owner: type[object]) -> Self: ...
         @overload
-        def __get__(self, instance: Instance, owner: type[Any]) -> Any: ...
-        def __get__(self, instance: Instance | None, owner: type[Any]) -> Any: ...
+        def __get__(self, instance: Instance, owner: type[object]) -> Any: ...
+        def __get__(self, instance: Instance | None, owner: type[object]) -> Any: ...
 
     else:
 
@@ -112,7 +112,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         """
         return _run_write(self, "create", creating.create_row, values)
 
-    def acreate(self, /, **values: Any) -> Coroutine[Any, Any, M]:
+    def acreate(self, /, **values: Any) -> CoroutineOf[M]:
         """`create` for async code."""
         return _arun_write(self, "acreate", creating.create_row, values)
 
@@ -129,7 +129,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
 
     def aget_or_create(
         self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
-    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+    ) -> CoroutineOf[tuple[M, bool]]:
         """`get_or_create` for async code."""
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
         return _arun_write(self, "aget_or_create", creating.get_or_create, lookups, made)
@@ -156,7 +156,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
         create_defaults: Mapping[str, Any] | None = None,
         /,
         **lookups: Any,
-    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+    ) -> CoroutineOf[tuple[M, bool]]:
         """`update_or_create` for async code."""
         made = creating.pop_defaults(defaults, lookups, "defaults") or {}
         new = creating.pop_defaults(create_defaults, lookups, "create_defaults")
@@ -183,7 +183,7 @@ def _arun_write(query: QuerySet[Any], name: str, operation: Callable[..., Any], 
     return _await_relations(query, work) if query._prefetches else work
 
 
-async def _await_relations(query: QuerySet[Any], work: Coroutine[Any, Any, Any]) -> Any:
+async def _await_relations(query: QuerySet[Any], work: CoroutineOf[Any]) -> Any:
     found = await work
     await aprefetch_elsewhere(query, _list_found_rows(found))
     return found
@@ -208,7 +208,7 @@ class ManagerAccess:
     @overload
     def __get__(self, instance: None, owner: type[N]) -> Manager[N]: ...
     @overload
-    def __get__(self, instance: Instance, owner: type[Any]) -> Any: ...
+    def __get__(self, instance: Instance, owner: type[object]) -> Any: ...
     def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         if instance is not None:
             raise AttributeError("A manager belongs to the model class, not to an instance")
@@ -244,13 +244,13 @@ if TYPE_CHECKING:
         def annotate(
             self, /, *aggregates: Aggregate, **expressions: Expression | Condition
         ) -> QuerySet[M]: ...
-        def only(self, *names: str | Column[Any]) -> QuerySet[M]: ...
-        def defer(self, *names: str | Column[Any] | None) -> QuerySet[M]: ...
+        def only(self, *names: str | AnyColumn) -> QuerySet[M]: ...
+        def defer(self, *names: str | AnyColumn | None) -> QuerySet[M]: ...
         def select_related(self, *paths: str | None) -> QuerySet[M]: ...
         def prefetch_related(self, *lookups: str | Prefetch | None) -> QuerySet[M]: ...
-        def union(self, *others: QueryBuilder[Any, Any], all: bool = False) -> QuerySet[M]: ...
-        def intersection(self, *others: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
-        def difference(self, *others: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def union(self, *others: AnyQuery, all: bool = False) -> QuerySet[M]: ...
+        def intersection(self, *others: AnyQuery) -> QuerySet[M]: ...
+        def difference(self, *others: AnyQuery) -> QuerySet[M]: ...
         def select_for_update(
             self,
             *,
@@ -260,8 +260,8 @@ if TYPE_CHECKING:
             no_key: bool = False,
             of: Sequence[str] = ("self",),
         ) -> QuerySet[M]: ...
-        def __and__(self, other: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
-        def __or__(self, other: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def __and__(self, other: AnyQuery) -> QuerySet[M]: ...
+        def __or__(self, other: AnyQuery) -> QuerySet[M]: ...
         def alias(
             self, /, *aggregates: Aggregate, **expressions: Expression | Condition
         ) -> QuerySet[M]: ...
@@ -358,7 +358,7 @@ class Manager(ManagerMethods[M], Generic[M]):
                 return run(self._alias, work, "await aget()")
         return self.get_queryset().get(*conditions, **lookups)
 
-    def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, M]:
+    def aget(self, /, *conditions: Condition, **lookups: Any) -> CoroutineOf[M]:
         if self._plain and len(lookups) == 1 and not conditions:
             ready = compile_exact_get_plan(self._meta, self._alias, lookups)
             if ready is not None:

@@ -17,7 +17,7 @@ from treefold_orm._runtime.run import arun, require_blocking_allowed, run
 from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
-    from treefold_orm._building.set_operations import SetOperations
+    from treefold_orm._building.set_operations import ModelQuery
 
 _TWINS = {"save": "asave", "asave": "save"}
 
@@ -31,7 +31,7 @@ def require_both_saves_overridden(meta: Meta, name: str) -> None:
         )
 
 
-def _build_instance(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
+def _build_instance(query: ModelQuery, values: dict[str, Any]) -> Any:
     parent = query._parent
     made = query._meta.model(**values) if parent is None else parent._build_related(values)
     made._alias = query._alias
@@ -41,23 +41,21 @@ def _build_instance(query: SetOperations[Any, Any], values: dict[str, Any]) -> A
 # -- sync -----------------------------------------------------------------------------------------
 
 
-def create(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
+def create(query: ModelQuery, values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `save()`."""
     require_both_saves_overridden(query._meta, "save")
     require_blocking_allowed("await acreate()")
     made = _build_instance(query, values)
-    if query._parent is None:
+    if (parent := query._parent) is None:
         made.save()
         return made
     with transaction(query._alias):
         made.save()
-        run(query._alias, query._parent._after_related_insert(made), "await acreate()", write=True)
+        run(query._alias, parent._after_related_insert(made), "await acreate()", write=True)
     return made
 
 
-def get_or_create(
-    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
-) -> tuple[Any, bool]:
+def get_or_create(query: ModelQuery, lookups: Lookups, defaults: Lookups) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `save()`."""
     require_both_saves_overridden(query._meta, "save")
     require_blocking_allowed("await aget_or_create()")
@@ -81,7 +79,7 @@ def get_or_create(
 
 
 def update_or_create(
-    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
+    query: ModelQuery, lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `save()`."""
     require_both_saves_overridden(query._meta, "save")
@@ -98,21 +96,21 @@ def update_or_create(
 # -- async ----------------------------------------------------------------------------------------
 
 
-async def acreate(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
+async def acreate(query: ModelQuery, values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `asave()`."""
     require_both_saves_overridden(query._meta, "asave")
     made = _build_instance(query, values)
-    if query._parent is None:
+    if (parent := query._parent) is None:
         await made.asave()
         return made
     async with transaction(query._alias):
         await made.asave()
-        await arun(query._alias, query._parent._after_related_insert(made), write=True)
+        await arun(query._alias, parent._after_related_insert(made), write=True)
     return made
 
 
 async def aget_or_create(
-    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
+    query: ModelQuery, lookups: Lookups, defaults: Lookups
 ) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `asave()`."""
     require_both_saves_overridden(query._meta, "asave")
@@ -133,7 +131,7 @@ async def aget_or_create(
 
 
 async def aupdate_or_create(
-    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
+    query: ModelQuery, lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `asave()`."""
     require_both_saves_overridden(query._meta, "asave")

@@ -13,7 +13,7 @@ from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParame
 from treefold_orm._expressions.lookups import Lookup, parse_lookup
 from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance
 from treefold_orm._terms.operators import Q
 
@@ -147,7 +147,7 @@ class FilterSet:
             return texts[0] in {"true", True}
         return self._parse_value(field, name, texts[0])
 
-    def _parse_value(self, field: Field[Any], name: str, value: Any) -> Any:
+    def _parse_value(self, field: AnyField, name: str, value: Any) -> Any:
         try:
             return field.parse(value) if isinstance(value, str) else field.coerce(value)
         except FieldValueError as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 
 
-def fetch_rows(alias: str, sql: str, args: Sequence[Any] = (), *, async_name: str) -> Rows:
+def fetch_rows(alias: str, sql: str, args: Sequence[object] = (), *, async_name: str) -> Rows:
     """Send one statement that may write, blocking this thread; return its rows by column.
 
     Args:
@@ -39,12 +39,12 @@ def fetch_rows(alias: str, sql: str, args: Sequence[Any] = (), *, async_name: st
     return run(alias, _fetch_dictionaries(alias, sql, args), async_name, write=True)
 
 
-async def afetch_rows(alias: str, sql: str, args: Sequence[Any] = ()) -> Rows:
+async def afetch_rows(alias: str, sql: str, args: Sequence[object] = ()) -> Rows:
     """`fetch_rows` for async code."""
     return await arun(alias, _fetch_dictionaries(alias, sql, args), write=True)
 
 
-def _fetch_dictionaries(alias: str, sql: str, args: Sequence[Any]) -> Operation[Rows]:
+def _fetch_dictionaries(alias: str, sql: str, args: Sequence[object]) -> Operation[Rows]:
     if backend_of(alias) == "postgres":
         # "raw" would reset the session of the connection, a round trip after each statement
         return [dict(row) for row in (yield Statement("rows", sql, args))]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, Self, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError, ORMError, TransactionClosed
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._drivers.base import (
     Database,
     Session,
@@ -168,7 +168,7 @@ class _HeldDatabase(Database):
     def with_own_connections(self) -> Database:
         return self if self.own is None else self.own
 
-    def run_coroutine(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, session: Session, work: CoroutineOf[T]) -> T:
         return self.with_own_connections().run_coroutine(session, work)
 
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:

@@ -6,12 +6,11 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from treefold_orm._base import interpreter
 from treefold_orm._base.errors import SyncCallInAsync
-from treefold_orm._base.statement import Operation
+from treefold_orm._base.statement import CoroutineOf, Operation
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
 from treefold_orm._runtime.observe import record_statements
@@ -50,7 +49,7 @@ def run(alias: str, operation: Operation[T], async_name: str, *, write: bool = F
     return database_for(alias).run(operation, write=write, read_only=context.read_only)
 
 
-def arun(alias: str, operation: Operation[T], *, write: bool = False) -> Coroutine[Any, Any, T]:
+def arun(alias: str, operation: Operation[T], *, write: bool = False) -> CoroutineOf[T]:
     """Run an operation; return an awaitable."""
     if factories:
         operation = trace_statements(operation, database_for(alias).name)

@@ -39,7 +39,7 @@ from treefold_orm._expressions.nodes import (
 )
 from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
 from treefold_orm._terms.operators import Condition, Expression
 from treefold_orm._terms.values import Value
@@ -50,7 +50,7 @@ _MOMENTS = (dt.date, dt.time)  # a datetime is a date
 class _UnaliasedFrame(Frame):
     """A frame whose columns stand without alias, as DDL wants them."""
 
-    def build_column(self, hops: Any, field: Field[Any]) -> SQL:
+    def build_column(self, hops: Any, field: AnyField) -> SQL:
         if hops:
             raise ModelError(
                 f"{self.meta.name}: constraints and indexes cannot look into another table"
@@ -81,10 +81,10 @@ def render_sql_with_literals(meta: Meta, item: Condition | Expression, dialect: 
 class _LiteralListDialect(SQLite):
     """SQLite as DDL wants it: a list stands as it is, for a check takes no query."""
 
-    def build_in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+    def build_in_list(self, left: SQL, param: SQL, field: AnyField) -> SQL:
         return SQL("{} IN ({})", left, param)
 
-    def list_encoder(self, field: Field[Any]) -> Encoder:
+    def list_encoder(self, field: AnyField) -> Encoder:
         encode = field.encoder("sqlite")
         return list if encode is None else lambda values: [encode(value) for value in values]
 
@@ -118,7 +118,7 @@ def _encode_value(value: Any, encode: Any, dialect: Dialect) -> Any:
     return encode(value)
 
 
-def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
+def default_sql(meta: Meta, field: AnyField, dialect: Dialect) -> str:
     """Write the `db_default` of a field.
 
     Raises `ModelError` for a constant that does not fit the field, and for an expression that
@@ -128,7 +128,7 @@ def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
     return _render_field_value(meta, field, field.db_default, dialect, where, _OF_ROWS)
 
 
-def fill_sql(meta: Meta, field: Field[Any], value: Any, dialect: Dialect) -> str:
+def fill_sql(meta: Meta, field: AnyField, value: Any, dialect: Dialect) -> str:
     """Write the value that a field gets in rows that exist: a constant, or an expression over the
     columns of the row.
 
@@ -158,7 +158,7 @@ _OF_ROWS = (ColumnNode, *_OF_OTHER_ROWS)
 
 def _render_field_value(
     meta: Meta,
-    field: Field[Any],
+    field: AnyField,
     given: Any,
     dialect: Dialect,
     error_prefix: str,

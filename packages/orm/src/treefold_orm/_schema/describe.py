@@ -18,10 +18,10 @@ from treefold_orm._expressions.naming import (
     build_unique_constraint_name,
     require_constraint_field,
 )
-from treefold_orm._fields.base import MISSING, Field
+from treefold_orm._fields.base import MISSING, AnyField
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.numbers import AutoField
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key
 from treefold_orm._functions.ranges import Range
 from treefold_orm._schema import records
 from treefold_orm._schema.constants import default_sql, render_sql_with_literals
@@ -65,7 +65,7 @@ def _refuse_duplicate_constraint_names(meta: Meta, table: records.TableDef) -> N
         )
 
 
-def _describe_column(meta: Meta, field: Field[Any], dialect: Dialect) -> records.ColumnDef:
+def _describe_column(meta: Meta, field: AnyField, dialect: Dialect) -> records.ColumnDef:
     checks = tuple(check.format(field.quoted) for check in field.checks(dialect.name))
     return records.ColumnDef(
         field.column_name,
@@ -78,7 +78,7 @@ def _describe_column(meta: Meta, field: Field[Any], dialect: Dialect) -> records
     )
 
 
-def _describe_foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyDef:
+def _describe_foreign_key(meta: Meta, field: AnyForeignKey) -> records.ForeignKeyDef:
     target = field.known_target
     name = field.constraint_name or constraint_name("fk", meta.table_name, field.column_name)
     return records.ForeignKeyDef(
@@ -129,7 +129,7 @@ def _describe_unique(
     )
 
 
-def _build_null_safe_terms(field: Field[Any]) -> tuple[str, ...]:
+def _build_null_safe_terms(field: AnyField) -> tuple[str, ...]:
     if not field.null:
         return (field.quoted,)
     return f"({field.quoted} IS NULL)", f"IFNULL({field.quoted}, 0)"

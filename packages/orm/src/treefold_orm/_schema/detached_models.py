@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import CompositePrimaryKey
 from treefold_orm._fields.meta import Instance, Meta, Registry
 from treefold_orm._fields.relations import is_foreign_key
@@ -123,7 +123,7 @@ def _count_reverse_names(shapes: Mapping[str, TableShape]) -> dict[_ReverseName,
     return counted
 
 
-def _find_reverse_name(shape: TableShape, field: Field[Any]) -> _ReverseName:
+def _find_reverse_name(shape: TableShape, field: AnyField) -> _ReverseName:
     key = cast("Any", field)
     lower = (shape.model or shape.name).lower()
     return key.to, key.related_name or (lower if key.one_to_one else f"{lower}_set")

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import treefold_orm as orm
 from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._functions.base import Constant, Function
 from treefold_orm._functions.windows import WindowFunction
 from treefold_orm._schema.source_fields import write_field
@@ -24,7 +24,7 @@ _BARE_FROM = frozenset({"Position", "Replace", "Substr", "Left", "Right", "LPad"
 """Functions of text whose arguments after the first are values unless they are expressions."""
 
 SchemaPart = (
-    Field[Any]
+    AnyField
     | Constraint
     | orm.Index
     | orm.SearchIndex
@@ -122,7 +122,7 @@ class SourceWriter:
     def _write_options(self, **options: Any) -> dict[str, str]:
         given = {name: value for name, value in options.items() if value is not None}
         return {
-            name: self.write(cast("Field[Any]", value))
+            name: self.write(cast("AnyField", value))
             if isinstance(value, Field)
             else self.value(value)
             for name, value in given.items()

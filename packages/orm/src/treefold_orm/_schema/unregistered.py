@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.meta import Meta, registry
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._terms.columns import Column, Reference
 
@@ -75,7 +75,7 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
 
 
 def _build_meta(shape: TableShape) -> Meta:
-    model: Any = type(shape.model or shape.name, (), {"_space": ""})
+    model: Any = type(shape.model or shape.name, (), {"_space": "", "_registry": registry})
     meta = Meta(model, table=shape.name, abstract=False)
     for field_name, field in shape.fields.items():
         bound = field.copy()

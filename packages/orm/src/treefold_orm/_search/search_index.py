@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.names import constraint_name
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.text import TextField
 
@@ -21,7 +21,7 @@ def build_search_index_name(index: SearchIndex, meta: Meta) -> str:
     return index.name or constraint_name("fts", meta.table_name, *columns)
 
 
-def list_indexed_fields(index: SearchIndex, meta: Meta) -> tuple[Field[Any], ...]:
+def list_indexed_fields(index: SearchIndex, meta: Meta) -> Fields:
     """The fields that a search index covers."""
     return tuple(meta.fields[name] for name in index.fields)
 
@@ -55,7 +55,7 @@ def list_search_indexes(meta: Meta) -> list[SearchIndex]:
     return [index for index in meta.indexes if isinstance(index, SearchIndex)]
 
 
-def require_search_index(meta: Meta, fields: Sequence[Field[Any]]) -> SearchIndex:
+def require_search_index(meta: Meta, fields: Sequence[AnyField]) -> SearchIndex:
     """The index that searches these fields: the smallest that has them all."""
     names = {field.name for field in fields}
     fitting = [index for index in list_search_indexes(meta) if names <= set(index.fields)]

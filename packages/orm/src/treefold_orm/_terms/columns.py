@@ -128,3 +128,6 @@ class _Path:
         direct = name == found.name
         kind = cast("type[Column[Any]]", type(found.column) if direct else Column)
         return kind(self._meta, f"{self._prefix}__{name}", found)
+
+
+AnyColumn = Column[Any]

@@ -19,55 +19,55 @@ class Expression:
 
     __slots__ = ()
 
-    def __add__(self, other: Any) -> Combined:
+    def __add__(self, other: object) -> Combined:
         return Combined("+", self, other)
 
-    def __radd__(self, other: Any) -> Combined:
+    def __radd__(self, other: object) -> Combined:
         return Combined("+", other, self)
 
-    def __sub__(self, other: Any) -> Combined:
+    def __sub__(self, other: object) -> Combined:
         return Combined("-", self, other)
 
-    def __rsub__(self, other: Any) -> Combined:
+    def __rsub__(self, other: object) -> Combined:
         return Combined("-", other, self)
 
-    def __mul__(self, other: Any) -> Combined:
+    def __mul__(self, other: object) -> Combined:
         return Combined("*", self, other)
 
-    def __rmul__(self, other: Any) -> Combined:
+    def __rmul__(self, other: object) -> Combined:
         return Combined("*", other, self)
 
-    def __truediv__(self, other: Any) -> Combined:
+    def __truediv__(self, other: object) -> Combined:
         return Combined("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Combined:
+    def __rtruediv__(self, other: object) -> Combined:
         return Combined("/", other, self)
 
-    def __mod__(self, other: Any) -> Combined:
+    def __mod__(self, other: object) -> Combined:
         return Combined("%", self, other)
 
-    def __rmod__(self, other: Any) -> Combined:
+    def __rmod__(self, other: object) -> Combined:
         return Combined("%", other, self)
 
-    def __pow__(self, other: Any) -> Combined:
+    def __pow__(self, other: object) -> Combined:
         return Combined("**", self, other)
 
-    def __rpow__(self, other: Any) -> Combined:
+    def __rpow__(self, other: object) -> Combined:
         return Combined("**", other, self)
 
     def __neg__(self) -> Combined:
         return Combined("*", self, -1)
 
-    def __gt__(self, other: Any) -> Condition:
+    def __gt__(self, other: object) -> Condition:
         return Comparison(self, "gt", other)
 
-    def __ge__(self, other: Any) -> Condition:
+    def __ge__(self, other: object) -> Condition:
         return Comparison(self, "gte", other)
 
-    def __lt__(self, other: Any) -> Condition:
+    def __lt__(self, other: object) -> Condition:
         return Comparison(self, "lt", other)
 
-    def __le__(self, other: Any) -> Condition:
+    def __le__(self, other: object) -> Condition:
         return Comparison(self, "lte", other)
 
     def asc(
@@ -116,7 +116,7 @@ class Combined(Expression):
 
     __slots__ = ("left", "op", "right")
 
-    def __init__(self, op: str, left: Any, right: Any) -> None:
+    def __init__(self, op: str, left: object, right: object) -> None:
         self.op = op
         self.left = left
         self.right = right
@@ -154,7 +154,7 @@ class Condition:
         )
 
 
-def _require_condition(value: Any) -> Condition:
+def _require_condition(value: object) -> Condition:
     if not isinstance(value, Condition):
         raise FieldError(f"{type(value).__name__} is not a condition: give a Q or a comparison")
     return value
@@ -237,7 +237,7 @@ class Comparison(Condition):
 
     __slots__ = ("left", "op", "right")
 
-    def __init__(self, left: Expression, op: str, right: Any) -> None:
+    def __init__(self, left: Expression, op: str, right: object) -> None:
         self.left = left
         self.op = op
         self.right = right

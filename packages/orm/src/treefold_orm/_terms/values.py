@@ -67,7 +67,7 @@ class Truth(Expression):
         self.condition = condition
 
 
-def as_expression(value: Any) -> Expression:
+def as_expression(value: object) -> Expression:
     """Names mean fields where an expression is expected; everything else is itself or a bound
     value.
     """
