@@ -344,7 +344,7 @@ async def test_encoded_parts_are_compared(lines: Any, half: Any) -> None:
         for i in (1, 2, 3)
     ]
     await half(Reading.objects).bulk_create(made)
-    wanted = [row.pk for row in made]
+    wanted: list[Any] = [row.pk for row in made]
     assert [row.pk for row in await half.rows(Reading.objects.all())] == wanted[::-1]
     for condition, found in (
         (Q(pk=wanted[1]), wanted[1:2]),

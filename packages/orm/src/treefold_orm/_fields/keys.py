@@ -6,26 +6,41 @@ is no column: a query compares, orders and reads its parts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from treefold_orm._base.errors import FieldValueError, ModelError
-from treefold_orm._fields.base import Field, Owner, Stored
+from treefold_orm._fields.base import AnyField, Field, Fields, Owner, Stored
 
 if TYPE_CHECKING:
-    from treefold_orm._terms.columns import Column
+    from treefold_orm._terms.columns import AnyColumn, Column
 
 _UNORDERED = frozenset({"binary", "json", "array"})
 """Kinds of columns that cannot be part of a key: they have no order in which rows could come."""
 
 
+T = TypeVar("T")
+
+
+class Keyed(Protocol[T]):
+    """A model whose key is called `id`, as far as its `pk` knows it."""
+
+    @property
+    def id(self) -> Field[T]: ...
+
+
 class KeyAccess:
-    """`pk` of a model with a key of one column."""
+    """`pk` of a model with a key of one column.
+
+    To a type checker it has the type of `id`: which field is the key, it cannot see.
+    """
 
     @overload
-    def __get__(self, instance: None, owner: type[Any]) -> Column[Any]: ...
+    def __get__(self, instance: None, owner: type[Keyed[T]]) -> Column[T]: ...
     @overload
-    def __get__(self, instance: Stored, owner: type[Any]) -> Any: ...
-    def __get__(self, instance: Stored | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: Keyed[T], owner: type[object]) -> T: ...
+    @overload
+    def __get__(self, instance: object, owner: type[object]) -> Any: ...
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
         if instance is None:
             return owner._meta.pk.column
         return getattr(instance, owner._meta.pk.attname)
@@ -50,7 +65,11 @@ class CompositePrimaryKey(KeyAccess):
             )
         self.names = fields
 
-    def __get__(self, instance: Stored | None, owner: type[Any]) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> AnyColumn: ...
+    @overload
+    def __get__(self, instance: Stored, owner: type[object]) -> tuple[Any, ...] | None: ...
+    def __get__(self, instance: Stored | None, owner: type[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - several fields have no common type
         meta: Any = owner._meta
         if instance is None:
             return meta.pk.column
@@ -78,7 +97,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
 
     internal = "key"
 
-    def __init__(self, parts: tuple[Field[Any], ...]) -> None:
+    def __init__(self, parts: Fields) -> None:
         super().__init__(primary_key=True)
         self.parts = parts
 
@@ -118,7 +137,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
         return ""
 
 
-def _check_key_part(meta: Owner, part: Field[Any]) -> None:
+def _check_key_part(meta: Owner, part: AnyField) -> None:
     where = f"{meta.name}.{part.name}"
     if part.null:
         raise ModelError(f"{where} cannot be part of the primary key: drop null=True")
@@ -128,6 +147,6 @@ def _check_key_part(meta: Owner, part: Field[Any]) -> None:
         )
 
 
-def expand_key_columns(field: Field[Any]) -> tuple[Field[Any], ...]:
+def expand_key_columns(field: AnyField) -> Fields:
     """The columns that a field stands for: itself, or the parts of a key of several columns."""
     return field.parts if isinstance(field, KeyColumns) else (field,)

@@ -13,8 +13,8 @@ from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.journal import Journal
 from treefold_orm._base.names import quote
 from treefold_orm._base.records import Record, frozen_record
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.base import AnyField, Fields
+from treefold_orm._fields.keys import KeyAccess, KeyColumns
 from treefold_orm._fields.registry import Registry as Registry, registry as registry
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Relation(Record):
     source: Meta
     target: Meta
     kind: Literal["forward", "reverse", "many"]
-    source_field: Field[Any]
-    target_field: Field[Any]
+    source_field: AnyField
+    target_field: AnyField
     to_many: bool = False
     nullable: bool = True
     through: Meta | None = None
@@ -78,20 +78,21 @@ class Instance:
     """
 
     _meta: ClassVar[Meta]
+    _registry: ClassVar[Registry] = registry
     _row: Any = None
-    _shape: tuple[Field[Any], ...] | None = None
+    _shape: Fields | None = None
     _batch: LazyBatch | None = None
     _alias: str = DEFAULT
     _read_in: Journal | None = None
     _raises_lazy: bool = False
     if TYPE_CHECKING:
-        pk: Any
+        pk = KeyAccess()
         DoesNotExist: ClassVar[type[errors.DoesNotExist]]
         MultipleObjectsReturned: ClassVar[type[errors.MultipleObjectsReturned]]
 
         def __init__(self, **values: Any) -> None: ...
         def clean(self) -> None: ...
-        def _load_missing_field(self, field: Field[Any]) -> Any: ...
+        def _load_missing_field(self, field: AnyField) -> Any: ...
         @classmethod
         def _add_relation_accessor(cls, relation: Relation) -> None: ...
         @classmethod
@@ -182,7 +183,7 @@ class Meta:
 
     def __init__(self, model: type[Instance], *, table: str, abstract: bool) -> None:
         self.model = model
-        self.registry: Registry = getattr(model, "_registry", registry)
+        self.registry = model._registry
         space: str | None = model.__dict__.get("_space")
         self.space = registry.find_application_folder(model.__module__) if space is None else space
         self.name = model.__name__
@@ -190,19 +191,19 @@ class Meta:
         self.table_name = table
         self.table = quote(table)
         self.database = Home(DEFAULT)
-        self.fields: dict[str, Field[Any]] = {}
-        self.by_attname: dict[str, Field[Any]] = {}
+        self.fields: dict[str, AnyField] = {}
+        self.by_attname: dict[str, AnyField] = {}
         self.relations: dict[str, Relation] = {}
         self.many: dict[str, Any] = {}
         self.pointers: list[Any] = []
-        self.columns: tuple[Field[Any], ...] = ()
-        self.columns_without_key: tuple[Field[Any], ...] = ()
-        self.db_filled: tuple[Field[Any], ...] = ()
-        self.auto_now: tuple[Field[Any], ...] = ()
+        self.columns: Fields = ()
+        self.columns_without_key: Fields = ()
+        self.db_filled: Fields = ()
+        self.auto_now: Fields = ()
         self.key_place = 0
-        self.pk: Field[Any] = cast("Field[Any]", None)
-        self.keys: tuple[Field[Any], ...] = ()
-        self.version: Field[Any] | None = None
+        self.pk: AnyField = cast("AnyField", None)
+        self.keys: Fields = ()
+        self.version: AnyField | None = None
         self.ordering: tuple[str, ...] = ()
         self.latest_by: tuple[str, ...] = ()
         self.constraints: tuple[Constraint, ...] = ()
@@ -216,7 +217,7 @@ class Meta:
         self.lookups: dict[str, Any] = {}
         self.orderings: dict[tuple[str, ...], Any] = {}
 
-    def add_field(self, field: Field[Any], name: str) -> None:
+    def add_field(self, field: AnyField, name: str) -> None:
         """Bind a column field under its name."""
         field.bind(self, name)
         for known in self.fields.values():
@@ -300,7 +301,7 @@ class Meta:
         self.lookups.clear()
         self.orderings.clear()
 
-    def find(self, name: str) -> Field[Any] | Relation | None:
+    def find(self, name: str) -> AnyField | Relation | None:
         """Return the field or relation that `name` is as one step of a lookup path, or None."""
         if name == "pk":
             return self.pk
@@ -310,7 +311,7 @@ class Meta:
             return relation
         return self.fields.get(name) or self.by_attname.get(name)
 
-    def require_column(self, name: str) -> Field[Any]:
+    def require_column(self, name: str) -> AnyField:
         """Return the column field with this name or attribute; raise `FieldError` without one."""
         found = self.fields.get(name) or self.by_attname.get(name)
         if found is None:
@@ -335,7 +336,7 @@ class Meta:
         return f"<Meta of {self.name}>"
 
 
-def find_owner_meta(field: Field[Any]) -> Meta:
+def find_owner_meta(field: AnyField) -> Meta:
     """The description of the model that a field belongs to."""
     return cast("Meta", field.meta)
 

@@ -14,10 +14,11 @@ from treefold_orm._base import errors
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.references import OwnerReference, is_relation_cached
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.keys import KeyAccess
-from treefold_orm._fields.meta import Instance, Registry, Relation, registry
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.meta import Instance, Relation
+from treefold_orm._fields.numbers import BigAutoField
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key
 from treefold_orm._models.definition import define_model, preallocate_instance_attributes
 from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._models.related import RelationAccess
@@ -28,6 +29,11 @@ from treefold_orm._queries.managers import ManagerAccess
 from treefold_orm._runtime.context import find_current_journal
 from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.operators import Expression
+
+if TYPE_CHECKING:
+    # without a type, which mypy takes for Any: it refuses a key of another type than the base has
+    def infer_automatic_key():
+        return BigAutoField()
 
 
 class Model(Instance):
@@ -43,14 +49,12 @@ class Model(Instance):
     objects = ManagerAccess()
     pk = KeyAccess()
     if TYPE_CHECKING:
-        id: Any
+        id = infer_automatic_key()
 
     DoesNotExist: ClassVar[type[errors.DoesNotExist]] = errors.DoesNotExist
     MultipleObjectsReturned: ClassVar[type[errors.MultipleObjectsReturned]] = (
         errors.MultipleObjectsReturned
     )
-
-    _registry: ClassVar[Registry] = registry
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,16 +80,16 @@ class Model(Instance):
                 setattr(self, attname, field.get_default())
         if values:
             if "pk" in values:
-                self.pk = values.pop("pk")
+                cast("Any", self).pk = values.pop("pk")  # of any key: `pk` keeps its own type
             for name in values:
                 raise meta.build_unknown_name_error(name)
 
     # -- loading ----------------------------------------------------------------------------------
 
-    def _load_missing_field(self, field: Field[Any]) -> Any:
+    def _load_missing_field(self, field: AnyField) -> Any:
         return lazy.load_field(self, field)
 
-    def _get_or_load_related(self, field: ForeignKey[Any, Any]) -> Any:
+    def _get_or_load_related(self, field: AnyForeignKey) -> Any:
         cached = held = cast("Any", getattr(self, f"_cached_{field.name}", None))
         if held.__class__ is OwnerReference:
             cached = held()
@@ -106,7 +110,7 @@ class Model(Instance):
             lazy.refuse_dropped_owner(self, field, held, key)
         return lazy.load_related(self, self._meta.relations[field.name])
 
-    def _set_related(self, field: ForeignKey[Any, Any], value: Any) -> None:
+    def _set_related(self, field: AnyForeignKey, value: Any) -> None:
         self.__dict__.pop(f"_awaits_{field.attname}", None)
         if value is None:
             self.__dict__.pop(f"_cached_{field.name}", None)
@@ -307,11 +311,11 @@ class Model(Instance):
         if not isinstance(other, Model) or type(other)._meta is not self._meta:
             return False
         key = self.pk
-        return key is not None and key == other.pk
+        return key is not None and key == other.pk  # pyright: ignore[reportUnnecessaryComparison] - None until it is saved
 
     def __hash__(self) -> int:
         key = self.pk
-        if key is None:
+        if key is None:  # pyright: ignore[reportUnnecessaryComparison] - as above
             # its hash would change with save(), and a set would not find it again
             raise TypeError(f"{self._meta.name} without a key cannot be hashed; save it first")
         return hash((self._meta.name, key))
