@@ -16,11 +16,7 @@ from treefold_orm._fields.base import (
     check_field_name,
 )
 from treefold_orm._fields.meta import Instance, Meta, Relation
-from treefold_orm._fields.relations import (
-    AnyForeignKey,
-    is_foreign_key,
-    unregister_relations,
-)
+from treefold_orm._fields.relations import AnyForeignKey, is_foreign_key, unregister_relations
 
 if TYPE_CHECKING:
     from treefold_orm._models.related import ManyRelated, RelatedSet
