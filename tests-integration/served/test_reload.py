@@ -410,6 +410,7 @@ def test_a_name_that_is_renamed_in_two_files_prints_no_traceback(start: Start) -
     dev = start(project(1))
     words, y = (dev.root / name for name in ("Services/words.py", "Api/v1/Y/Get.py"))
     names = ["n", *(f"n{turn}" for turn in range(6))]
+    since = ""
     for turn, (former, name) in enumerate(pairwise(names)):
         before = len(dev.terminal())
         words.write_text(words.read_text().replace(f"def {former}(", f"def {name}("))
