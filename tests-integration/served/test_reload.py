@@ -395,14 +395,17 @@ def test_what_is_no_code_triggers_nothing(start: Start) -> None:
 
 def test_a_touch_without_a_change_imports_nothing(start: Start) -> None:
     dev = start(project(1))
+    # a file that is touched before the reloader has looked at it may be imported once more
+    dev.save("Api/v1/Y/Get.py", "async def handler(request):\n    return [4]\n")
+    dev.until("/v1/y", [4])
     for name in ("Services/number.py", "Api/v1/X/Get.py", "hooks.py"):
         (dev.root / name).touch()
     dev.save("Services/pool.py", (dev.root / "Services/pool.py").read_text())
     dev.save("Api/v1/Y/Get.py", "async def handler(request):\n    return [5]\n")
     dev.until("/v1/y", [5])
     terminal = dev.terminal()
-    (line,) = [line for line in terminal.splitlines() if "reloaded in" in line]
-    assert line.endswith(": Api/v1/Y/Get.py")
+    lines = [line for line in terminal.splitlines() if "reloaded in" in line]
+    assert [line.partition(" ms: ")[2] for line in lines] == ["Api/v1/Y/Get.py"] * 2
     assert "restarting" not in terminal
 
 
