@@ -4,7 +4,6 @@ One process, `dev=True`, everything worth knowing printed once at the start. Ser
 `treefold_server`.
 """
 
-import asyncio
 import contextlib
 import importlib.util
 import ipaddress
@@ -174,6 +173,8 @@ def _serve_project(
         if not is_restarted:
             for line in [*render_route_tree(app.table.routes)] or [_NO_ROUTES]:
                 print_line(line)
+        import asyncio  # slow to import, and `--help` reads this module
+
         from treefold_cli._dev.blocked_loop import warn_of_blocking_lines
         from treefold_cli._dev.slow_startup import watch_startup
 
