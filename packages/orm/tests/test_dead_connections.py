@@ -49,7 +49,7 @@ def kill(admin: Any, *, most: int = 1, state: str = "active") -> list[int]:
 
 
 async def killed_soon(admin: Any, state: str = "active") -> None:
-    while not await asyncio.to_thread(kill, admin, state=state):  # noqa: ASYNC110 - the server tells nobody
+    while not await asyncio.to_thread(kill, admin, state=state):  # noqa: ASYNC110 - no event of the server says so
         await asyncio.sleep(0.01)
 
 

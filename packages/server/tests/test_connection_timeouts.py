@@ -44,7 +44,7 @@ class Served:
                 await writer.wait_closed()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():  # noqa: ASYNC110 - the server tells nobody
+        while not holds():  # noqa: ASYNC110 - no event of the server says so
             await asyncio.sleep(0.001)
 
     async def exchange(self, *sent: bytes) -> bytes:
