@@ -705,7 +705,11 @@ def test_a_startup_hook_that_hangs_is_named_and_a_save_or_ctrl_c_ends_it(
     assert b"Startup hook warm_up has not ended" in answer.body
 
     started = time.monotonic()
-    dev.save("hooks.py", "")
+    with socket.create_connection(dev.server.address, PATIENCE) as early:
+        dev.save("hooks.py", "")
+        dev.lines("startup hook warm_up was cancelled")
+        early.sendall(b"GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert early.recv(12) == b"HTTP/1.1 503"
     dev.until("/v1/x", [1000], 30.0)
     assert time.monotonic() - started < 30  # and not the minute after which a hook is given up
     assert (dev.root / "stopped").read_text() == "x"

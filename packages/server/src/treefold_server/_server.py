@@ -138,9 +138,9 @@ class Server(uvicorn.Server):
         self._descriptors = DescriptorWatch()
 
     @staticmethod
-    def build_for_thread(app: Any) -> uvicorn.Server:
+    def build_for_thread(app: Any) -> "Server":
         """Return a server for another thread than the main one: it handles no signals."""
-        return uvicorn.Server(build_server_config(app, ServerOptions()))
+        return _ThreadServer(build_server_config(app, ServerOptions()), on_start=lambda: None)
 
     @property
     def is_stopped(self) -> bool:
@@ -296,6 +296,14 @@ class Server(uvicorn.Server):
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         self._wants_restart = self._stopped_at is None
+
+
+class _ThreadServer(Server):
+    """A server that handles no signals: Python allows that in the main thread only."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
 
 
 def obeys_hangup() -> bool:

@@ -37,10 +37,14 @@ class Responder(Protocol):
     """A server of another thread.
 
     Attributes:
-        should_exit: set to end it.
+        should_exit: set to end it, even before it has started.
     """
 
     should_exit: bool
+
+    def request_restart(self) -> None:
+        """Leave new connections to the next server, and end after the requests in progress."""
+        ...
 
     async def serve(self, sockets: list[socket.socket]) -> None:
         """Serve until it should exit."""
@@ -117,6 +121,7 @@ class _SlowStartup(threading.Thread):
             tasks.append(asyncio.ensure_future(restart_on_next_change(self._server, self._watched)))
         await asyncio.to_thread(self.ended.wait)
         responder.should_exit = True
+        responder.request_restart()
         for task in tasks[1:]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
