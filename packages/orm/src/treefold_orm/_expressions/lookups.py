@@ -219,8 +219,10 @@ def _prepare_isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
 
 def _prepare_in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     items = json_lookups.require_lookup_items(lookup, value)
-    coerce = lookup._coerce_value
-    return lookup, [coerce(item) for item in items if item is not None]
+    given = [item for item in items if item is not None]
+    if lookup.field.fits_all(given):
+        return lookup, given
+    return lookup, list(map(lookup._coerce_value, given))
 
 
 def _prepare_range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:

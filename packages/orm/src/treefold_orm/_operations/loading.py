@@ -7,7 +7,7 @@ the transaction's journal, and `save()` after a rollback does not trust what the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,6 @@ from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
 from treefold_orm._base.references import (
-    OwnerReference,
     find_cached_related,
     is_relation_cached,
     make_weak_owner_reference,
@@ -234,27 +233,29 @@ def _load_reverse_relation(
         found = yield from fetch_rows(
             filter_by_values(query, field, list(by_key)), batch_lazy=batch_lazy
         )
-    owners = dict(zip(keys, instances, strict=True))
-    references: dict[Any, OwnerReference | None] = {}
-    back = f"_cached_{field.name}"
-    # rows of one query are alike, so that the first speaks for all
-    joined = bool(found) and hasattr(found[0], back)
     for item, key in zip(found, map(attrgetter(field.attname), found), strict=True):
-        held = by_key[key]
-        if not held:
-            owner = owners[key]
-            # the owner of a row of another database is there, with the same key
-            apart = owner._row and owner._alias != query._alias
-            references[key] = (
-                None if apart else make_weak_owner_reference(owner, key, prefetched=True)
-            )
-        held.append(item)
-        # else the query has loaded the way back, and items hold it
-        if not joined and (reference := references[key]) is not None:
-            setattr(item, back, reference)
+        by_key[key].append(item)
+    back = f"_cached_{field.name}"
+    # rows of one query are alike: where the first holds the way back, the query has loaded it
+    if found and not hasattr(found[0], back):
+        owners = dict(zip(keys, instances, strict=True))
+        _refer_to_owners(owners, by_key, back, query._alias)
     for instance, key in zip(instances, keys, strict=True):
         held = by_key[key]
         setattr(instance, attribute, held if relation.to_many else (held[0] if held else None))
+
+
+def _refer_to_owners(
+    owners: Mapping[Any, Instance], by_key: Mapping[Any, list[Instance]], back: str, alias: str
+) -> None:
+    for key, items in by_key.items():
+        owner = owners[key]
+        # a row of another database keeps its way back, to a row with the same key there
+        if not items or (owner._alias != alias and owner._row):
+            continue
+        reference = make_weak_owner_reference(owner, key, prefetched=True)
+        for item in items:
+            setattr(item, back, reference)
 
 
 def _fetch_slice_per_key(
