@@ -168,7 +168,7 @@ def manifest_findings(repository: Path) -> Callable[[Path, str], list[str]]:
 @pytest.mark.parametrize(
     ("module", "planted"),
     [
-        ("_wire/dates.py", "from treefold_http._requests.request import Request"),
+        ("_headers/dates.py", "from treefold_http._requests.request import Request"),
         (
             "_responses/response.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"

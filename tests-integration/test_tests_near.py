@@ -26,7 +26,7 @@ ORM = "packages/orm/src/treefold_orm"
             "packages/migrations/tests/test_lint.py",
         ),
         (
-            "packages/http/src/treefold_http/_wire/host_names.py",
+            "packages/http/src/treefold_http/_headers/host_names.py",
             "packages/http/tests/middleware/test_trusted_hosts.py",
         ),
         (

@@ -28,7 +28,8 @@ QUICK = (
 DATED = (
     *QUICK,
     "+package=http iso:pytest packages/http/tests/auth packages/http/tests/cache"
-    " packages/http/tests/middleware packages/http/tests/_responses packages/http/tests/_wire",
+    " packages/http/tests/middleware packages/http/tests/_responses packages/http/tests/_headers"
+    " packages/http/tests/_json packages/http/tests/_wire",
     "orm:pytest packages/orm/tests/test_functions_dates.py packages/orm/tests/test_lookups_dates.py"
     " packages/orm/tests/test_date_arithmetic.py packages/orm/tests/test_query_calendar.py",
     "jobs:pytest packages/jobs/tests/test_worker.py",

@@ -12,6 +12,8 @@ from treefold_http._bodies.forms import FormData as FormData
 from treefold_http._bodies.multipart import MissingExtra as MissingExtra
 from treefold_http._bodies.parts import Part as Part
 from treefold_http._bodies.uploads import UploadFile as UploadFile
+from treefold_http._chains.middleware_chain import requests_only as requests_only, under as under
+from treefold_http._chains.socket_chain import WebSocketCallNext as WebSocketCallNext
 from treefold_http._failures.error_format import ErrorFormat as ErrorFormat
 from treefold_http._failures.overload import refuse_overload as refuse_overload
 from treefold_http._injection.context import InjectionContext as InjectionContext
@@ -26,8 +28,6 @@ from treefold_http._injection.sources import (
     Header as Header,
     Query as Query,
 )
-from treefold_http._project.middleware_chain import requests_only as requests_only, under as under
-from treefold_http._project.socket_chain import WebSocketCallNext as WebSocketCallNext
 from treefold_http._requests.connection import Address as Address, Connection as Connection
 from treefold_http._requests.request import Request as Request
 from treefold_http._responses.endpoints import CallNext as CallNext

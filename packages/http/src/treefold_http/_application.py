@@ -1,7 +1,7 @@
 """The application: an ASGI callable over a folder tree.
 
 One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log.
-`_project.boot` reads the project and `_project.plans` composes a route; this module connects them.
+`_project.boot` reads the project and `_plans.plans` composes a route; this module connects them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from treefold_http._injection.context import InjectionContext
 from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
 from treefold_http._injection.resolver import Injection
+from treefold_http._json.json import quick_encode
+from treefold_http._plans.installed import Installed
+from treefold_http._plans.mounts import Mountable, Mounts
+from treefold_http._plans.plans import Plan
 from treefold_http._project.boot import load_project
-from treefold_http._project.installed import Installed
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.mounts import Mountable, Mounts
-from treefold_http._project.plans import Plan
 from treefold_http._project.route_plans import plan_routes
 from treefold_http._requests.log_payload import log_connection, read_small_unread_body
 from treefold_http._requests.request import Request
@@ -61,7 +62,6 @@ from treefold_http._serving.sockets import serve_socket
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
-from treefold_http._wire.json import quick_encode
 from treefold_http._wire.request_id import assign_request_id
 from treefold_http._wire.root_path import add_root_prefix
 from treefold_logging import configure, get_logger, keep_tail, request_id

@@ -2,7 +2,7 @@
 
 An extension is an object of a project's `extensions.py`, or one that an installed distribution
 declares under the entry-point group `treefold.extensions`. This module defines the members of an
-extension. It depends on no particular database or extension; `_project.installed` finds the
+extension. It depends on no particular database or extension; `_plans.installed` finds the
 installed ones, `_extensions.calls` calls them.
 """
 
@@ -36,6 +36,7 @@ from treefold_http._extensions.members import (
     SessionStore as SessionStore,
     SpanFactory as SpanFactory,
 )
+from treefold_http._plans.installed import GROUP as GROUP, install as install
 from treefold_http._project.boot import load_error as load_error
 from treefold_http._project.boot_files import (
     BootFiles as BootFiles,
@@ -52,7 +53,6 @@ from treefold_http._project.guards import (
     guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
-from treefold_http._project.installed import GROUP as GROUP, install as install
 from treefold_http._wire.root_path import below_root as below_root
 
 if TYPE_CHECKING:

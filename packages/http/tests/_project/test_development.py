@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application
+from treefold_http._chains.middleware_chain import compose_middleware_chain
 from treefold_http._project.development import Development, build_development_entries
-from treefold_http._project.middleware_chain import compose_middleware_chain
 
 if TYPE_CHECKING:
     from conftest import Answer

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 from http_reloading import CHAIN, Live, MakeLive, X, Y, handler, header
 
-from treefold_http._project.modules import ModuleSpace
-from treefold_http._project.plans import Plan
+from treefold_http._modules.modules import ModuleSpace
+from treefold_http._plans.plans import Plan
 
 
 def plans(app: Live) -> dict[str, Plan]:

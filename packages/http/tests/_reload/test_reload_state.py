@@ -12,7 +12,7 @@ import pytest
 from http_reloading import CHAIN, MakeLive, X, Y, handler
 
 from treefold_http import SettingsError
-from treefold_http._project.modules import ModuleSpace
+from treefold_http._modules.modules import ModuleSpace
 from treefold_http.reload import Reloaded, RestartNeeded
 
 if TYPE_CHECKING:

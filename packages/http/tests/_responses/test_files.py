@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from treefold_http import Application, Request
+from treefold_http._headers.dates import format_http_date
 from treefold_http._responses.files import CHUNK, FileResponse
 from treefold_http._runtime.threads import LIMIT, run_in_disk_thread
-from treefold_http._wire.dates import format_http_date
 
 if TYPE_CHECKING:
     from conftest import Answer, Exchange, Lines, Message

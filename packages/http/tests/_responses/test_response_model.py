@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application
-from treefold_http._project.handlers import HandlerModule
+from treefold_http._plans.handlers import HandlerModule
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, build_serializer

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pytest
 
 from treefold_http import Application
+from treefold_http._headers.media_types import is_json
 from treefold_http._types.decode import build_model_decoder
 from treefold_http._types.read import parse_annotation
-from treefold_http._wire.media_types import is_json
 
 if TYPE_CHECKING:
     from conftest import Answer, Lines

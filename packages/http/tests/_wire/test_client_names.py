@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from treefold_http import FormData
+from treefold_http._json.json import dumps, encode_json_with_stdlib
 from treefold_http._wire.client_names import ClientName, ClientObject
 from treefold_http._wire.datastructures import QueryParams
-from treefold_http._wire.json import dumps, encode_json_with_stdlib
 
 
 def kinds(**given: Any) -> list[type]:

@@ -21,6 +21,7 @@ from http_annotations import JSON, SOURCES, TABLE, UNKNOWN
 from jsonschema import Draft202012Validator
 
 from treefold_http import Application
+from treefold_http._json.json import dumps, loads
 from treefold_http._types.decode import Decoder, build_model_decoder
 from treefold_http._types.parameters import InjectionError
 from treefold_http._types.read import parse_annotation
@@ -42,7 +43,6 @@ from treefold_http._types.tree import (
 )
 from treefold_http._types.validate import build_json_check
 from treefold_http._wire.errors import UnprocessableEntity
-from treefold_http._wire.json import dumps, loads
 from treefold_http.openapi import openapi_document
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Schemas

@@ -9,11 +9,11 @@ import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
+from treefold_http._json.json import loads
 from treefold_http._types.decode import build_model_decoder
 from treefold_http._types.member_names import list_required_names
 from treefold_http._types.read import parse_annotation
 from treefold_http._wire.errors import BadRequest, UnprocessableEntity
-from treefold_http._wire.json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

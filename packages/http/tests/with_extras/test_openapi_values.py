@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
+from treefold_http._json.json import dumps
 from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.validate import build_json_check
-from treefold_http._wire.json import dumps
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Mode, Schemas
 

@@ -15,10 +15,10 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from typing import TypeAlias
 
 from treefold_http._bodies.part_head import PartHead, parse_head
+from treefold_http._headers.header_params import parse_header
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.asgi import RawHeaders
 from treefold_http._wire.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
-from treefold_http._wire.header_params import parse_header
 from treefold_http._wire.limits import Limits
 
 Event: TypeAlias = PartHead | bytes

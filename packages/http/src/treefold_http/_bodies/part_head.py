@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from treefold_http._headers.header_params import parse_header
 from treefold_http._wire.asgi import RawHeaders
 from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.header_params import parse_header
 
 _UTF_8 = ("utf-8", "utf8", "us-ascii", "ascii")
 

@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.spool import Spool, close_spools
+from treefold_http._headers.file_names import sanitize_filename
 from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.datastructures import Headers
-from treefold_http._wire.file_names import sanitize_filename
 from treefold_http._wire.limits import Limits
 
 CHUNK = 64 * 1024

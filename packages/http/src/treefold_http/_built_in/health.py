@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from treefold_http._extensions.calls import readiness
-from treefold_http._project.plans import Plan
+from treefold_http._plans.plans import Plan
 from treefold_http._responses.response import Response
 from treefold_http._runtime.current_application import list_running_applications
 from treefold_http._serving.mounted_app import list_mounted_apps

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from treefold_http._project.plans import WEBSOCKET
+from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._responses.static import StaticFiles
 from treefold_http._serving.mounted_app import MountedApp
 
 if TYPE_CHECKING:
-    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._plans.runtime import ProjectRuntime
 
 _DOCS = "development, or the setting docs = true"
 _BUILT_IN = {

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._chains.middleware_chain import select_route_middlewares
 from treefold_http._deploy.members import walk_members
 from treefold_http._deploy.reach import Reach, compute_network_reach
 from treefold_http._deploy.references import ReferenceReader, References
 from treefold_http._deploy.sources import SettingSources
 from treefold_http._injection.contract import Shared
 from treefold_http._injection.secured import read_security
-from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import select_route_middlewares
+from treefold_http._plans.handlers import HandlerModule
 from treefold_http._wire.errors import Forbidden, HTTPError, TooManyRequests, Unauthorized
 from treefold_http.auth._login import login, logout
 from treefold_http.auth._passwords import (
@@ -32,7 +32,7 @@ from treefold_http.middleware._rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from treefold_http._injection.contract import Contract, Input
-    from treefold_http._project.mounts import Mounts
+    from treefold_http._plans.mounts import Mounts
     from treefold_http._serving.host import Host
     from treefold_router import Route, RouteTable
 

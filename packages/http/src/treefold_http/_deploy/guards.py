@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from treefold_http._chains.cache_place import decides_access
 from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
 from treefold_http._deploy.finding import Finding, Kind, make_severe_kind
-from treefold_http._project.cache_place import decides_access
 from treefold_http.cache._cached import Cached
 
 SIBLING = make_severe_kind(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from treefold_http._deploy.deployment import Deployment
 from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
-from treefold_http._project.modules import ModuleSpace
+from treefold_http._modules.modules import ModuleSpace
 from treefold_http._websockets.rooms import Rooms
 from treefold_http.cache._aliases import get_cache
 from treefold_http.cache._cached import Cached

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from treefold_http._headers.header_fields import encode_header
 from treefold_http._types import tree
 from treefold_http._types.parameters import (
     EMPTY,
@@ -20,7 +21,6 @@ from treefold_http._types.parameters import (
 )
 from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._wire.aliases import AnyCallable
-from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

@@ -9,10 +9,10 @@ from __future__ import annotations
 from time import perf_counter
 
 from treefold_http._failures.problems import PROBLEM_TYPE
+from treefold_http._json.json import dumps
 from treefold_http._responses.response import NOSNIFF, make_unchecked_response
 from treefold_http._runtime.server_lines import mask_target
 from treefold_http._wire.asgi import Receive, Scope, Send
-from treefold_http._wire.json import dumps
 from treefold_http._wire.request_id import assign_request_id
 from treefold_logging import log_request
 

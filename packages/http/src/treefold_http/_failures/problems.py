@@ -11,10 +11,10 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._json.json import dumps
 from treefold_http._responses.response import Response, make_unchecked_response
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import HTTPError
-from treefold_http._wire.json import dumps
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

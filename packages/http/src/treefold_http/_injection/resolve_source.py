@@ -40,6 +40,7 @@ from treefold_http._injection.text_readers import (
     is_pydantic_text_class,
     with_result_check,
 )
+from treefold_http._json.json import loads
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import Decoder, build_model_decoder, build_pydantic_text_converter
 from treefold_http._types.parameters import (
@@ -52,7 +53,6 @@ from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import UnprocessableEntity
-from treefold_http._wire.json import loads
 
 _PLACES: dict[type[sources.Source], Place] = {
     sources.Query: "query",

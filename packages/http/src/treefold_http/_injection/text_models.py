@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from treefold_http._injection.contract import Input
 from treefold_http._injection.sources import Binder, Query, Source, TextReader, build_value_parser
 from treefold_http._injection.text_readers import build_text_reader
+from treefold_http._json.pydantic_json import build_base64_json_functions
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import convert_pydantic_error
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
@@ -32,7 +33,6 @@ from treefold_http._types.read import parse_annotation
 from treefold_http._types.validate import Errors, make_error_entry
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.datastructures import MultiMapping
-from treefold_http._wire.pydantic_json import build_base64_json_functions
 
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]

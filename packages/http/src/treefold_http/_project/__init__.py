@@ -1,1 +1,1 @@
-"""The files of a project: modules, boot files, handlers, mounts, and the plans of routes."""
+"""A project as a whole: its boot and settings, what is wrong in it, and what a reload replaces."""

@@ -14,16 +14,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._chains.middleware_chain import select_route_middlewares
+from treefold_http._chains.subtrees import Under
+from treefold_http._json.json import use_stdlib_encoder
+from treefold_http._modules.modules import ModuleSpace, patch_import_module_to_track
+from treefold_http._modules.source_loader import write_queued_bytecode_in_thread
+from treefold_http._plans.fallbacks import plan_fallback, plan_scoped_fallbacks
+from treefold_http._plans.handlers import HandlerModule, load_handler
+from treefold_http._plans.outside_plans import OutsidePlans
 from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.coverage import are_prefixes_unchanged, check_coverage_or_keep_former
 from treefold_http._project.development import build_development_entries, build_missing_host_check
-from treefold_http._project.fallbacks import plan_fallback, plan_scoped_fallbacks
 from treefold_http._project.findings import IS_FINDING, Findings, find_failed_import_file
-from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.middleware_chain import select_route_middlewares
-from treefold_http._project.modules import ModuleSpace, patch_import_module_to_track
-from treefold_http._project.outside_plans import OutsidePlans
 from treefold_http._project.reuse import (
     are_same_objects,
     group_routes_by_module,
@@ -37,15 +40,12 @@ from treefold_http._project.route_plans import (
     plan_routes,
     rewrap_plans_in_middleware,
 )
-from treefold_http._project.source_loader import write_queued_bytecode_in_thread
-from treefold_http._project.subtrees import Under
 from treefold_http._runtime.boot_report import BootError, BrokenFile
-from treefold_http._wire.json import use_stdlib_encoder
 from treefold_logging import get_logger
 from treefold_router import Route, RouterError, RouteTable
 
 if TYPE_CHECKING:
-    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._plans.runtime import ProjectRuntime
 
 
 def load_project(

@@ -2,7 +2,7 @@
 
 `Models/`, `Middleware/`, `settings.py`, `providers.py`, `extensions.py` and `hooks.py`. A file that
 fails is a fatal finding, and the others are still read, so that a boot reports all failures at
-once. `_project.handlers` reads the files of handlers.
+once. `_plans.handlers` reads the files of handlers.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
+from treefold_http._chains.middleware_chain import (
+    check_middleware_entry,
+    prepare_middleware_entries,
+)
 from treefold_http._extensions.calls import call_extension_setup
 from treefold_http._failures.error_format import ErrorFormat, as_error_format
 from treefold_http._injection.providers import Provider
+from treefold_http._modules.modules import ModuleSpace
+from treefold_http._plans.installed import install, list_model_modules
 from treefold_http._project.app_settings import (
     FILE,
     NAME,
@@ -23,17 +29,11 @@ from treefold_http._project.app_settings import (
     refuse_settings_without_model,
 )
 from treefold_http._project.findings import Findings
-from treefold_http._project.installed import install, list_model_modules
-from treefold_http._project.middleware_chain import (
-    check_middleware_entry,
-    prepare_middleware_entries,
-)
-from treefold_http._project.modules import ModuleSpace
 from treefold_http._runtime.boot_report import BootError, SettingsError
 from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
-    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._plans.runtime import ProjectRuntime
 
 
 T = TypeVar("T")

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.boot_files import MIDDLEWARE
-from treefold_http._project.middleware_chain import unwrap_middleware_entry
-from treefold_http._project.outside_plans import find_middleware_page_path
-from treefold_http._project.reuse import are_same_objects
-from treefold_http._project.subtrees import (
+from treefold_http._chains.middleware_chain import unwrap_middleware_entry
+from treefold_http._chains.subtrees import (
     ANY,
     Under,
     is_parameter,
@@ -22,17 +19,20 @@ from treefold_http._project.subtrees import (
     prefixes_overlap,
     split_route_template,
 )
+from treefold_http._plans.outside_plans import find_middleware_page_path
+from treefold_http._project.boot_files import MIDDLEWARE
+from treefold_http._project.reuse import are_same_objects
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.boot_report import BootError
 from treefold_http._wire.path_segments import Segments, decode_segments
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
+    from treefold_http._plans.mounts import Mountable
+    from treefold_http._plans.runtime import ProjectRuntime
     from treefold_http._project.boot_files import BootFiles
     from treefold_http._project.findings import Findings
     from treefold_http._project.loaded_project import LoadedProject
-    from treefold_http._project.mounts import Mountable
-    from treefold_http._project.runtime import ProjectRuntime
 
 RESERVED: Mapping[Segments, bool] = {
     ("docs",): True,

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from treefold_http._project.middleware_chain import call_with_end_callback
+from treefold_http._chains.middleware_chain import call_with_end_callback
+from treefold_http._headers.host_names import split_host
 from treefold_http._runtime.unhandled import is_from_test_client
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.host_names import split_host
 from treefold_logging import log_summary, request_target, shows_summaries
 
 if TYPE_CHECKING:

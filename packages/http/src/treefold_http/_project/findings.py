@@ -26,9 +26,9 @@ from treefold_logging import get_logger, scrub
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
-    from treefold_http._project.handlers import HandlerModule
+    from treefold_http._plans.handlers import HandlerModule
+    from treefold_http._plans.plans import Plan
     from treefold_http._project.loaded_project import LoadedProject
-    from treefold_http._project.plans import Plan
 
 T = TypeVar("T")
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.boot import load_route_middlewares
-from treefold_http._project.middleware_chain import (
+from treefold_http._chains.middleware_chain import (
     WEBSOCKET,
     RequestsOnly,
     is_unneeded_on_sockets,
     unwrap_middleware_entry,
 )
-from treefold_http._project.outside_plans import OutsidePlans
-from treefold_http._project.subtrees import Under
+from treefold_http._chains.subtrees import Under
+from treefold_http._plans.outside_plans import OutsidePlans
+from treefold_http._project.boot import load_route_middlewares
 from treefold_http._wire.path_segments import decode_segments
 
 if TYPE_CHECKING:
+    from treefold_http._plans.runtime import ProjectRuntime
     from treefold_http._project.boot_files import BootFiles
-    from treefold_http._project.runtime import ProjectRuntime
     from treefold_router import Route, RouteTable
 
 _PROBES = (("livez",), ("readyz",))

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.handlers import HandlerModule
+from treefold_http._chains.middleware_chain import unwrap_middleware_entry
+from treefold_http._plans.handlers import HandlerModule
 from treefold_http._project.masked_paths import MaskedPaths
-from treefold_http._project.middleware_chain import unwrap_middleware_entry
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 
 if TYPE_CHECKING:
+    from treefold_http._chains.subtrees import Under
     from treefold_http._failures.error_format import ErrorFormat
     from treefold_http._injection.providers import Key
-    from treefold_http._project.fallbacks import ScopedFallbacks
-    from treefold_http._project.outside_plans import OutsidePlans
-    from treefold_http._project.plans import Plan
-    from treefold_http._project.subtrees import Under
+    from treefold_http._plans.fallbacks import ScopedFallbacks
+    from treefold_http._plans.outside_plans import OutsidePlans
+    from treefold_http._plans.plans import Plan
     from treefold_http._requests.connection import Connection
     from treefold_http._runtime.boot_report import BootReport, BrokenFile
     from treefold_http._runtime.runtime import Runtime

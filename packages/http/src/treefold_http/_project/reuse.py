@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.modules import folder_to_package_name
+from treefold_http._modules.modules import folder_to_package_name
 from treefold_router import Route, RouteTable
 
 if TYPE_CHECKING:

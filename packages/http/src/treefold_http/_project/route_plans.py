@@ -7,23 +7,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.findings import Findings
-from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import compose_middleware_chain
-from treefold_http._project.plans import (
+from treefold_http._chains.middleware_chain import compose_middleware_chain
+from treefold_http._plans.handlers import HandlerModule
+from treefold_http._plans.plans import (
     WEBSOCKET,
     Plan,
     build_broken_file_plan,
     compose_route_plan,
     rewrap_plan_in_middleware,
 )
+from treefold_http._project.findings import Findings
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
 from treefold_router import Route
 
 if TYPE_CHECKING:
     from treefold_http._injection.providers import Key
-    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._plans.runtime import ProjectRuntime
     from treefold_http._requests.request import Request
     from treefold_http._runtime.boot_report import BrokenFile
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from treefold_http._project.plans import Plan
+from treefold_http._plans.plans import Plan
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.registrations import find_extended_class, holds_objects_from
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from treefold_http._project.source_loader import SourceLoader
+from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._reload.import_graph import find_referenced_modules, parse_imports
 
 _HANDLERS = "Api."

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
-from treefold_http._project.former_modules import FormerModules, find_modules_of_thread
-from treefold_http._project.modules import ModuleSpace, attach_submodules, remove_module
-from treefold_http._project.source_loader import SourceLoader
+from treefold_http._modules.former_modules import FormerModules, find_modules_of_thread
+from treefold_http._modules.modules import ModuleSpace, attach_submodules, remove_module
+from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._reload.search_path import remove_bytecode
 
 

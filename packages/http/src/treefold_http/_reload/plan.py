@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from types import ModuleType
 
-from treefold_http._project.modules import folder_to_package_name
+from treefold_http._modules.modules import folder_to_package_name
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._runtime.boot_report import BrokenFile

@@ -15,11 +15,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
+from treefold_http._modules.modules import ModuleSpace, patch_import_functions
+from treefold_http._plans.installed import wants_installed_extensions
 from treefold_http._project.boot import keep_project_with_failures, load_project
 from treefold_http._project.findings import build_broken_file
-from treefold_http._project.installed import wants_installed_extensions
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.modules import ModuleSpace, patch_import_functions
 from treefold_http._project.reuse import are_same_objects
 from treefold_http._redis.users import reset_used_servers
 from treefold_http._reload.import_graph import transitive_closure

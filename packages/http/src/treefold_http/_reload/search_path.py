@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from treefold_http._project.modules import folder_to_package_name
+from treefold_http._modules.modules import folder_to_package_name
 from treefold_logging import get_logger
 
 _FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules"})

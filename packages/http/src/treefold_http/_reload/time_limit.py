@@ -12,8 +12,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from treefold_http._project.modules import ModuleSpace
-from treefold_http._project.source_loader import SourceLoader
+from treefold_http._modules.modules import ModuleSpace
+from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._wire.interpreter import find_thread_frame, raise_in_thread
 from treefold_logging import get_logger
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from treefold_http._headers.cookies import MAX_COOKIES, parse_cookies
 from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope
-from treefold_http._wire.cookies import MAX_COOKIES, parse_cookies
 from treefold_http._wire.datastructures import URL, Headers, MultiMapping, QueryParams, State
 
 if TYPE_CHECKING:

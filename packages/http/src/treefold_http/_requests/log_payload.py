@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, cast
 
 from treefold_http._bodies.forms import URLENCODED
 from treefold_http._bodies.reader import UNREAD
+from treefold_http._headers.media_types import is_json
+from treefold_http._json.json import loads, minify_json, parse_validated_body
 from treefold_http._runtime.unhandled import report_to_test_client
 from treefold_http._wire.datastructures import parse_urlencoded
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
-from treefold_http._wire.json import loads, minify_json, parse_validated_body
-from treefold_http._wire.media_types import is_json
 from treefold_logging import (
     compact_payload,
     form_payload,

@@ -16,17 +16,17 @@ from treefold_http._bodies.parts import Part, stream_parts
 from treefold_http._bodies.reader import UNREAD, BodyReader
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile
+from treefold_http._headers.header_fields import BLANKS
+from treefold_http._headers.header_params import parse_header
+from treefold_http._headers.media_types import is_json
+from treefold_http._json.json import loads
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.addresses import find_client_network
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.client_names import ClientObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
-from treefold_http._wire.header_fields import BLANKS
-from treefold_http._wire.header_params import parse_header
-from treefold_http._wire.json import loads
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
-from treefold_http._wire.media_types import is_json
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
+from treefold_http._json.json import dumps, get_pydantic_dump_functions, msgspec, to_json_compatible
 from treefold_http._responses.response import (
     BYTES_TYPE,
     JSON_TYPE,
@@ -20,7 +21,6 @@ from treefold_http._responses.response import (
     make_unchecked_response,
 )
 from treefold_http._responses.streams import StreamingResponse
-from treefold_http._wire.json import dumps, get_pydantic_dump_functions, msgspec, to_json_compatible
 
 
 def to_response(result: Any, status: int | None = None) -> Response:

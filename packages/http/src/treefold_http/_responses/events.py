@@ -14,10 +14,10 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from treefold_http._json.json import dumps
 from treefold_http._responses.response import Background
 from treefold_http._responses.streams import Chunk, StreamingResponse, close_producer, send_chunks
 from treefold_http._wire.asgi import Message, Send
-from treefold_http._wire.json import dumps
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:

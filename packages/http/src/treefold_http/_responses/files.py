@@ -1,6 +1,6 @@
 """File responses: validators, conditional requests, ranges, and a body read while it is sent.
 
-`_wire.conditionals` and `_wire.ranges` evaluate the preconditions and the `Range` field; this
+`_wire.conditionals` and `_headers.ranges` evaluate the preconditions and the `Range` field; this
 module turns the outcome into a status, header fields and pieces of the body. A body of at most one
 chunk costs one call in a disk thread; a longer one is read chunk by chunk, each after the previous
 one is sent (R-10).
@@ -14,18 +14,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._headers.content_disposition import Disposition, format_content_disposition
+from treefold_http._headers.dates import format_http_date, parse_http_date
+from treefold_http._headers.media_types import OTHER, guess_media_type
+from treefold_http._headers.ranges import Span, parse_range
 from treefold_http._responses.regular_file import RegularFile
 from treefold_http._responses.response import Background, Response, copy_sendable_fields
 from treefold_http._responses.streams import send_chunks
 from treefold_http._runtime.threads import run_in_disk_thread
 from treefold_http._wire.asgi import RawHeaders, Send
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
-from treefold_http._wire.content_disposition import Disposition, format_content_disposition
 from treefold_http._wire.datastructures import MutableHeaders
-from treefold_http._wire.dates import format_http_date, parse_http_date
 from treefold_http._wire.errors import HTTPError
-from treefold_http._wire.media_types import OTHER, guess_media_type
-from treefold_http._wire.ranges import Span, parse_range
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request

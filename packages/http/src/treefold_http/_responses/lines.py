@@ -12,13 +12,13 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
+from treefold_http._json.json import dumps
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.streams import close_producer
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import parse_annotation, resolve_annotation
 from treefold_http._wire.aliases import AnyCallable
-from treefold_http._wire.json import dumps
 
 NDJSON = "application/x-ndjson"
 STREAMS = (

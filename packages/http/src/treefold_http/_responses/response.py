@@ -25,17 +25,17 @@ from typing import (
 )
 from urllib.parse import quote
 
+from treefold_http._headers.cookies import format_cookie
+from treefold_http._headers.header_fields import encode_header
+from treefold_http._json.json import dumps
 from treefold_http._wire.asgi import Message, RawHeaders, Send
-from treefold_http._wire.cookies import format_cookie
 from treefold_http._wire.datastructures import MutableHeaders
-from treefold_http._wire.header_fields import encode_header
-from treefold_http._wire.json import dumps
 
 if TYPE_CHECKING:
+    from treefold_http._headers.content_disposition import Disposition
     from treefold_http._requests.request import Request
     from treefold_http._responses.files import FileResponse
     from treefold_http._responses.streams import StreamContent, StreamingResponse
-    from treefold_http._wire.content_disposition import Disposition
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from treefold_http._project.runtime import ProjectRuntime
+from treefold_http._plans.runtime import ProjectRuntime
 
 if TYPE_CHECKING:
     from treefold_http._failures.error_responses import ErrorResponses
+    from treefold_http._plans.plans import Plan
     from treefold_http._project.loaded_project import LoadedProject
-    from treefold_http._project.plans import Plan
     from treefold_http._serving.open_sockets import OpenSockets
 
 

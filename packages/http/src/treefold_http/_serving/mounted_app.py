@@ -28,8 +28,8 @@ from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
-    from treefold_http._project.mounts import Mountable
-    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._plans.mounts import Mountable
+    from treefold_http._plans.runtime import ProjectRuntime
     from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
     from treefold_http._serving.host import Host

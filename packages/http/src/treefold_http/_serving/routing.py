@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from treefold_http._project.fallbacks import build_fallback_response, build_routing_error
+from treefold_http._plans.fallbacks import build_fallback_response, build_routing_error
 from treefold_http._serving.mounted_app import MountedApp
 from treefold_http._wire.errors import HTTPError, MethodNotAllowed
 from treefold_http._wire.request_guard import (
@@ -20,9 +20,9 @@ from treefold_http._wire.root_path import below_root
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
 if TYPE_CHECKING:
+    from treefold_http._plans.mounts import Mounted
+    from treefold_http._plans.plans import Plan
     from treefold_http._project.loaded_project import LoadedProject
-    from treefold_http._project.mounts import Mounted
-    from treefold_http._project.plans import Plan
     from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response

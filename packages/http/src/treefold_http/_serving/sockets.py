@@ -11,9 +11,10 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from treefold_http._chains.socket_chain import HandshakeAnswered
 from treefold_http._extensions.calls import explain
 from treefold_http._failures.problems import render_crash_problem
-from treefold_http._project.socket_chain import HandshakeAnswered
+from treefold_http._headers.origins import parse_origin
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, find_missing_fields
@@ -31,7 +32,6 @@ from treefold_http._websockets.websocket import (
 )
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.errors import Forbidden, HTTPError
-from treefold_http._wire.origins import parse_origin
 from treefold_http._wire.request_guard import require_valid_head
 from treefold_http._wire.request_id import assign_request_id
 from treefold_logging import request_id

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._wire.cookies import SameSite, format_cookie
-from treefold_http._wire.header_fields import encode_header
+from treefold_http._headers.cookies import SameSite, format_cookie
+from treefold_http._headers.header_fields import encode_header
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._wire.origins import parse_origin
+from treefold_http._headers.origins import parse_origin
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

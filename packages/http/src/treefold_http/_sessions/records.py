@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
+from treefold_http._json.json import dumps, loads
+from treefold_http._json.json_values import require_json_round_trip
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.json import dumps, loads
-from treefold_http._wire.json_values import require_json_round_trip
 
 UserId: TypeAlias = str | int
 

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from treefold_http._json.json import BOM, msgspec
+from treefold_http._json.pydantic_json import build_base64_json_functions, from_base64
 from treefold_http._types import constraints, tree
 from treefold_http._types.limits_missed import parse_msgspec_error, redact_pydantic_error
 from treefold_http._types.member_names import QuickDecoder, build_quick_decoder
@@ -19,8 +21,6 @@ from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest, build_unprocessable_error
-from treefold_http._wire.json import BOM, msgspec
-from treefold_http._wire.pydantic_json import build_base64_json_functions, from_base64
 
 
 class Decoder(NamedTuple):

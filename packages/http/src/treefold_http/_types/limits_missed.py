@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from treefold_http._wire.json import dumps, loads
+from treefold_http._json.json import dumps, loads
 
 Context = Mapping[str, Any]
 

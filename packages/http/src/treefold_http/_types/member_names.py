@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from treefold_http._json.json import BACKSLASH
 from treefold_http._types import tree
-from treefold_http._wire.json import BACKSLASH
 
 _N, _I = ord("N"), ord("I")
 

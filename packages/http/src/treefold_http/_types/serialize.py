@@ -16,6 +16,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from treefold_http._json.json import msgspec
+from treefold_http._json.pydantic_json import build_base64_json_functions
 from treefold_http._types import tree
 from treefold_http._types.constraints import (
     build_constraint_check,
@@ -25,8 +27,6 @@ from treefold_http._types.constraints import (
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
 from treefold_http._types.validate import Errors, build_json_check
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.json import msgspec
-from treefold_http._wire.pydantic_json import build_base64_json_functions
 
 Serializer: TypeAlias = Callable[[Any], Any]
 """Takes a value and returns its serializable form; raises `SerializationError` for another type."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeAlias, cast
 
+from treefold_http._json.pydantic_json import from_base64
 from treefold_http._types import tree
 from treefold_http._types.constraints import build_constraint_check
 from treefold_http._types.limits_missed import LimitMissed, build_expected_values_context
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.scalars import build_scalar_converter
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.pydantic_json import from_base64
 
 Errors: TypeAlias = list[JSONObject]
 Loc: TypeAlias = list[str | int]

@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from treefold_http._headers.header_fields import encode_header
+from treefold_http._json.json import dumps, loads
 from treefold_http._requests.connection import Connection
 from treefold_http._responses.response import copy_sendable_fields
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
 from treefold_http._wire.asgi import Message, Receive, Scope, Send
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.header_fields import encode_header
-from treefold_http._wire.json import dumps, loads
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime

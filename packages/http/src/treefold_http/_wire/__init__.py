@@ -1,1 +1,1 @@
-"""HTTP as data: header fields, cookies, dates, ranges, media types, JSON, limits and errors."""
+"""Messages of HTTP as data: the request line, fields by name, addresses, limits and errors."""

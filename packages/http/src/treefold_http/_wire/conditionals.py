@@ -9,8 +9,8 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
+from treefold_http._headers.dates import parse_http_date
 from treefold_http._wire.datastructures import Headers
-from treefold_http._wire.dates import parse_http_date
 
 MAX_FIELD = 4096
 """Longer lists of entity tags match nothing: parsing one must stay cheap (S-22)."""

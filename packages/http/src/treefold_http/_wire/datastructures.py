@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping, MutableMappin
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote_plus
 
+from treefold_http._headers.header_fields import BLANKS, encode_header
 from treefold_http._wire.asgi import RawHeaders
 from treefold_http._wire.client_names import ClientNames
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.header_fields import BLANKS, encode_header
 
 V = TypeVar("V")
 

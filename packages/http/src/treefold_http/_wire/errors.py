@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
+from treefold_http._headers.header_fields import encode_header
+from treefold_http._headers.status_phrases import find_status_phrase
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.header_fields import encode_header
-from treefold_http._wire.status_phrases import find_status_phrase
 
 
 class ClientDisconnect(Exception):  # the field's name for it

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from treefold_http._headers.header_fields import BLANKS
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope
 from treefold_http._wire.errors import BadRequest, HTTPError
-from treefold_http._wire.header_fields import BLANKS
 from treefold_http._wire.root_path import add_root_prefix
 
 MAX_FIELDS = 100

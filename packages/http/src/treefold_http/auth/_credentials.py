@@ -12,10 +12,10 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
+from treefold_http._headers.header_fields import is_token
 from treefold_http._injection.secured import MARK, read_security, secured
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.errors import Unauthorized
-from treefold_http._wire.header_fields import is_token
 from treefold_http._wire.interpreter import format_caller_location
 
 T = TypeVar("T")

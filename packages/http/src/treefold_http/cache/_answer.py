@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from treefold_http._json.json import dumps, loads
 from treefold_http._responses.response import Response
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
-from treefold_http._wire.json import dumps, loads
 from treefold_logging import is_sensitive
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from treefold_http._json.json import dumps, loads
+from treefold_http._json.json_values import require_json_round_trip
 from treefold_http._runtime.current_application import current_application
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.json import dumps, loads
-from treefold_http._wire.json_values import require_json_round_trip
 
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime

@@ -11,10 +11,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from treefold_http._json.json import dumps
+from treefold_http._json.json_values import require_json_round_trip
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.aliases import AnyCallable
-from treefold_http._wire.json import dumps
-from treefold_http._wire.json_values import require_json_round_trip
 from treefold_http.cache._aliases import get_cache
 from treefold_http.cache._cache import Cache, check_ttl, validate_and_dedupe_tags
 
@@ -62,7 +62,7 @@ def cached(
 class Cached:
     """A decorator of functions and an entry of middleware; made by `cached`."""
 
-    keeps_answers = True  # `_project.cache_place` finds it by this
+    keeps_answers = True  # `_chains.cache_place` finds it by this
     is_for_requests = True
 
     def __init__(

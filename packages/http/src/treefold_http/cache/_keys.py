@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from treefold_http._headers.header_fields import BLANKS
+from treefold_http._json.json import dumps
+from treefold_http._json.json_values import require_json_round_trip
 from treefold_http._requests.read_notes import EVERYTHING
-from treefold_http._wire.header_fields import BLANKS
-from treefold_http._wire.json import dumps
-from treefold_http._wire.json_values import require_json_round_trip
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request

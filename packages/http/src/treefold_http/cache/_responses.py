@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from treefold_http._project.cache_place import CacheLayer
+from treefold_http._chains.cache_place import CacheLayer
 from treefold_http._requests.read_notes import ReadNotes
 from treefold_http._requests.recording_request import record_reads
 from treefold_http._responses.response import Response

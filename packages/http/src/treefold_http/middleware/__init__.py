@@ -1,7 +1,7 @@
 """Middleware that comes with treefold: `from treefold_http.middleware import TrustedHosts`.
 
 One file each, imported at first use. The forms of an entry of `middlewares` are defined in
-`_project.middleware_chain`; `under` scopes one to a subtree, `requests_only` keeps one off sockets.
+`_chains.middleware_chain`; `under` scopes one to a subtree, `requests_only` keeps one off sockets.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.middleware_chain import requests_only as requests_only, under as under
+from treefold_http._chains.middleware_chain import requests_only as requests_only, under as under
 
 if TYPE_CHECKING:
     from treefold_http.middleware._cors import CORS as CORS

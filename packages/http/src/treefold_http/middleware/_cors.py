@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from treefold_http._project.fallbacks import ASKED
+from treefold_http._headers.header_fields import is_token
+from treefold_http._plans.fallbacks import ASKED
 from treefold_http._responses.response import Response
 from treefold_http._wire.errors import HTTPError, NotFound
-from treefold_http._wire.header_fields import is_token
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._wire.asgi import RawHeaders
-from treefold_http._wire.header_fields import BLANKS
+from treefold_http._headers.header_fields import BLANKS
 
 _VARY = (b"vary", b"Origin")
 _ANY = (b"access-control-allow-origin", b"*")

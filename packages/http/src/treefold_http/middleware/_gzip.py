@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._project.private_answers import PRIVATE_OF_KEY
+from treefold_http._plans.private_answers import PRIVATE_OF_KEY
 from treefold_http._responses.response import Response, copy_response
 from treefold_http.middleware._codings import (
     NewCompressor,

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._project.middleware_chain import call_with_end_callback
+from treefold_http._chains.middleware_chain import call_with_end_callback
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._wire.addresses import Networks, parse_address, read_client_host

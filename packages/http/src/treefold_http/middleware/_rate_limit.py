@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
+from treefold_http._headers.header_fields import encode_header
 from treefold_http._redis import RedisUnavailable, build_redis_key, check_redis_url
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.addresses import UNIX, to_client_network
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
-from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._gcra import MemoryTable, hash_client_key, parse_rate
 from treefold_http.middleware._relayed import is_from_untrusted_proxy, warn_of_untrusted_proxy

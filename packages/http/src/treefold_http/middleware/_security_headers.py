@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._headers.header_fields import encode_header
 from treefold_http._responses.response import Response
 from treefold_http._wire.errors import HTTPError
-from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request

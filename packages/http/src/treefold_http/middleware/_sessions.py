@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from treefold_http._extensions.calls import session_store_of
+from treefold_http._headers.cookies import SameSite
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._session_keepers.cookies import CookieForm
@@ -19,7 +20,6 @@ from treefold_http._session_keepers.keepers import CookieKeeper, Keeper, Lifetim
 from treefold_http._sessions.session import Session
 from treefold_http._sessions.signing import require_secrets
 from treefold_http._sessions.stores import MemorySessions, RedisSessions
-from treefold_http._wire.cookies import SameSite
 from treefold_http.middleware._csrf import CSRF
 from treefold_router import Route
 

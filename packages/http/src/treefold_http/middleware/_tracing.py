@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize
 
+from treefold_http._chains.middleware_chain import call_with_end_callback
 from treefold_http._extensions.calls import observe_all
-from treefold_http._project.middleware_chain import call_with_end_callback
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._websockets.websocket import WebSocketDisconnect
 from treefold_http._wire.errors import HTTPError

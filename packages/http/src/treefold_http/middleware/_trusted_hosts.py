@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from treefold_http._headers.host_names import split_host
 from treefold_http._runtime.unhandled import is_from_test_client
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.host_names import split_host
 from treefold_http._wire.request_guard import is_host
 
 if TYPE_CHECKING:

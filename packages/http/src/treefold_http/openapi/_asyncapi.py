@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treefold_http._project.plans import WEBSOCKET
+from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components, Schema, build_object_schema
 from treefold_http.openapi._info import Info

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from treefold_http._json.json import dumps, loads
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.json import dumps, loads
 from treefold_http.openapi._components import add_keywords
 
 _NUMBERS = (

@@ -11,10 +11,10 @@ import re
 from functools import cache
 from typing import Annotated, Any, TypeAlias, Union
 
+from treefold_http._json.pydantic_json import to_base64
 from treefold_http._types import tree
 from treefold_http._types.read import build_type_name, parse_annotation
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.pydantic_json import to_base64
 
 Described: TypeAlias = tree.Record | tree.Choice
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.secured import Security
-from treefold_http._project.plans import WEBSOCKET
+from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from treefold_http._headers.status_phrases import find_status_phrase
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.lines import (
@@ -25,7 +26,6 @@ from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.status_phrases import find_status_phrase
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from treefold_http._chains.middleware_chain import select_route_middlewares
 from treefold_http._injection.contract import Contract, Input
 from treefold_http._injection.secured import Security, merge_security_requirements, read_security
-from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import select_route_middlewares
+from treefold_http._plans.handlers import HandlerModule
 from treefold_http._wire.aliases import AnyCallable, JSONObject
 from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
 from treefold_http.openapi._paths import Place, assign_operation_ids, locate_route_in_document

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.contract import Contract
+from treefold_http._json.json import msgspec
 from treefold_http._types import tree
 from treefold_http._types.constraints import PYDANTIC
 from treefold_http._types.decode import is_checked_by_own_validator
@@ -26,7 +27,6 @@ from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import build_type_name, read_named_tuple_items
 from treefold_http._types.scalars import SCALARS
 from treefold_http._wire.aliases import JSONObject
-from treefold_http._wire.json import msgspec
 from treefold_http.openapi._components import (
     Components,
     Schema,

@@ -16,7 +16,7 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from treefold_http._project.source_loader import SourceLoader
+from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._responses.events import EventStream
 from treefold_http._types.parameters import EMPTY
 from treefold_http._wire.aliases import AnyCallable

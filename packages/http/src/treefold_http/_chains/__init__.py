@@ -1,0 +1,1 @@
+"""Middleware composed around handlers, and the paths that an entry covers."""

@@ -1,0 +1,1 @@
+"""JSON in and out, with the types of pydantic where it is installed."""
