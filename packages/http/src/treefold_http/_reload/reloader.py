@@ -10,17 +10,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._injection.providers import Provider
 from treefold_http._modules.modules import ModuleSpace, patch_import_functions
 from treefold_http._plans.installed import wants_installed_extensions
 from treefold_http._project.boot import keep_project_with_failures, load_project
 from treefold_http._project.findings import build_broken_file
 from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.reuse import are_same_objects
 from treefold_http._redis.users import reset_used_servers
 from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.import_watch import ImportWatch
@@ -31,6 +29,7 @@ from treefold_http._reload.later_imports import (
 )
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
+from treefold_http._reload.outcome import Reloaded, RestartNeeded, build_reload_report
 from treefold_http._reload.plan import (
     ModuleGraph,
     ReloadPlan,
@@ -44,13 +43,18 @@ from treefold_http._reload.registrations import (
     find_extended_class,
     snapshot_containers,
 )
+from treefold_http._reload.restart import (
+    ExcludedChanges,
+    ModulesExcluded,
+    Restart,
+    find_restart_marked_module,
+    raise_if_restart_needed,
+)
 from treefold_http._reload.search_path import find_sys_path_modules, remove_bytecode, without_broken
 from treefold_http._reload.time_limit import ImportTimeout, limit_import_time
-from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.interpreter import hide_running_loop
 from treefold_logging import get_logger
-from treefold_router import Route
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
@@ -62,44 +66,6 @@ _MOST_TIMEOUTS = 3
 """Imports that may take too long in one reload before it is given up."""
 
 _SETTINGS_FILES = frozenset({"pyproject.toml", "treefold.toml"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reloaded:
-    """The result of a reload: another site serves now.
-
-    Attributes:
-        saved: the changed files that were taken up, without those that were only touched.
-        files: the reloaded files, below the application root.
-        added: the new routes.
-        removed: the removed routes.
-        broken: every file that does not load now, including older failures.
-        deferred: changed files that need a restart, which waits until no file is broken.
-        later: how many handler modules that import a changed file wait for their first use.
-        seconds: the duration.
-        replaced: former providers whose application values are no longer used.
-    """
-
-    saved: tuple[str, ...]
-    files: tuple[str, ...]
-    added: tuple[Route, ...]
-    removed: tuple[Route, ...]
-    broken: tuple[BrokenFile, ...]
-    deferred: tuple[str, ...]
-    later: int
-    seconds: float
-    replaced: tuple[Provider, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RestartNeeded:
-    """A change that requires a restart of the process; the former project continues to serve.
-
-    Attributes:
-        reason: the reason, in one line.
-    """
-
-    reason: str
 
 
 class Reloader:
@@ -134,7 +100,7 @@ class Reloader:
         self._pending: frozenset[str] = frozenset()  # changed files that no reload has taken yet
         self._import_seconds = import_seconds
         # modules whose import took too long: left out until one of their files changes
-        self._blocking: list[_ModulesExcluded] = []
+        self._blocking: list[ModulesExcluded] = []
         self._space.loader = SourceOnlyLoader
         patch_import_functions()
 
@@ -191,7 +157,7 @@ class Reloader:
         self._pending |= changed
         if (reason := self._find_settings_restart_reason(self._pending)) is not None:
             return RestartNeeded(reason)
-        apart = _ExcludedChanges()
+        apart = ExcludedChanges()
         self._blocking = [one for one in self._blocking if not self._may_unblock(changed, one)]
         for blocking in self._blocking:
             apart = apart.with_more_excluded(blocking)
@@ -203,9 +169,9 @@ class Reloader:
                     with limit_import_time(self._space, self._import_seconds):
                         outcome = self._build_project(changed, wanted, apart)
                     break
-                except _Restart as needed:
+                except Restart as needed:
                     return RestartNeeded(str(needed))
-                except _ModulesExcluded as error:
+                except ModulesExcluded as error:
                     apart = apart.with_more_excluded(error)
                     if not error.names:
                         outcome = self._keep_serving_and_report(changed, apart)
@@ -237,7 +203,7 @@ class Reloader:
             and self._index.was_made_of_present_source(module)
         )
 
-    def _exclude_blocking_modules(self, error: ImportTimeout) -> _ModulesExcluded:
+    def _exclude_blocking_modules(self, error: ImportTimeout) -> ModulesExcluded:
         """Leave out what was being imported, until one of these files or their imports change."""
         # the outermost is the file that the project lists, the innermost the one that blocks
         (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
@@ -246,9 +212,9 @@ class Reloader:
         kept = name in self._index.loaded
         broken = build_broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
         get_logger().error("%s failed to load: %s", cause, broken.error, exc_info=shown)
-        return _ModulesExcluded(frozenset(error.modules), [broken])
+        return ModulesExcluded(frozenset(error.modules), [broken])
 
-    def _may_unblock(self, changed: Collection[str], blocking: _ModulesExcluded) -> bool:
+    def _may_unblock(self, changed: Collection[str], blocking: ModulesExcluded) -> bool:
         used = transitive_closure(blocking.names, self._index.imports)
         return not used.isdisjoint(map(path_to_module_name, changed))
 
@@ -271,7 +237,7 @@ class Reloader:
         return None
 
     def _build_project(
-        self, changed: Collection[str], wanted: frozenset[str], excluded: _ExcludedChanges
+        self, changed: Collection[str], wanted: frozenset[str], excluded: ExcludedChanges
     ) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
@@ -285,7 +251,7 @@ class Reloader:
         plan = replace(plan, stale=plan.stale - later)
         for name in plan.stale:
             if is_compiled(loaded[name]):
-                raise _Restart(f"{index.find_module_file(loaded[name])} is compiled")
+                raise Restart(f"{index.find_module_file(loaded[name])} is compiled")
         self._space.refresh_top_level_names()
         # before the import, which would register the new classes beside the former ones
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
@@ -301,7 +267,7 @@ class Reloader:
                     api_files_unchanged=self._has_same_api_files(),
                 )
                 if plan.at_start and excluded.names.isdisjoint(plan.at_start):
-                    _raise_if_restart_needed(
+                    raise_if_restart_needed(
                         former, project, plan, graph.select_files_used_at_start(self._pending)
                     )
                 kept = collect_kept_module_names(project.report.broken)
@@ -309,7 +275,7 @@ class Reloader:
                 together = graph.include_related_modules(broken) & plan.stale
                 # half of a group would refer to classes of the other half that do not serve
                 if together > broken:
-                    raise _ModulesExcluded(frozenset(together), project.report.broken)
+                    raise ModulesExcluded(frozenset(together), project.report.broken)
                 self._check_reimport_safety(
                     former, project, plan, watch, entered, swap.former, excluded
                 )
@@ -333,7 +299,7 @@ class Reloader:
             self._contents.pop(name, None)
             index.remove_module(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
-        return _build_reload_report(
+        return build_reload_report(
             former,
             project,
             saved=tuple(sorted(changed)),
@@ -345,7 +311,7 @@ class Reloader:
         )
 
     def _choose_modules_to_import_later(
-        self, plan: ReloadPlan, wanted: frozenset[str], excluded: _ExcludedChanges
+        self, plan: ReloadPlan, wanted: frozenset[str], excluded: ExcludedChanges
     ) -> frozenset[str]:
         if self._import_later is None or wanted or plan.at_start or excluded.names:
             return frozenset()
@@ -363,14 +329,14 @@ class Reloader:
         )
 
     def _keep_serving_and_report(
-        self, changed: Collection[str], excluded: _ExcludedChanges
+        self, changed: Collection[str], excluded: ExcludedChanges
     ) -> Reloaded | None:
         """Take up nothing of a save, and report what is broken and what waits."""
         started = time.perf_counter()
         former = self._app.project
         project = keep_project_with_failures(self._app, former, excluded.broken)
         self._app.replace_project(self._import_at_first_use(project))
-        return _build_reload_report(
+        return build_reload_report(
             former,
             project,
             saved=tuple(sorted(changed)),
@@ -395,7 +361,7 @@ class Reloader:
         watch: ImportWatch,
         registrations: Registrations,
         before: Mapping[str, ModuleType],
-        excluded: _ExcludedChanges,
+        excluded: ExcludedChanges,
     ) -> None:
         """Ask for a restart if modules were imported that cannot be imported twice."""
         loaded = self._space.find_loaded_modules()
@@ -411,7 +377,7 @@ class Reloader:
         elif found := find_extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
         # the former version counts: what it has registered stays, also when its mark is removed
-        elif marked := _find_restart_marked_module(before) or _find_restart_marked_module(fresh):
+        elif marked := find_restart_marked_module(before) or find_restart_marked_module(fresh):
             reason = f"{marked} has restart_on_change"
         broken = tuple(one for one in project.report.broken if one.kept)
         # a new process has no last good version of the broken file: the restart waits
@@ -419,9 +385,9 @@ class Reloader:
             more = plan.stale - excluded.names
             # Without one the reason is in a new file, which cannot be left out alone.
             told = broken if more else project.report.broken
-            raise _ModulesExcluded(more, told, frozenset(self._pending))
+            raise ModulesExcluded(more, told, frozenset(self._pending))
         if reason:
-            raise _Restart(reason)
+            raise Restart(reason)
 
     def _collect_extension_module_groups(self) -> list[Collection[str]]:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
@@ -434,107 +400,9 @@ class Reloader:
         return all(self._index.by_file.get(file) and (root / file).is_file() for file in files)
 
 
-class _Restart(Exception):
-    """Ends a reload that requires a restart of the process."""
-
-
-class _ModulesExcluded(Exception):
-    """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
-
-    Attributes:
-        names: the modules that stay as they are; without any, nothing of the save is taken up.
-        broken: the files that keep their last good version.
-        files: the changed files that wait for a restart of the process.
-    """
-
-    def __init__(
-        self,
-        names: frozenset[str],
-        broken: Collection[BrokenFile],
-        files: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__()
-        self.names = names
-        self.broken = tuple(broken)
-        self.files = files
-
-
-@dataclass(frozen=True, slots=True)
-class _ExcludedChanges:
-    """What the attempts of one reload have left out so far.
-
-    Attributes:
-        names: the modules that stay as they are.
-        broken: the files that keep their last good version.
-        files: the changed files that wait for a restart of the process.
-    """
-
-    names: frozenset[str] = frozenset()
-    broken: tuple[BrokenFile, ...] = ()
-    files: frozenset[str] = frozenset()
-
-    def with_more_excluded(self, more: _ModulesExcluded) -> _ExcludedChanges:
-        known = {(one.file, one.error) for one in self.broken}
-        fresh = tuple(one for one in more.broken if (one.file, one.error) not in known)
-        return _ExcludedChanges(
-            self.names | more.names,
-            (*self.broken, *fresh),
-            self.files | more.files,
-        )
-
-
-def _raise_if_restart_needed(
-    former: LoadedProject, project: LoadedProject, plan: ReloadPlan, files: frozenset[str]
-) -> None:
-    """Ask for a restart if hooks or extensions are others; later if a file is broken.
-
-    Another process has no last good version to fall back on.
-    """
-    broken = tuple(one for one in project.report.broken if one.kept)
-    reason = ""
-    if not are_same_objects(former.extensions, project.extensions):
-        reason = "extensions.py, or what it imports, changed"
-    elif not are_same_objects(former.on_startup, project.on_startup) or not are_same_objects(
-        former.on_shutdown, project.on_shutdown
-    ):
-        reason = "hooks.py, or what it imports, changed"
-    if broken and (reason or not collect_kept_module_names(broken).isdisjoint(plan.at_start)):
-        raise _ModulesExcluded(plan.at_start, broken, files)
-    if reason:
-        raise _Restart(reason)
-
-
-def _find_restart_marked_module(modules: Mapping[str, ModuleType]) -> str:
-    found = (name for name in modules if vars(modules[name]).get("restart_on_change") is True)
-    return next(found, "")
-
-
 def _restore_in_extensions(
     restorers: Iterable[Callable[[frozenset[str]], Any] | None], names: frozenset[str]
 ) -> None:
     for restore in restorers:
         if restore is not None and names:
             restore(names)
-
-
-def _build_reload_report(
-    former: LoadedProject, project: LoadedProject, **facts: Any
-) -> Reloaded | None:
-    before, after = (
-        # the same table has the same routes: a save in a large project does not compare them
-        ({}, {}) if former.table is project.table else map(_index_routes, (former, project))
-    )
-    changed_report = former.report.broken != project.report.broken
-    anything = facts["files"] or facts["deferred"] or changed_report
-    if not anything and before.keys() == after.keys():
-        return None
-    return Reloaded(
-        added=tuple(route for key, route in after.items() if key not in before),
-        removed=tuple(route for key, route in before.items() if key not in after),
-        broken=project.report.broken,
-        **facts,
-    )
-
-
-def _index_routes(project: LoadedProject) -> dict[tuple[str, str, str], Route]:
-    return {(route.method, route.template, route.file): route for route in project.table.routes}
