@@ -104,7 +104,7 @@ def test_a_value_expires(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_s54_bytes_that_are_not_json_are_a_miss(cache: Cache) -> None:
     for garbage in (b"cos\nsystem\n(S'x'\ntR.", b"\x80\x04\x95", b"", b"{", b"NaN", b"\xff"):
-        cache.place.backend.write_entry("k", garbage, 60, ())
+        cache.state.backend.write_entry("k", garbage, 60, ())
         assert cache.sync.get("k", "miss") == "miss"
 
 
@@ -275,7 +275,7 @@ def test_s55_threads_make_a_value_once(cache: Cache) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(ask, range(8))) == [1] * 8
-    assert cache.place.turns == {}
+    assert cache.state.turns == {}
 
 
 def test_a_caller_that_leaves_takes_the_value_from_no_other(cache: Cache) -> None:
@@ -526,10 +526,10 @@ def test_threads_that_wait_for_a_computation_get_its_exception(cache: Cache) -> 
     with ThreadPoolExecutor(40) as threads:
         asked = [threads.submit(ask, n) for n in range(40)]
         begun.wait(10)
-        while cache.place.turns["k"].users < 40:
+        while cache.state.turns["k"].users < 40:
             time.sleep(0.001)
         finish.set()
         assert {one.result() for one in asked} == {"the database is away"}
     assert len(calls) == 1
-    assert cache.place.turns == {}
+    assert cache.state.turns == {}
     assert cache.sync.get_or_set("k", lambda: 1, ttl=60) == 1

@@ -29,15 +29,15 @@ from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.tree import (
     AnyType,
     Choice,
-    Foreign,
+    ForeignType,
     ListType,
     Member,
-    Named,
     Record,
     Scalar,
     Table,
     TupleType,
     TypeNode,
+    TypeStatement,
     UnionType,
     walk_types,
 )
@@ -79,7 +79,7 @@ def _described(node: TypeNode, seen: list[Any]) -> str:
             return f"({', '.join(map(words, node.items))})"
         case UnionType():
             return f"({' | '.join(map(words, node.options))})"
-        case Named():
+        case TypeStatement():
             name = node.annotation.__name__
             if name in seen:
                 return f"{name}: ..."
@@ -91,7 +91,7 @@ def _described(node: TypeNode, seen: list[Any]) -> str:
             seen.append(node.record_type_key)
             members = [f"{_name(node, each)}: {words(each.type)}" for each in node.declared_members]
             return f"{node.kind.__name__}({', '.join(members)})"
-        case Foreign():
+        case ForeignType():
             return f"foreign {node.kind.__name__}"
         case _:
             raise AssertionError(node)
@@ -182,7 +182,7 @@ def _is_of(node: TypeNode, value: Any, out: bool) -> bool:
             )
         case UnionType():
             return _any(node, value, out)
-        case Named():
+        case TypeStatement():
             return fits(node.target_type, value, out=out)
         case Record():
             return _is_record(node, value, out)

@@ -15,7 +15,7 @@ from treefold_http import Application
 from treefold_http._redis import close_redis
 from treefold_http._runtime.current_application import enter_application
 from treefold_http.cache import Cache
-from treefold_http.cache._cache import Place
+from treefold_http.cache._cache import CacheState
 from treefold_http.cache._memory import MemoryBackend
 from treefold_http.cache._redis import RedisBackend
 
@@ -38,7 +38,7 @@ def run(url: str, work: Work, alias: str | None = None, *, backend: str = "redis
     def worker() -> Cache:
         make = {"redis": RedisBackend, "late redis": LateRedis}.get(backend)
         kept = LateMemory() if make is None else make(url, name, app)
-        place = Place(kept)
+        place = CacheState(kept)
         return Cache(name, lambda alias, app: place)
 
     app = Application("shop")
@@ -87,7 +87,7 @@ def test_tags_and_clear_reach_every_worker(redis_url: str) -> None:
 def test_two_caches_of_one_server_do_not_see_each_other(redis_url: str) -> None:
     async def work(here: Cache, _: Cache) -> None:
         await here.set("k", 1, ttl=60)
-        place = Place(RedisBackend(redis_url, f"{here.alias}x", None))
+        place = CacheState(RedisBackend(redis_url, f"{here.alias}x", None))
         other = Cache(f"{here.alias}x", lambda alias, app: place)
         assert await other.get("k") is None
         await other.clear()
@@ -174,7 +174,7 @@ def test_a_value_of_before_its_end_is_not_kept_after_it(
         stop.finish.set()
         assert await computing == "old"
         assert await here.get("k") is None
-        assert here.place.turns == here.place.flights == {}
+        assert here.state.turns == here.state.flights == {}
 
         async def new() -> str:
             return "new"
@@ -234,7 +234,7 @@ def test_a_thread_that_waited_for_a_deleted_computation_keeps_its_own(
         waiting = asyncio.ensure_future(
             asyncio.to_thread(here.sync.get_or_set, "k", lambda: "new", ttl=60)
         )
-        while here.place.turns["k"].users < 2:  # noqa: ASYNC110 - a thread counts
+        while here.state.turns["k"].users < 2:  # noqa: ASYNC110 - a thread counts
             await asyncio.sleep(0.001)
         await end_computation(here, end_half, "delete")
         stop.finish.set()
@@ -279,7 +279,7 @@ def test_an_end_just_before_the_value_is_written_removes_it(
 ) -> None:
     async def work(here: Cache, _: Cache) -> None:
         stop = Stop()
-        late: Any = here.place.backend
+        late: Any = here.state.backend
         late.before_write = lambda: ENDS[end](here.sync)
         stop.finish.set()
         assert await stop.compute(here, half) == "old"

@@ -123,4 +123,4 @@ def _read_error_model(render: AnyCallable, model: Any) -> tree.TypeNode:
     return node
 
 
-_NO_MODELS = (tree.Scalar, tree.Choice, tree.Foreign)
+_NO_MODELS = (tree.Scalar, tree.Choice, tree.ForeignType)

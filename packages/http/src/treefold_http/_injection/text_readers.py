@@ -34,11 +34,11 @@ def _read_module_name(kind: Any) -> str:
 
 def is_client_data_type(node: tree.TypeNode) -> bool:
     """Return True for a type of values that clients send, False for the author's own objects."""
-    if isinstance(node, tree.Named):
+    if isinstance(node, tree.TypeStatement):
         return is_client_data_type(node.target_type)
     if isinstance(node, tree.UnionType):
         return all(map(is_client_data_type, tree.list_options_without_none(node)))
-    if isinstance(node, tree.Foreign):
+    if isinstance(node, tree.ForeignType):
         return is_pydantic_text_class(node)
     return not isinstance(node, tree.AnyType)
 

@@ -37,7 +37,7 @@ def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
 
     None for a type that is not a stream, and for a stream of text, bytes or anything.
     """
-    if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
+    if not isinstance(node, tree.ForeignType) or node.kind not in STREAMS or not node.arguments:
         return None
     item = node.arguments[0]
     kinds = tree.list_direct_union_options(item)
@@ -47,7 +47,7 @@ def find_stream_item_type(node: tree.TypeNode) -> tree.TypeNode | None:
 
 
 def _expand_named_type(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
-    if isinstance(node, tree.Named):
+    if isinstance(node, tree.TypeStatement):
         return tree.list_direct_union_options(node.target_type)
     return (node,)
 

@@ -18,7 +18,7 @@ from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.read import parse_annotation
 from treefold_http._types.serialize import SerializationError, Serializer, build_serializer
 from treefold_http._types.tree import (
-    Foreign,
+    ForeignType,
     ListType,
     TupleType,
     TypeNode,
@@ -154,7 +154,7 @@ def _is_tuple(node: TypeNode) -> bool:
 
 def _has_unchecked_content(node: TypeNode) -> bool:
     """Return True for a `Response` or iterator type, whose content is not checked."""
-    if not isinstance(node, Foreign) or not isinstance(node.kind, type):
+    if not isinstance(node, ForeignType) or not isinstance(node.kind, type):
         return False
     return issubclass(node.kind, (Response, AsyncIterator, Iterator))
 

@@ -89,7 +89,7 @@ _UNKNOWN = parse_annotation(EMPTY)
 def _find_non_response_type(node: tree.TypeNode) -> tree.TypeNode | None:
     """Return the first type in an annotation that cannot be answered; None if there is none."""
     match node:
-        case tree.Named():
+        case tree.TypeStatement():
             return _find_non_response_type(node.target_type)
         case tree.UnionType():
             return next(filter(None, map(_find_non_response_type, node.options)), None)
@@ -107,7 +107,7 @@ def _is_non_response_type(node: tree.TypeNode) -> bool:
             return not any(isinstance(member, _ANSWERED) for member in node.members)
         case tree.ListType():
             return node.kind in _SETS
-        case tree.Foreign(kind=type()):
+        case tree.ForeignType(kind=type()):
             return _is_non_response_class(node.kind)
         case _:
             return False

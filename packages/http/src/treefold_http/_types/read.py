@@ -1,8 +1,8 @@
 """Annotations to the type tree: the only module that calls `get_origin` and `get_args`.
 
-`parse_annotation` takes any annotation and never fails: what it does not know becomes `Foreign`.
-The members of a record are read when they are asked for, with the types of a generic record filled
-in.
+`parse_annotation` takes any annotation and never fails: what it does not know becomes a
+`ForeignType`. The members of a record are read when they are asked for, with the types of a generic
+record filled in.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parse_annotation(annotation: Any) -> tree.TypeNode:
         return tree.AnyType(annotation=annotation)
     if is_alias(annotation):
         # later, since `type Tree = list[Tree]` would be read for ever
-        return tree.Named(
+        return tree.TypeStatement(
             annotation=annotation, read=lambda: parse_annotation(resolve_alias(annotation))
         )
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -65,7 +65,7 @@ def parse_annotation(annotation: Any) -> tree.TypeNode:
         return tree.AnyType(annotation=annotation) if bound is None else parse_annotation(bound)
     if isinstance(annotation, typing.NewType):
         return replace(parse_annotation(annotation.__supertype__), annotation=annotation)
-    return tree.Foreign(annotation=annotation, kind=annotation)
+    return tree.ForeignType(annotation=annotation, kind=annotation)
 
 
 def _read_special_form(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
@@ -100,7 +100,7 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
         key, value = map(parse_annotation, arguments) if arguments else (ANY, ANY)
         return tree.Table(annotation=annotation, kind=kind, key=key, value=value)
     if not isinstance(cast("Any", kind), type):
-        return tree.Foreign(
+        return tree.ForeignType(
             annotation=annotation, kind=kind, arguments=tuple(map(parse_annotation, arguments))
         )
     if issubclass(kind, enum.Enum):
@@ -115,7 +115,7 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
             fills_base=_has_parametrized_base(kind),
             read=partial(_read_members, annotation, kind, arguments),
         )
-    return tree.Foreign(
+    return tree.ForeignType(
         annotation=annotation, kind=kind, arguments=tuple(map(parse_annotation, arguments))
     )
 

@@ -94,7 +94,7 @@ class _Planner:
                 return self._plan_union(node)
             case tree.Record():
                 return self._plan_record(node)
-            case tree.Named():
+            case tree.TypeStatement():
                 return tree.build_recursive_type_proxy(node, self._named, self.plan_node)
             case tree.TupleType():
                 return _build_tuple_serializer([self.plan_node(item) for item in node.items])

@@ -121,7 +121,7 @@ class UnionType(TypeNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named(TypeNode):
+class TypeStatement(TypeNode):
     """The name of a `type` statement; it may be recursive."""
 
     # a closure, of which no two are equal; and comparing what it returns would not end for a type
@@ -139,7 +139,7 @@ class Named(TypeNode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreign(TypeNode):
+class ForeignType(TypeNode):
     """A type that only pydantic or msgspec may know.
 
     Attributes:
@@ -220,7 +220,7 @@ def walk_types(node: TypeNode, place: str = "the model") -> Iterator[tuple[TypeN
 
 def _walk_types(node: TypeNode, place: str, seen: set[Any]) -> Iterator[tuple[TypeNode, str]]:
     yield node, place
-    key = node.annotation if isinstance(node, Named) else None
+    key = node.annotation if isinstance(node, TypeStatement) else None
     if isinstance(node, Record):
         key = node.record_type_key
     if key is not None:
@@ -259,7 +259,7 @@ def iter_leaf_types(node: TypeNode) -> Iterator[TypeNode]:
 
 
 def build_recursive_type_proxy(
-    node: Named, built: dict[Any, Any], build: Callable[[TypeNode], Any]
+    node: TypeStatement, built: dict[Any, Any], build: Callable[[TypeNode], Any]
 ) -> Any:
     """Return a function of a named type that calls the planned one: the type may be recursive.
 

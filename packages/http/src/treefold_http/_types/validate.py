@@ -86,7 +86,7 @@ class _Planner:
                 return self.plan_table(node)
             case tree.Record(family="dataclass" | "typed_dict"):
                 return self.plan_record(node)
-            case tree.Named():
+            case tree.TypeStatement():
                 return tree.build_recursive_type_proxy(node, self.named, self.plan_node)
             case _:
                 pass

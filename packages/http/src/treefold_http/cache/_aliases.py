@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.current_application import current_application, entered
 from treefold_http._runtime.name_space import load_project_settings
-from treefold_http.cache._cache import Cache, Place
+from treefold_http.cache._cache import Cache, CacheState
 from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
 from treefold_http.cache._redis import RedisBackend
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
-class _Space:
+class _ApplicationCaches:
     """The caches of one application: their addresses, and what was opened there."""
 
-    __slots__ = ("addresses", "places")
+    __slots__ = ("addresses", "states")
 
     def __init__(self) -> None:
         self.addresses: dict[str, str] = {}
-        self.places: dict[str, Place] = {}
+        self.states: dict[str, CacheState] = {}
 
 
 _caches: dict[str, Cache] = {}
-_common = _Space()
+_common = _ApplicationCaches()
 """Of scripts, which have no application; its addresses serve applications too."""
-_spaces: WeakKeyDictionary[Runtime, _Space] = WeakKeyDictionary()
+_by_application: WeakKeyDictionary[Runtime, _ApplicationCaches] = WeakKeyDictionary()
 _opening = threading.Lock()
 
 
@@ -68,14 +68,14 @@ def configure_cache(alias: str, address: str) -> None:
         SettingsError: for an address that is none of these.
     """
     _check_address(alias, address)
-    space = _get_or_create_app_caches(entered.get())
+    caches = _get_or_create_app_caches(entered.get())
     # a call outside of an application also replaces what applications have set before: the last
-    # one counts; a place whose address stays the same keeps its values
-    for each in (space, *(_spaces.values() if space is _common else ())):
+    # one counts; a cache whose address stays the same keeps its values
+    for each in (caches, *(_by_application.values() if caches is _common else ())):
         if _find_address(each, alias) != address:
-            each.places.pop(alias, None)
+            each.states.pop(alias, None)
         each.addresses.pop(alias, None)
-    space.addresses[alias] = address
+    caches.addresses[alias] = address
 
 
 def configure_caches(addresses: Mapping[str, str]) -> None:
@@ -90,48 +90,48 @@ def configure_caches(addresses: Mapping[str, str]) -> None:
 
 def clear_memory() -> None:
     """Empty the caches in memory of the application that ends."""
-    for place in _get_or_create_app_caches(current_application()).places.values():
-        place.clear_memory()
+    for state in _get_or_create_app_caches(current_application()).states.values():
+        state.clear_memory()
 
 
 def list_memory_aliases() -> list[str]:
     """Return the aliases in use whose values are not shared with other processes."""
-    space = _get_or_create_app_caches(current_application())
-    return [a for a in _caches if (_find_address(space, a) or "memory:").startswith("memory:")]
+    caches = _get_or_create_app_caches(current_application())
+    return [a for a in _caches if (_find_address(caches, a) or "memory:").startswith("memory:")]
 
 
 def forget_caches() -> None:
     """Forget every cache and every address, for tests of this package."""
     _caches.clear()
-    _spaces.clear()
+    _by_application.clear()
     _common.addresses.clear()
-    _common.places.clear()
+    _common.states.clear()
 
 
-def _get_or_create_app_caches(app: Runtime | None) -> _Space:
+def _get_or_create_app_caches(app: Runtime | None) -> _ApplicationCaches:
     if app is None:
         return _common
-    found = _spaces.get(app)
-    return _spaces.setdefault(app, _Space()) if found is None else found
+    found = _by_application.get(app)
+    return _by_application.setdefault(app, _ApplicationCaches()) if found is None else found
 
 
-def _find_address(space: _Space, alias: str) -> str | None:
-    return space.addresses.get(alias) or _common.addresses.get(alias)
+def _find_address(caches: _ApplicationCaches, alias: str) -> str | None:
+    return caches.addresses.get(alias) or _common.addresses.get(alias)
 
 
-def _get_or_open_app_cache(alias: str, app: Runtime | None) -> Place:
-    space = _get_or_create_app_caches(app)
-    if (found := space.places.get(alias)) is None:
+def _get_or_open_app_cache(alias: str, app: Runtime | None) -> CacheState:
+    caches = _get_or_create_app_caches(app)
+    if (found := caches.states.get(alias)) is None:
         with _opening:  # two threads must not open two
-            if (found := space.places.get(alias)) is None:
-                found = space.places[alias] = Place(_open_backend(space, alias, app))
+            if (found := caches.states.get(alias)) is None:
+                found = caches.states[alias] = CacheState(_open_backend(caches, alias, app))
     return found
 
 
-def _open_backend(space: _Space, alias: str, app: Runtime | None) -> Backend:
-    address = _find_address(space, alias) or _read_address_from_settings(alias, app)
+def _open_backend(caches: _ApplicationCaches, alias: str, app: Runtime | None) -> Backend:
+    address = _find_address(caches, alias) or _read_address_from_settings(alias, app)
     if address is None and alias != DEFAULT:
-        known = ", ".join(sorted({DEFAULT, *space.addresses, *_common.addresses}))
+        known = ", ".join(sorted({DEFAULT, *caches.addresses, *_common.addresses}))
         raise SettingsError(
             f"Cache {alias!r} is not configured; add it to the setting caches, whose aliases are"
             f" {known}"
@@ -178,8 +178,8 @@ def _split_shared_option(alias: str, address: str) -> tuple[str, bool]:
         return address, False
     # redis-py takes every option of a URL for an argument of its connection and refuses this one
     rest = urlencode([option for option in options if option[0] != "shared"])
-    place = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
-    return f"{place}?{rest}" if rest else place, given[-1] == "true"
+    base = address.partition("?")[0]  # urlunsplit() takes the slashes of unix:// away
+    return f"{base}?{rest}" if rest else base, given[-1] == "true"
 
 
 def _parse_max_bytes(alias: str, address: str) -> int:

@@ -2,7 +2,7 @@
 
 Values are stored as JSON text and decoded for every reader, so that no two of them share a list.
 Where the text is kept, a backend decides. A `Cache` is one object for a whole process, made when a
-module is imported; what it keeps is apart for each application (`Place`).
+module is imported; what it keeps is apart for each application (`CacheState`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Backend(Protocol):
     async def aclear_entries(self) -> bool: ...
 
 
-class Turn:
+class PendingComputation:
     """Threads that wait for the computation of one key.
 
     Attributes:
@@ -65,7 +65,7 @@ class Turn:
         self.is_current = True
 
 
-class Place:
+class CacheState:
     """What one cache keeps for one application.
 
     Attributes:
@@ -81,7 +81,7 @@ class Place:
         self.backend = backend
         self.answers: dict[str, asyncio.Future[Any]] = {}
         self.flights: dict[str, asyncio.Future[bytes]] = {}
-        self.turns: dict[str, Turn] = {}
+        self.turns: dict[str, PendingComputation] = {}
 
     def abandon_computation_of_key(self, key: str) -> None:
         """Forget the computation of a key in progress, which began before its deletion."""
@@ -112,27 +112,27 @@ class Cache:
         sync: the same methods for plain functions, without `await`.
     """
 
-    def __init__(self, alias: str, find_place: Callable[[str, Runtime | None], Place]) -> None:
+    def __init__(self, alias: str, find_state: Callable[[str, Runtime | None], CacheState]) -> None:
         self.alias = alias
         self.sync = SyncCache(self)
-        self._find_place = find_place
+        self._find_state = find_state
 
     @property
-    def place(self) -> Place:
+    def state(self) -> CacheState:
         """What it keeps for the application that the running code belongs to.
 
         Raises:
             RuntimeError: outside of any, while applications of different names run.
         """
-        return self.place_of(current_application())
+        return self.get_state(current_application())
 
-    def place_of(self, app: Runtime | None) -> Place:
+    def get_state(self, app: Runtime | None) -> CacheState:
         """Return what it keeps for an application; None is a script without one."""
-        return self._find_place(self.alias, app)
+        return self._find_state(self.alias, app)
 
     async def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode_value((await self.place.backend.aread_entry(key, ()))[0])
+        value = decode_value((await self.state.backend.aread_entry(key, ()))[0])
         return default if value is MISS else value
 
     async def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
@@ -147,15 +147,15 @@ class Cache:
             ValueError: for a time that is not positive, or NaN in the value.
         """
         data, tags = encode_value(key, value), validate_and_dedupe_tags(tags)
-        await self.place.backend.awrite_entry(key, data, check_ttl(ttl), tags)
+        await self.state.backend.awrite_entry(key, data, check_ttl(ttl), tags)
 
     async def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
-        place = self.place
+        state = self.state
         # a computation in progress then stores nothing; Redis has tokens of tags only, and would
         # take its value
-        place.abandon_computation_of_key(key)
-        return await place.backend.adelete_entry(key)
+        state.abandon_computation_of_key(key)
+        return await state.backend.adelete_entry(key)
 
     async def get_or_set(
         self, key: str, make: Callable[[], Awaitable[Any]], *, ttl: float, tags: Sequence[str] = ()
@@ -171,23 +171,23 @@ class Cache:
             TypeError, ValueError: as `set`.
         """
         ttl, tags = check_ttl(ttl), validate_and_dedupe_tags(tags)
-        place = self.place
+        state = self.state
         # None is a valid number (Redis was away at the read), so MISS marks that nothing was read
         # yet
         number: Any = MISS
         # a hit in memory costs no task; other backends are read inside of the flight, so that many
         # callers of one key send one command
-        if not place.backend.waits:
-            found, number = place.backend.read_entry(key, tags)
+        if not state.backend.waits:
+            found, number = state.backend.read_entry(key, tags)
             if (value := decode_value(found)) is not MISS:
                 return value
-        flight = place.flights.get(key)
+        flight = state.flights.get(key)
         # to await a future of another loop is a RuntimeError, and that loop may be closed already
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-            made = _read_or_compute_entry(place, key, make, ttl, tags, number)
+            made = _read_or_compute_entry(state, key, make, ttl, tags, number)
             flight = asyncio.ensure_future(made)
-            place.flights[key] = flight
-            flight.add_done_callback(lambda done: _remove_finished_computation(place, key, done))
+            state.flights[key] = flight
+            flight.add_done_callback(lambda done: _remove_finished_computation(state, key, done))
         return decode_value(await asyncio.shield(flight))
 
     async def invalidate(self, *tags: str) -> bool:
@@ -197,43 +197,45 @@ class Cache:
             False if Redis is away: its values are then stale until it hears of it, which this
             process tells it before it reads again.
         """
-        place = self.place
-        place.abandon_all_computations()
-        return await place.backend.ainvalidate_tags(validate_and_dedupe_tags(tags))
+        state = self.state
+        state.abandon_all_computations()
+        return await state.backend.ainvalidate_tags(validate_and_dedupe_tags(tags))
 
     async def clear(self) -> bool:
         """Remove every value of this cache; as `invalidate`."""
-        place = self.place
-        place.abandon_all_computations()
-        return await place.backend.aclear_entries()
+        state = self.state
+        state.abandon_all_computations()
+        return await state.backend.aclear_entries()
 
 
 async def _read_or_compute_entry(
-    place: Place,
+    state: CacheState,
     key: str,
     make: Callable[[], Awaitable[Any]],
     ttl: float,
     tags: Sequence[str],
     read_version: Any,
 ) -> bytes:
-    # the task that `get_or_set` made of this coroutine, the object in `place.flights`
+    # the task that `get_or_set` made of this coroutine, the object in `state.flights`
     flight = asyncio.current_task()
     if read_version is MISS:
-        found, read_version = await place.backend.aread_entry(key, tags)
+        found, read_version = await state.backend.aread_entry(key, tags)
         if found is not None and decode_value(found) is not MISS:
             return found
     value = encode_value(key, await make())
-    if place.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
-        await place.backend.awrite_entry(key, value, ttl, tags, read_version)
-        if place.flights.get(key) is not flight:  # the deletion may have come before the value
-            await place.backend.adelete_entry(key)
+    if state.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
+        await state.backend.awrite_entry(key, value, ttl, tags, read_version)
+        if state.flights.get(key) is not flight:  # the deletion may have come before the value
+            await state.backend.adelete_entry(key)
     return value
 
 
-def _remove_finished_computation(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
+def _remove_finished_computation(
+    state: CacheState, key: str, flight: asyncio.Future[bytes]
+) -> None:
     # after an invalidation the entry may be the flight of a later caller
-    if place.flights.get(key) is flight:
-        place.flights.pop(key, None)  # a thread may have deleted the key meanwhile
+    if state.flights.get(key) is flight:
+        state.flights.pop(key, None)  # a thread may have deleted the key meanwhile
     if not flight.cancelled():
         flight.exception()  # every caller may be gone: nothing is left to report it to
 
@@ -249,20 +251,20 @@ class SyncCache:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode_value(self._cache.place.backend.read_entry(key, ())[0])
+        value = decode_value(self._cache.state.backend.read_entry(key, ())[0])
         return default if value is MISS else value
 
     def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
         """Keep a value for a time; see `Cache.set`."""
-        backend = self._cache.place.backend
+        backend = self._cache.state.backend
         tags = validate_and_dedupe_tags(tags)
         backend.write_entry(key, encode_value(key, value), check_ttl(ttl), tags)
 
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
-        place = self._cache.place
-        place.abandon_computation_of_key(key)
-        return place.backend.delete_entry(key)
+        state = self._cache.state
+        state.abandon_computation_of_key(key)
+        return state.backend.delete_entry(key)
 
     def get_or_set(
         self, key: str, make: Callable[[], Any], *, ttl: float, tags: Sequence[str] = ()
@@ -272,11 +274,11 @@ class SyncCache:
         All of them get its exception.
         """
         ttl, tags = check_ttl(ttl), validate_and_dedupe_tags(tags)
-        place = self._cache.place
-        found, _ = place.backend.read_entry(key, tags)
+        state = self._cache.state
+        found, _ = state.backend.read_entry(key, tags)
         if (value := decode_value(found)) is not MISS:
             return value
-        turn = self._join_computation(place, key)
+        turn = self._join_computation(state, key)
         try:
             with turn.lock:
                 # joined before the computation failed: to compute again here would call a failing
@@ -285,49 +287,49 @@ class SyncCache:
                     raise turn.error
                 turn.is_current = True
                 # the thread that had the lock before has stored the value meanwhile
-                found, number = place.backend.read_entry(key, tags)
+                found, number = state.backend.read_entry(key, tags)
                 if (value := decode_value(found)) is MISS:
-                    made = encode_value(key, self._compute_value(place, key, make))
+                    made = encode_value(key, self._compute_value(state, key, make))
                     if turn.is_current:
-                        place.backend.write_entry(key, made, ttl, tags, number)
+                        state.backend.write_entry(key, made, ttl, tags, number)
                         if not turn.is_current:  # the deletion may have come before the value
-                            place.backend.delete_entry(key)
+                            state.backend.delete_entry(key)
                     value = decode_value(made)
             return value
         finally:
-            self._leave_computation(place, key, turn)
+            self._leave_computation(state, key, turn)
 
     def invalidate(self, *tags: str) -> bool:
         """Remove every value with one of the tags; see `Cache.invalidate`."""
-        place = self._cache.place
-        place.abandon_all_computations()
-        return place.backend.invalidate_tags(validate_and_dedupe_tags(tags))
+        state = self._cache.state
+        state.abandon_all_computations()
+        return state.backend.invalidate_tags(validate_and_dedupe_tags(tags))
 
     def clear(self) -> bool:
         """Remove every value of this cache; see `Cache.clear`."""
-        place = self._cache.place
-        place.abandon_all_computations()
-        return place.backend.clear_entries()
+        state = self._cache.state
+        state.abandon_all_computations()
+        return state.backend.clear_entries()
 
-    def _join_computation(self, place: Place, key: str) -> Turn:
+    def _join_computation(self, state: CacheState, key: str) -> PendingComputation:
         with self._guard:
-            turn = place.turns.setdefault(key, Turn())
+            turn = state.turns.setdefault(key, PendingComputation())
             turn.users += 1
             return turn
 
-    def _leave_computation(self, place: Place, key: str, turn: Turn) -> None:
+    def _leave_computation(self, state: CacheState, key: str, turn: PendingComputation) -> None:
         with self._guard:
             turn.users -= 1
             # after a failure a later turn may have the key
-            if not turn.users and place.turns.get(key) is turn:
-                del place.turns[key]
+            if not turn.users and state.turns.get(key) is turn:
+                del state.turns[key]
 
-    def _compute_value(self, place: Place, key: str, make: Callable[[], Any]) -> Any:
+    def _compute_value(self, state: CacheState, key: str, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except BaseException as error:
             with self._guard:  # later threads begin a turn of their own
-                turn = place.turns.pop(key)
+                turn = state.turns.pop(key)
                 turn.error = error
             raise
 

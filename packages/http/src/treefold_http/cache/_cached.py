@@ -92,11 +92,11 @@ class Cached:
             SettingsError: for an alias that is not configured.
         """
         del extensions
-        self.cache.place_of(app)
+        self.cache.get_state(app)
 
     def find_redis_url(self, app: Runtime) -> str | None:
         """Return the URL of the Redis that has its values, None if they are in memory."""
-        return self.cache.place_of(app).backend.redis_url
+        return self.cache.get_state(app).backend.redis_url
 
     def compute_tags(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""

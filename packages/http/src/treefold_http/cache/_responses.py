@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.endpoints import CallNext
     from treefold_http._wire.asgi import RawHeaders
-    from treefold_http.cache._cache import Place
+    from treefold_http.cache._cache import CacheState
     from treefold_http.cache._cached import Cached
     from treefold_router import Route
 
@@ -94,7 +94,7 @@ class _Visit:
         notes: what it was seen to read.
         parts: its parts, from before.
         base: the part of the key that every answer of its address has.
-        place: what the cache keeps for the application.
+        state: what the cache keeps for the application.
         tags: those of its answer.
     """
 
@@ -102,7 +102,7 @@ class _Visit:
     notes: ReadNotes
     parts: RequestParts
     base: list[str]
-    place: Place
+    state: CacheState
     tags: Sequence[str]
 
     def find_in_memory(self, key: str) -> Answer | None:
@@ -110,7 +110,7 @@ class _Visit:
 
         `_read_or_make_answer` reads other backends.
         """
-        backend = self.place.backend
+        backend = self.state.backend
         return None if backend.waits else decode_answer(backend.read_entry(key, self.tags)[0])
 
 
@@ -139,7 +139,7 @@ class AnswerLayer(CacheLayer):
                 return kept.build_response(request)
             # A retry may end before all that waited have run, and is then gone from `answers`: they
             # find its outcome at the failure, and make no third attempt.
-            flight = visit.place.answers.get(key) if failure is None else failure.retry
+            flight = visit.state.answers.get(key) if failure is None else failure.retry
             # There is no await between the look-up of the flight and the line in
             # `_read_or_make_answer` that stores one, so no two requests of a loop make the same
             # answer.
@@ -185,8 +185,8 @@ class AnswerLayer(CacheLayer):
         if (variables := self._collect_variable_key_parts(notes)) is None:
             return None
         base += variables
-        place = given.cache.place_of(request.app)
-        return _Visit(request, notes, parts, base, place, given.compute_tags(request))
+        state = given.cache.get_state(request.app)
+        return _Visit(request, notes, parts, base, state, given.compute_tags(request))
 
     def _collect_url_key_parts(self, request: Request) -> list[str]:
         scope = request.scope
@@ -240,8 +240,8 @@ class AnswerLayer(CacheLayer):
         failure: _Failure | None,
     ) -> Response:
         """Return the kept answer or make it, for this request and those that wait for it."""
-        request, backend, tags = visit.request, visit.place.backend, visit.tags
-        flights = visit.place.answers
+        request, backend, tags = visit.request, visit.state.backend, visit.tags
+        flights = visit.state.answers
         flight: _Flight = asyncio.get_running_loop().create_future()
         flights[key] = flight
         if failure is not None:

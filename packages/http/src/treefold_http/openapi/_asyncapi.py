@@ -11,7 +11,7 @@ from treefold_http.openapi._components import Components, Schema, build_object_s
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import build_parameters
 from treefold_http.openapi._responses import EVENTS, is_event_stream, read_return_type
-from treefold_http.openapi._routes import Described, build_operation_metadata
+from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import build_message_schemas
 
@@ -19,7 +19,7 @@ VERSION = "3.0.0"
 
 
 def build_asyncapi_document(
-    routes: Sequence[Described], info: Info, *, version: str | None = None
+    routes: Sequence[RouteDescription], info: Info, *, version: str | None = None
 ) -> JSONObject:
     """Return the document.
 
@@ -48,7 +48,7 @@ def build_asyncapi_document(
 
 
 def _add_socket_channel(
-    found: Described, schemas: Schemas, channels: JSONObject, operations: JSONObject
+    found: RouteDescription, schemas: Schemas, channels: JSONObject, operations: JSONObject
 ) -> None:
     sides: Mapping[str, Mapping[str, Schema]] = build_message_schemas(found, schemas) or {
         "receive": {"application/json": {}}
@@ -81,7 +81,7 @@ def _build_parameters_schema(parameters: Sequence[Mapping[str, Any]]) -> Schema:
 
 
 def _add_event_stream_channel(
-    found: Described, schemas: Schemas, channels: JSONObject, operations: JSONObject
+    found: RouteDescription, schemas: Schemas, channels: JSONObject, operations: JSONObject
 ) -> None:
     payload = schemas.build_output_schema(found.contract)
     message = {"event": {"contentType": EVENTS, "payload": payload}}
@@ -91,7 +91,7 @@ def _add_event_stream_channel(
     operations[f"{found.id}_send"] = operation
 
 
-def _build_channel(found: Described, messages: Mapping[str, Any]) -> JSONObject:
+def _build_channel(found: RouteDescription, messages: Mapping[str, Any]) -> JSONObject:
     words = build_operation_metadata(found)
     made: JSONObject = {"address": found.place.path, "messages": dict(messages)}
     made |= {key: words[key] for key in ("summary", "description") if key in words}
@@ -102,7 +102,7 @@ def _build_channel(found: Described, messages: Mapping[str, Any]) -> JSONObject:
     return made
 
 
-def _build_operation(found: Described, action: str, messages: Sequence[str]) -> JSONObject:
+def _build_operation(found: RouteDescription, action: str, messages: Sequence[str]) -> JSONObject:
     channel = f"#/channels/{found.id}"
     references = [{"$ref": f"{channel}/messages/{name}"} for name in messages]
     made: JSONObject = {"action": action, "channel": {"$ref": channel}}

@@ -18,7 +18,7 @@ from treefold_router import parameter_name, version_number
 _LOCAL = "Services"
 
 
-class Home:
+class ClassOrigin:
     """Where a class is defined.
 
     Args:
@@ -76,7 +76,7 @@ class Node(NamedTuple):
     """
 
     name: str
-    home: Home
+    home: ClassOrigin
     late: bool
 
 
@@ -85,7 +85,7 @@ class _Family:
     """The schemas of one class; `outputs` and `inputs` are groups of equal schemas."""
 
     base: str
-    home: Home
+    home: ClassOrigin
     outputs: list[int] = field(default_factory=list[int])
     inputs: list[int] = field(default_factory=list[int])
     name: str = ""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from treefold_http._wire.aliases import JSONObject
-from treefold_http.openapi._component_names import Home, Node, assign_schema_names
+from treefold_http.openapi._component_names import ClassOrigin, Node, assign_schema_names
 
 Schema: TypeAlias = JSONObject
 
@@ -47,7 +47,7 @@ class Components:
                 framework.
             is_input: True for the input of a class, whose output takes the name of the class.
         """
-        self._nodes.append(Node(_clean_name(name), Home(described_class), is_input))
+        self._nodes.append(Node(_clean_name(name), ClassOrigin(described_class), is_input))
         self._schemas.append({})
         node = self._by_key[key] = len(self._nodes) - 1
         return node

@@ -15,7 +15,7 @@ from treefold_http._injection.secured import Security, build_security_key
 from treefold_http.openapi._names import choose_free_name
 
 if TYPE_CHECKING:
-    from treefold_http.openapi._routes import Described
+    from treefold_http.openapi._routes import RouteDescription
 
 
 class Clash(NamedTuple):
@@ -40,8 +40,8 @@ class Clash(NamedTuple):
 
 
 def rename_clashing_schemes(
-    routes: Sequence[Described], root: Path
-) -> tuple[list[Described], list[Clash]]:
+    routes: Sequence[RouteDescription], root: Path
+) -> tuple[list[RouteDescription], list[Clash]]:
     """Rename security schemes so that no two different ones share a name; also return the clashes.
 
     Args:

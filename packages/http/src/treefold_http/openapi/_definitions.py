@@ -16,14 +16,14 @@ from treefold_http._types import tree
 from treefold_http._types.read import build_type_name, parse_annotation
 from treefold_http._wire.aliases import JSONObject
 
-Described: TypeAlias = tree.Record | tree.Choice
+RouteDescription: TypeAlias = tree.Record | tree.Choice
 
 _HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
 
 
-def collect_classes_by_name(node: tree.TypeNode) -> dict[str, Described]:
+def collect_classes_by_name(node: tree.TypeNode) -> dict[str, RouteDescription]:
     """Return the records and enums in a type by the names that their definitions may have."""
-    found: dict[str, Described] = {}
+    found: dict[str, RouteDescription] = {}
     for each, _ in tree.walk_types(node):
         if isinstance(each, tree.Record) or (isinstance(each, tree.Choice) and each.kind):
             kind: Any = each.kind

@@ -51,7 +51,7 @@ def rename_in_examples(node: tree.TypeNode, schema: JSONObject, *, for_input: bo
 
 def _apply_aliases(node: tree.TypeNode, value: Any, for_input: bool) -> Any:
     """Return the JSON value with the aliases of every record that its type has in it."""
-    if isinstance(node, tree.Named):
+    if isinstance(node, tree.TypeStatement):
         return _apply_aliases(node.target_type, value, for_input)
     if isinstance(node, tree.UnionType):
         return _apply_aliases(_choose_option(node, value), value, for_input)

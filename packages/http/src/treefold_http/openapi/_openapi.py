@@ -18,7 +18,7 @@ from treefold_http.openapi._operations import (
     build_security_requirements,
 )
 from treefold_http.openapi._paths import without_version
-from treefold_http.openapi._routes import Described, build_operation_metadata, list_tags
+from treefold_http.openapi._routes import RouteDescription, build_operation_metadata, list_tags
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import build_message_schemas
 
@@ -26,7 +26,7 @@ VERSION = "3.1.0"
 
 
 def build_openapi_document(
-    routes: Sequence[Described],
+    routes: Sequence[RouteDescription],
     info: Info,
     *,
     version: str | None = None,
@@ -67,7 +67,7 @@ def build_openapi_document(
     return document
 
 
-def _describe_socket(found: Described, schemas: Schemas) -> JSONObject:
+def _describe_socket(found: RouteDescription, schemas: Schemas) -> JSONObject:
     made = build_operation_metadata(found)
     if parameters := build_parameters(found, schemas):
         made["parameters"] = parameters
@@ -77,7 +77,7 @@ def _describe_socket(found: Described, schemas: Schemas) -> JSONObject:
     return made
 
 
-def collect_security_schemes(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
+def collect_security_schemes(routes: Sequence[RouteDescription]) -> dict[str, Mapping[str, Any]]:
     """Return the security schemes by name."""
     found: dict[str, Mapping[str, Any]] = {}
     for route in routes:

@@ -10,7 +10,7 @@ from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
 from treefold_http.openapi._responses import EVENTS, JSON, build_operation_responses
-from treefold_http.openapi._routes import Described, build_operation_metadata
+from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 
 _BINARY: Schema = {"type": "string", "format": "binary"}
@@ -21,7 +21,7 @@ _SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u
 _PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 
 
-def build_operation(described: Described, schemas: Schemas) -> JSONObject:
+def build_operation(described: RouteDescription, schemas: Schemas) -> JSONObject:
     """Return the Operation Object of a route."""
     made = build_operation_metadata(described)
     if described.module.summary is None and "summary" not in made:
@@ -37,7 +37,7 @@ def build_operation(described: Described, schemas: Schemas) -> JSONObject:
     return made
 
 
-def build_parameters(described: Described, schemas: Schemas) -> list[JSONObject]:
+def build_parameters(described: RouteDescription, schemas: Schemas) -> list[JSONObject]:
     """Return the Parameter Objects of a route: path parameters in order, then the others."""
     typed = {found.name: found for found in described.select_inputs("path")}
     made: list[JSONObject] = []
@@ -92,7 +92,7 @@ def without_null(schema: Schema) -> Schema:
     return {**rest, "anyOf": kept}
 
 
-def _build_request_body(described: Described, schemas: Schemas) -> JSONObject | None:
+def _build_request_body(described: RouteDescription, schemas: Schemas) -> JSONObject | None:
     models = described.select_inputs("json")
     fields = described.select_inputs("form", "file")
     content: JSONObject = {}

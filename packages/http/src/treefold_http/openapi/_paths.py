@@ -18,7 +18,7 @@ from treefold_router import Route, parameter_name, segment_of, version_number
 _SAFE = "-._~!$&'()*+,;=:@"
 
 
-class Place(NamedTuple):
+class RouteLocation(NamedTuple):
     """Location of a route in a document.
 
     Attributes:
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     tag: str | None
 
 
-def locate_route_in_document(route: Route) -> Place:
+def locate_route_in_document(route: Route) -> RouteLocation:
     """Return the location of a route."""
     folders = route.file.split("/")[1:-1]
     effective = iter(route.parameters)
@@ -56,7 +56,7 @@ def locate_route_in_document(route: Route) -> Place:
     static = [folder for folder in folders if parameter_name(folder) is None]
     subjects = [folder for folder in static if not _is_generic_folder(folder)]
     tag = next(iter([*subjects, *static]), None)
-    return Place("/" + "/".join(segments), names, tuple(words), tag)
+    return RouteLocation("/" + "/".join(segments), names, tuple(words), tag)
 
 
 def _is_generic_folder(folder: str) -> bool:
@@ -64,13 +64,15 @@ def _is_generic_folder(folder: str) -> bool:
     return re.fullmatch(r"api|rest|v[0-9]+", folder, re.IGNORECASE) is not None
 
 
-def without_version(place: Place) -> Place:
+def without_version(place: RouteLocation) -> RouteLocation:
     """Return the location of a route as the default version serves it."""
     _, _, rest = place.path.removeprefix("/").partition("/")
     return place._replace(path=f"/{rest}")
 
 
-def assign_operation_ids(routes: Sequence[tuple[Route, Place, str | None]]) -> dict[Route, str]:
+def assign_operation_ids(
+    routes: Sequence[tuple[Route, RouteLocation, str | None]],
+) -> dict[Route, str]:
     """Return a unique operation id for each route, the same in every document.
 
     Args:
@@ -92,6 +94,6 @@ def assign_operation_ids(routes: Sequence[tuple[Route, Place, str | None]]) -> d
     return found
 
 
-def _route_sort_key(entry: tuple[Route, Place, str | None]) -> tuple[int, str, str, str]:
+def _route_sort_key(entry: tuple[Route, RouteLocation, str | None]) -> tuple[int, str, str, str]:
     route = entry[0]
     return version_number(route.version) or 0, route.version, route.template, route.method

@@ -31,7 +31,7 @@ from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated
 from treefold_http.openapi._examples import encode_example
 from treefold_http.openapi._problems import build_error_content
-from treefold_http.openapi._routes import Described
+from treefold_http.openapi._routes import RouteDescription
 from treefold_http.openapi._schemas import Schemas
 
 JSON = "application/json"
@@ -45,7 +45,7 @@ _PLAIN: Mapping[Any, tuple[str, Schema]] = {
 _ANY = "2XX"
 
 
-def build_operation_responses(described: Described, schemas: Schemas) -> JSONObject:
+def build_operation_responses(described: RouteDescription, schemas: Schemas) -> JSONObject:
     """Return the Responses Object of an operation."""
     found = _Answers(schemas)
     _add_success(described, found)
@@ -64,13 +64,15 @@ def build_operation_responses(described: Described, schemas: Schemas) -> JSONObj
     return dict(sorted(responses.items()))
 
 
-def _collect_middleware_attribute(described: Described, name: str) -> list[Mapping[Any, Any]]:
+def _collect_middleware_attribute(
+    described: RouteDescription, name: str
+) -> list[Mapping[Any, Any]]:
     """Return an attribute of each middleware of a route that has it."""
     said = [getattr(entry, name, None) for entry in described.entries]
     return [one for one in said if one]
 
 
-def _build_common_headers(described: Described, schemas: Schemas) -> JSONObject:
+def _build_common_headers(described: RouteDescription, schemas: Schemas) -> JSONObject:
     """Return the header fields that middleware adds to every response."""
     made: JSONObject = {}
     for said in _collect_middleware_attribute(described, "openapi_headers"):
@@ -145,7 +147,7 @@ def _is_bodiless(status: str) -> bool:
     return status.isdigit() and int(status) in BODILESS
 
 
-def _add_success(described: Described, found: _Answers) -> None:
+def _add_success(described: RouteDescription, found: _Answers) -> None:
     module, model = described.module, described.contract.find_output_type(None)
     node = read_return_type(described)
     if model is not None and not is_event_stream(node):
@@ -163,7 +165,7 @@ def _add_success(described: Described, found: _Answers) -> None:
     _add_type_responses(found, node, status, described)
 
 
-def read_return_type(described: Described) -> tree.TypeNode:
+def read_return_type(described: RouteDescription) -> tree.TypeNode:
     """Return the type of the response: the annotation, else EventStream or EMPTY."""
     handler = described.handler_function
     try:
@@ -182,7 +184,7 @@ def read_return_type(described: Described) -> tree.TypeNode:
 
 def is_event_stream(node: tree.TypeNode) -> bool:
     """Return True if a type is an event stream."""
-    return isinstance(node, tree.Foreign) and _is_subclass(node.kind, EventStream)
+    return isinstance(node, tree.ForeignType) and _is_subclass(node.kind, EventStream)
 
 
 def _is_subclass(kind: Any, base: type) -> bool:
@@ -201,7 +203,7 @@ def _read_literal_values(node: tree.TypeNode) -> tuple[Any, ...]:
 
 
 def _add_type_responses(
-    found: _Answers, node: tree.TypeNode, status: str | None, described: Described
+    found: _Answers, node: tree.TypeNode, status: str | None, described: RouteDescription
 ) -> None:
     """Add the responses for a type of the annotation."""
     kind: Any = getattr(node, "kind", None)
@@ -213,7 +215,7 @@ def _add_type_responses(
         _add_tuple_responses(found, node.items, described)
     elif isinstance(node, tree.ListType) and kind is tuple and node.bare_annotation is not tuple:
         found.add_content(_ANY, None)
-    elif isinstance(node, tree.Foreign) and _is_subclass(kind, Response):
+    elif isinstance(node, tree.ForeignType) and _is_subclass(kind, Response):
         shown_status = _ANY if kind is Response else status or "200"
         found.add_content(shown_status, *_describe_response_class(node.kind))
     elif kind in _PLAIN:
@@ -230,7 +232,7 @@ def _add_type_responses(
 
 
 def _add_tuple_responses(
-    found: _Answers, items: Sequence[tree.TypeNode], described: Described
+    found: _Answers, items: Sequence[tree.TypeNode], described: RouteDescription
 ) -> None:
     if len(items) not in (2, 3):
         found.add_content(_ANY, None)
@@ -250,7 +252,7 @@ def _describe_response_class(kind: type[Response]) -> tuple[str | None, Schema |
     return None, None
 
 
-def _collect_error_statuses(described: Described) -> set[int]:
+def _collect_error_statuses(described: RouteDescription) -> set[int]:
     """Return the statuses of errors that the framework or the reachable code can raise."""
     statuses = described.contract.error_statuses | described.statuses
     calls = described.reading.calls
@@ -293,7 +295,7 @@ def _merge_response(
     return made
 
 
-def _add_examples(response: JSONObject, declared: Any, described: Described) -> None:
+def _add_examples(response: JSONObject, declared: Any, described: RouteDescription) -> None:
     """Add the examples of a status in the module, with the names of its model in JSON."""
     if not isinstance(declared, Mapping) or not declared.keys() & {"example", "examples"}:
         return

@@ -17,8 +17,12 @@ from treefold_http._injection.secured import Security, merge_security_requiremen
 from treefold_http._plans.handlers import HandlerModule
 from treefold_http._wire.aliases import AnyCallable, JSONObject
 from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
-from treefold_http.openapi._paths import Place, assign_operation_ids, locate_route_in_document
-from treefold_http.openapi._source import Reading, SourceReader
+from treefold_http.openapi._paths import (
+    RouteLocation,
+    assign_operation_ids,
+    locate_route_in_document,
+)
+from treefold_http.openapi._source import FunctionFacts, SourceReader
 from treefold_logging import get_logger
 from treefold_router import Route
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class RouteDescription:
     """Description of a route.
 
     Attributes:
@@ -44,10 +48,10 @@ class Described:
 
     route: Route
     module: HandlerModule
-    place: Place
+    place: RouteLocation
     id: str
     contract: Contract
-    reading: Reading
+    reading: FunctionFacts
     statuses: frozenset[int]
     security: tuple[Security, ...]
     entries: Sequence[Any]
@@ -62,7 +66,9 @@ class Described:
         return [found for found in self.contract.inputs if found.place in places]
 
 
-def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described], list[Clash]]:
+def describe_routes(
+    app: Host, project: LoadedProject
+) -> tuple[list[RouteDescription], list[Clash]]:
     """Return the descriptions of all routes, and the security schemes that share a name.
 
     A route that cannot be served is left out. A route whose description fails is left out with a
@@ -78,7 +84,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
     ]
     ids = assign_operation_ids(places)
     read = SourceReader()
-    found: list[Described] = []
+    found: list[RouteDescription] = []
     broken = {broken.file for broken in project.report.broken}
     for route, place, _ in places:
         module = project.modules[route]
@@ -90,7 +96,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
             reading = read(module.handler)
             readings = [reading, *map(read, contract.dependency_functions)]
             marked = [security for entry in entries for security in read_security(entry)]
-            described = Described(
+            described = RouteDescription(
                 route=route,
                 module=module,
                 place=place,
@@ -108,7 +114,7 @@ def describe_routes(app: Host, project: LoadedProject) -> tuple[list[Described],
     return rename_clashing_schemes(found, app.root)
 
 
-def build_operation_metadata(described: Described) -> JSONObject:
+def build_operation_metadata(described: RouteDescription) -> JSONObject:
     """Return summary, description, tags and deprecation, as both kinds of document hold them."""
     module = described.module
     first, _, rest = _read_docstring(module.handler).partition("\n")
@@ -126,7 +132,7 @@ def build_operation_metadata(described: Described) -> JSONObject:
     return said
 
 
-def list_tags(described: Described) -> list[str]:
+def list_tags(described: RouteDescription) -> list[str]:
     """Return the tags of the module, else its folder as the only tag."""
     if described.module.tags is not None:
         return list(dict.fromkeys(described.module.tags))

@@ -111,7 +111,7 @@ class Schemas:
                 name = build_type_name(kind)
                 build = partial(_build_enum, node)
                 return self._find_or_add_component(kind, kind, mode, build, name)
-            case tree.Named(bare_annotation=bare):
+            case tree.TypeStatement(bare_annotation=bare):
                 build = partial(self._build_schema, node.target_type, mode)
                 return self._find_or_add_component(bare, bare, mode, build, build_type_name(bare))
             case tree.UnionType():
@@ -125,7 +125,7 @@ class Schemas:
                 return self._build_table(node, mode)
             case tree.Record(family="dataclass" | "typed_dict"):
                 return self._build_record(node, mode)
-            case tree.Foreign() if isinstance(node.kind, type) and not node.arguments:
+            case tree.ForeignType() if isinstance(node.kind, type) and not node.arguments:
                 return self._build_subclass_schema(node, mode)
             case _:
                 return self._build_library_schema(node, mode)
@@ -154,7 +154,7 @@ class Schemas:
             schema["prefixItems"] = [self._build_schema(item, mode) for item in items]
         return schema
 
-    def _build_subclass_schema(self, node: tree.Foreign, mode: Mode) -> Schema:
+    def _build_subclass_schema(self, node: tree.ForeignType, mode: Mode) -> Schema:
         kind: Any = node.kind
         if issubclass(kind, tuple) and hasattr(node.kind, "_fields"):
             return self._build_tuple(read_named_tuple_items(kind), mode)
@@ -347,7 +347,7 @@ def _needs_pydantic(node: tree.Record) -> bool:
 
 def _has_validation_alias(node: tree.TypeNode) -> bool:
     renamed = any(getattr(marker, "validation_alias", None) for marker in node.markers)
-    parts = () if isinstance(node, tree.Named) else node.inner_types
+    parts = () if isinstance(node, tree.TypeStatement) else node.inner_types
     return renamed or any(map(_has_validation_alias, parts))
 
 

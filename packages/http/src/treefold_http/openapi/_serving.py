@@ -24,7 +24,7 @@ from treefold_http.openapi._asyncapi import build_asyncapi_document
 from treefold_http.openapi._credentials import Clash
 from treefold_http.openapi._info import read_project_info
 from treefold_http.openapi._openapi import build_openapi_document
-from treefold_http.openapi._routes import Described, describe_routes
+from treefold_http.openapi._routes import RouteDescription, describe_routes
 from treefold_logging import get_logger
 from treefold_router import Found
 
@@ -61,7 +61,7 @@ class Documents:
         self._project = project
         # reentrant: `encode_document` calls itself for the plain bytes, and `build_document`
         self._lock = threading.RLock()
-        self._routes: list[Described] | None = None
+        self._routes: list[RouteDescription] | None = None
         self._clashes: list[Clash] = []
         self._written: dict[tuple[str, str | None], JSONObject] = {}
         self._encoded: dict[_Key, tuple[bytes, str]] = {}
@@ -112,7 +112,7 @@ class Documents:
             self._describe_routes()
             return self._clashes
 
-    def _describe_routes(self) -> list[Described]:
+    def _describe_routes(self) -> list[RouteDescription]:
         if self._routes is None:
             self._routes, self._clashes = describe_routes(self._app, self._project)
             for clash in self._clashes:

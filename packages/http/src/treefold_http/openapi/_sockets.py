@@ -9,7 +9,7 @@ from __future__ import annotations
 from treefold_http._types.read import parse_annotation
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, any_of
-from treefold_http.openapi._routes import Described
+from treefold_http.openapi._routes import RouteDescription
 from treefold_http.openapi._schemas import Schemas
 
 MEDIA_TYPES = {
@@ -24,7 +24,7 @@ _SCHEMAS: dict[str, Schema] = {
 }
 
 
-def build_message_schemas(found: Described, schemas: Schemas) -> JSONObject:
+def build_message_schemas(found: RouteDescription, schemas: Schemas) -> JSONObject:
     """Return `receive` and `send`: schemas of messages by media type, as seen from the server.
 
     Either is left out if the source of the handler does not show it.

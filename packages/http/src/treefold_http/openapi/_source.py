@@ -26,7 +26,7 @@ from treefold_logging import get_logger
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-class Reading(NamedTuple):
+class FunctionFacts(NamedTuple):
     """Result of reading a function.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reading(NamedTuple):
     models: tuple[Any, ...] = ()
 
 
-_NOTHING = Reading()
+_NOTHING = FunctionFacts()
 _READERS = frozenset({"json", "form", "files", "parts", "body", "stream"}) | {
     f"{verb}_{kind}" for verb in ("receive", "iter", "send") for kind in ("text", "bytes", "json")
 }
@@ -59,11 +59,11 @@ class SourceReader:
     """
 
     def __init__(self) -> None:
-        self._readings: dict[FunctionType, Reading] = {}
+        self._readings: dict[FunctionType, FunctionFacts] = {}
         self._file = ""
         self._tree = ast.Module([], [])
 
-    def __call__(self, function: AnyCallable) -> Reading:
+    def __call__(self, function: AnyCallable) -> FunctionFacts:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
         if (plain := _unwrap_function(function)) is None:
             return _NOTHING
@@ -149,7 +149,7 @@ def _iter_functions_at_line(
             yield from _iter_functions_at_line(node, line, kind)
 
 
-def _analyze_function(node: _Function, function: FunctionType) -> Reading:
+def _analyze_function(node: _Function, function: FunctionType) -> FunctionFacts:
     code = function.__code__
     # `request.json()` reads the body; `json()` of another object says nothing
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -164,7 +164,7 @@ def _analyze_function(node: _Function, function: FunctionType) -> Reading:
         and part.value.id in parameters
     ]
     raised = [part.exc for part in parts if isinstance(part, ast.Raise) and part.exc]
-    return Reading(
+    return FunctionFacts(
         frozenset(status for error in raised for status in _read_raised_statuses(error, function)),
         frozenset(part.attr for part in used),
         any(_refers_to_event_stream(part, function) for part in parts),
