@@ -133,6 +133,27 @@ def test_an_application_without_a_lifespan_is_served_until_a_stop_signal(
     assert "Traceback" not in server.output
 
 
+ASKED = """
+import served
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        print("asked for a lifespan", flush=True)
+    await served.app(scope, receive, send)
+"""
+
+
+@pytest.mark.parametrize(("lifespan", "asked"), [("off", 0), ("auto", 1)])
+def test_an_application_without_a_lifespan_is_not_asked_for_one(
+    start: Start, folder: Path, lifespan: str, asked: int
+) -> None:
+    (folder / "noting.py").write_text(ASKED)
+    server = start("noting:app", "--port", "0", "--lifespan", lifespan)
+    assert server.fetch()[0] == 200
+    assert server.stop() == 0
+    assert server.output.count("asked for a lifespan") == asked
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_stop_signal_waits_for_a_request_in_progress(start: Start, workers: str) -> None:
     server = start("served:app", "--port", "0", "--workers", workers)

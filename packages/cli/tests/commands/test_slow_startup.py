@@ -54,6 +54,22 @@ def test_serve_obeys_one_stop_signal(start: Start, project: Project, hook: str, 
     assert "Error" not in server.output
 
 
+def test_a_stop_signal_ends_the_boot_of_a_worker(start: Start, project: Project):
+    root = project("v1/Health/Get.py", "v1/User/Get.py")
+    text = "import time\nprint('importing', flush=True)\ntime.sleep(600)\n"
+    for name in ("Health", "User"):
+        (root / f"Api/v1/{name}/Get.py").write_text(text)
+    server = start("serve", "--workers", "2", cwd=root)
+    server.wait_for("importing")
+    server.wait_for("importing")
+    began = time.monotonic()
+    assert server.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - began < 15
+    assert server.output.count("importing") == 2  # no other file was tried
+    assert "failed to load" not in server.output
+    assert "Traceback" not in server.output
+
+
 @pytest.mark.parametrize("hook", [WAITS, BLOCKS], ids=["waits", "blocks"])
 def test_dev_names_it_and_obeys_one_control_c(start: Start, project: Project, hook: str):
     root = project("v1/Health/Get.py")
@@ -63,6 +79,16 @@ def test_dev_names_it_and_obeys_one_control_c(start: Start, project: Project, ho
     assert server.stop(signal.SIGINT, group=True) == 0
     assert server.output.count("stopped what had started") == 1
     assert "Traceback" not in server.output
+
+
+def test_dev_names_the_hook_that_runs_now(start: Start, project: Project):
+    root = project("v1/Health/Get.py")
+    hooks = HOOKS.format(hook=WAITS).replace("    pass\n", "    await asyncio.sleep(1.5)\n", 1)
+    (root / "hooks.py").write_text(hooks)
+    server = start("dev", cwd=root)
+    server.wait_for("startup hook first has not ended after 1 s")
+    server.wait_for("startup hook warm_up has not ended after 1 s")
+    assert server.stop(signal.SIGINT, group=True) == 0
 
 
 def test_a_hook_that_cancels_itself_has_failed(start: Start, project: Project):

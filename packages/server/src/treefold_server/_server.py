@@ -372,7 +372,8 @@ class ServerConfig(uvicorn.Config):
     def load(self) -> None:
         """Import what the settings name."""
         super().load()
-        self.lifespan_class = CancellableLifespan
+        if self.lifespan != "off":
+            self.lifespan_class = CancellableLifespan
 
 
 def build_server_config(

@@ -6,7 +6,7 @@ is cancelled as any task is. One that blocks the event loop is interrupted first
 | Startup | What a cancellation does |
 |---|---|
 | `await queue.get()` | cancels the task of the lifespan, at once |
-| `time.sleep(60)` in a coroutine | raises `CancelledError` in that line, after 0.25 s |
+| `time.sleep(60)` in a coroutine | raises `StartupInterrupted` in that line, after 0.25 s |
 | C code that ignores signals | nothing before it returns; a second stop signal ends the process |
 """
 
@@ -26,6 +26,13 @@ from treefold_logging import flush
 
 _PATIENCE = 0.25
 """Seconds after which the event loop counts as blocked."""
+
+
+class StartupInterrupted(asyncio.CancelledError, KeyboardInterrupt):
+    """Ends a startup that blocks the event loop: a cancelled task, and Ctrl-C for what it imports.
+
+    A boot that goes on without a file that fails does not go on after this.
+    """
 
 
 class CancellableLifespan(LifespanOn):
@@ -87,13 +94,13 @@ class CancellableLifespan(LifespanOn):
         """Return True in the handler of a signal that is not from outside.
 
         Raises:
-            asyncio.CancelledError: in the code that blocks the loop.
+            StartupInterrupted: in the code that blocks the loop.
         """
         if not self._interrupts:
             return False
         self._interrupts = False
         if not self._is_heard.is_set() and asyncio.current_task(self._loop) is not None:
-            raise asyncio.CancelledError
+            raise StartupInterrupted
         return True
 
 
