@@ -187,6 +187,26 @@ def test_a_startup_hook_that_hangs_is_given_up(project: Project) -> None:
     assert "Startup hook hangs failed: TimeoutError" in said[0]["message"]
 
 
+CANCELLING = """
+async def last(app):
+    app.state.server.cancel()  # and it ends before the loop gets to that
+def closed(app): app.state.closed = True
+on_startup, on_shutdown = [last], [closed]
+"""
+
+
+def test_a_cancellation_that_comes_too_late_is_a_shutdown(project: Project) -> None:
+    app = with_hooks(project, CANCELLING)
+
+    async def serve() -> None:
+        app.state.server = asyncio.ensure_future(live(app))
+        await app.state.server
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(serve())
+    assert app.state.closed
+
+
 @pytest.mark.parametrize("error", ["ValueError('no')", "SystemExit(1)", "BaseException('x')"])
 def test_a_shutdown_hook_that_fails_is_logged_and_the_next_runs(
     project: Project, lines: Lines, error: str

@@ -141,6 +141,8 @@ class Lifespan:
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait([self._starting])
+        if self.started:  # it was complete when the cancellation came
+            await self.run_shutdown()
 
     def _reset_failed_startup(self, start: asyncio.Future[None]) -> None:
         # `cancelled` first, as `exception()` of a cancelled future raises
