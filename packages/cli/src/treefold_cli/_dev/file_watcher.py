@@ -130,8 +130,8 @@ class FileWatcher:
         """Wake up on events; watch the root without subfolders, as it may hold an environment."""
         works = True
         while works:
-            folders = find_top_folders(self._root)
             try:
+                folders = find_top_folders(self._root)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(
                         self._record_file_events([self._root], known_top_folders=folders)
@@ -139,6 +139,9 @@ class FileWatcher:
                     group.create_task(self._record_file_events([path for path, _ in folders]))
             except* _OtherFolders:
                 self._woken.set()
+            except* FileNotFoundError:  # a folder has gone between the listing and the watch
+                self._woken.set()
+                await asyncio.sleep(_SETTLE_TIME)
             except* Exception as errors:  # such as the system limit of watched folders
                 _log.warning(
                     "no events of the file system, the disk is scanned every second: %s",
@@ -193,6 +196,6 @@ def _has_valid_syntax(file: Path, *, was_empty: bool) -> bool:
         compile(source, str(file), "exec", dont_inherit=True)
     except FileNotFoundError:
         return True
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return bool(source) or was_empty

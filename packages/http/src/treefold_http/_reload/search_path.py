@@ -59,7 +59,8 @@ def without_broken(root: Path, files: Collection[str]) -> list[str]:
             if path.suffix == ".py" and path.is_file():
                 # without `dont_inherit` the future import of this module would apply to that source
                 compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
+        # what Python cannot read, or nests too deeply for its parser, does not load either
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             get_logger("dev").error(
                 "restart deferred: %s does not compile", file, exc_info=error.with_traceback(None)
             )
