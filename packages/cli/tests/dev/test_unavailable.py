@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from treefold_cli._dev.unavailable import Unavailable
 
 
-def answers(scope: dict[str, Any]) -> list[Any]:
+def answers(
+    scope: dict[str, Any], reason: str | Callable[[], str] = "hooks.py failed"
+) -> list[Any]:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -16,7 +19,7 @@ def answers(scope: dict[str, Any]) -> list[Any]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(Unavailable("hooks.py failed")(scope, receive, send))
+    asyncio.run(Unavailable(reason)(scope, receive, send))
     return sent
 
 
@@ -25,6 +28,7 @@ def test_while_nothing_can_serve_every_request_is_told_why():
     assert start["status"] == 503
     assert (b"content-length", b"%d" % len(body["body"])) in start["headers"]
     assert json.loads(body["body"])["detail"] == "hooks.py failed"
+    assert b"hook b" in answers({"type": "http", "method": "GET"}, lambda: "hook b")[1]["body"]
     assert answers({"type": "http", "method": "HEAD"})[1]["body"] == b""
     assert answers({"type": "websocket"}) == [{"type": "websocket.close", "code": 1013}]
     assert [message["type"] for message in answers({"type": "lifespan"})] == [

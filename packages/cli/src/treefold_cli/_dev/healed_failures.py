@@ -10,12 +10,17 @@ _VARIABLE = "TREEFOLD_DEV_HEALED"
 
 
 def take_healed_failures() -> set[tuple[str, str]]:
-    """Return what the previous process has passed on, which leaves the variables with that."""
+    """Remove the variable of the previous process, and return what it has passed on."""
     text = os.environ.pop(_VARIABLE, "")
     try:
         return {(str(file), str(error)) for file, error in json.loads(text or "[]")}
     except (TypeError, ValueError):
         return set()  # the variable comes from an unrelated process
+
+
+def forget_failures(healed: set[tuple[str, str]], files: Collection[str]) -> None:
+    """Remove the failures of files that do not load in a new process either."""
+    healed.difference_update([each for each in healed if each[0] in files])
 
 
 def add_healed_failures(

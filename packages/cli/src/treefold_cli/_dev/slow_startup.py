@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
@@ -29,6 +30,8 @@ _log = get_logger("dev")
 
 _PATIENCE = 1.0
 """Seconds after which a startup counts as long."""
+_LOOK_SECONDS = 0.1
+"""Seconds between two looks at which hook runs."""
 _CLOSE_SECONDS = 2.0
 """Most seconds in which the last responses are sent."""
 
@@ -105,23 +108,40 @@ class _SlowStartup(threading.Thread):
             asyncio.run(self._answer_and_watch())
 
     async def _answer_and_watch(self) -> None:
-        hook = self._app.lifespan.running_hook
-        name = f"startup hook {hook}" if hook else "the startup"
-        ways = "Ctrl-C cancels it" if self._watched is None else "a save or Ctrl-C cancels it"
-        _log.warning(
-            "%s has not ended after %g s; requests are answered with 503, and %s",
-            name,
-            _PATIENCE,
-            ways,
-        )
-        reason = f"{name[0].upper()}{name[1:]} has not ended; {ways}"
-        responder = self._build_responder(Unavailable(reason))
+        responder = self._build_responder(Unavailable(self._describe))
         tasks = [asyncio.ensure_future(responder.serve([self._listener.dup()]))]
         if self._watched is not None:
             tasks.append(asyncio.ensure_future(restart_on_next_change(self._server, self._watched)))
-        await asyncio.to_thread(self.ended.wait)
+        await self._name_hooks_until_ended()
         responder.should_exit = True
         responder.request_restart()
         for task in tasks[1:]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _name_hooks_until_ended(self) -> None:
+        """Log the name of each hook that takes long, once."""
+        hook, began, is_named = self._app.lifespan.running_hook, time.monotonic() - _PATIENCE, False
+        while not self.ended.is_set():
+            if hook != self._app.lifespan.running_hook:
+                hook, began, is_named = self._app.lifespan.running_hook, time.monotonic(), False
+            if not is_named and time.monotonic() - began >= _PATIENCE:
+                is_named = True
+                _log.warning(
+                    "%s has not ended after %g s; requests are answered with 503, and %s",
+                    self._name_hook(),
+                    _PATIENCE,
+                    self._name_ways_out(),
+                )
+            await asyncio.to_thread(self.ended.wait, _LOOK_SECONDS)
+
+    def _describe(self) -> str:
+        name = self._name_hook()
+        return f"{name[0].upper()}{name[1:]} has not ended; {self._name_ways_out()}"
+
+    def _name_hook(self) -> str:
+        hook = self._app.lifespan.running_hook
+        return f"startup hook {hook}" if hook else "the startup"
+
+    def _name_ways_out(self) -> str:
+        return "Ctrl-C cancels it" if self._watched is None else "a save or Ctrl-C cancels it"

@@ -9,17 +9,20 @@ class Unavailable:
     """An ASGI application of the development server; production would rather end.
 
     Args:
-        reason: one line.
+        reason: one line, or a function that returns it for each request.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str | Callable[[], str]) -> None:
+        self._reason = reason
+
+    def _render_body(self) -> bytes:
         document = {
             "type": "about:blank",
             "title": "Service Unavailable",
             "status": 503,
-            "detail": reason,
+            "detail": self._reason if isinstance(self._reason, str) else self._reason(),
         }
-        self._body = json.dumps(document).encode()
+        return json.dumps(document).encode()
 
     async def __call__(
         self,
@@ -36,11 +39,12 @@ class Unavailable:
             await receive()
             await send({"type": "websocket.close", "code": 1013})
         else:
+            document = self._render_body()
             headers = [
                 (b"content-type", b"application/problem+json"),
-                (b"content-length", b"%d" % len(self._body)),
+                (b"content-length", b"%d" % len(document)),
                 (b"cache-control", b"no-store"),
             ]
             await send({"type": "http.response.start", "status": 503, "headers": headers})
-            body = b"" if scope["method"] == "HEAD" else self._body
+            body = b"" if scope["method"] == "HEAD" else document
             await send({"type": "http.response.body", "body": body})
