@@ -101,6 +101,50 @@ def test_one_that_fails_at_its_first_use_keeps_its_last_good_version(
     assert (app.get("/v1/r7"), app.get("/v1/r8")) == ([3], [3])
 
 
+def test_a_shared_module_that_fails_leaves_nothing_to_wait_for(
+    live: Callable[..., Live], imported: list[str]
+) -> None:
+    app = live(FILES)
+    outcome = app.edit({SHARED: COUNTED + "n = (\n"})
+    assert isinstance(outcome, Reloaded)
+    assert (outcome.later, len(outcome.broken)) == (0, 1)
+    assert not app.reloader.waiting
+    assert app.get("/v1/r7") == [1]
+
+    imported.clear()
+    outcome = app.edit({SHARED: COUNTED + "n = 2\n"})
+    assert isinstance(outcome, Reloaded)
+    assert (outcome.later, outcome.broken) == (COUNT, ())
+    assert imported == ["Services.shared"]
+    assert app.get("/v1/r7") == [2]
+
+    # what waits for a good version goes on to wait for it beside a later save that fails
+    app.edit({SHARED: COUNTED + "n = )\n"})
+    assert app.get("/v1/r8") == [2]
+    assert [one.cause for one in app.app.report.broken] == [SHARED]
+    app.edit({SHARED: COUNTED + "n = 3\n"})
+    assert (app.get("/v1/r7"), app.get("/v1/r8"), app.get("/v1/r9")) == ([3], [3], [3])
+
+
+def test_failures_are_not_tried_again_for_each_module_that_waits(
+    live: Callable[..., Live], imported: list[str]
+) -> None:
+    app = live(FILES)
+    app.edit({SHARED: "other = 2\n"})
+    names = sorted(app.reloader.waiting)
+    for half in (names[:60], names[60:]):
+        imported.clear()
+        outcome = app.reloader.reload_waiting(half)
+        assert isinstance(outcome, Reloaded)
+        assert sorted(imported) == half
+    assert len(app.app.report.broken) == COUNT
+    assert app.get("/v1/r7") == [1]
+
+    app.edit({SHARED: "n = 3\n"})
+    assert app.app.report.broken == ()
+    assert (app.get("/v1/r7"), app.get("/v1/r119")) == ([3], [3])
+
+
 def test_one_that_starts_something_restarts_at_its_first_use(live: Callable[..., Live]) -> None:
     starting = USE.replace(
         "import sys", "import sys, threading\nthreading.Thread(target=int).start()"

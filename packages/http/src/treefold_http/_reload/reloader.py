@@ -52,6 +52,7 @@ from treefold_http._reload.restart import (
 )
 from treefold_http._reload.search_path import find_sys_path_modules, remove_bytecode, without_broken
 from treefold_http._reload.time_limit import ImportTimeout, limit_import_time
+from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.interpreter import hide_running_loop
 from treefold_logging import get_logger
@@ -246,7 +247,9 @@ class Reloader:
         # copies: swapped modules leave the index before their files are reported
         loaded, imports = dict(index.loaded), dict(index.imports)
         graph = ModuleGraph(index, self._collect_extension_module_groups())
-        plan = graph.plan_reload(self._pending, self._failed | wanted, excluded.names)
+        # a module that waited is imported beside what has failed: a save tries that again
+        tried = wanted or self._failed
+        plan = graph.plan_reload(self._pending, tried, excluded.names)
         later = self._choose_modules_to_import_later(plan, wanted, excluded)
         plan = replace(plan, stale=plan.stale - later)
         for name in plan.stale:
@@ -263,7 +266,10 @@ class Reloader:
                     app,
                     former,
                     modules_to_reimport=plan.stale,
-                    broken=excluded.broken,
+                    broken=(
+                        *excluded.broken,
+                        *self._select_untried_failures(plan, wanted, excluded),
+                    ),
                     api_files_unchanged=self._has_same_api_files(),
                 )
                 if plan.at_start and excluded.names.isdisjoint(plan.at_start):
@@ -281,6 +287,8 @@ class Reloader:
                 )
                 # what a kept module imports comes back with it, unless it has a new version
                 failed = swap.restore_modules(transitive_closure(kept, imports))
+                # what imports a module that failed would wait for nothing new
+                later -= transitive_closure(failed, index.importers)
         # ImportTimeout and Ctrl-C are no Exception, and must leave everything as it was too
         except BaseException:
             entered.restore_containers()
@@ -317,6 +325,17 @@ class Reloader:
             return frozenset()
         saved = {path_to_module_name(file) for file in self._pending} | self._failed
         return choose_modules_to_import_later(plan.stale, saved, self._app.project, self._index)
+
+    def _select_untried_failures(
+        self, plan: ReloadPlan, wanted: frozenset[str], excluded: ExcludedChanges
+    ) -> list[BrokenFile]:
+        """Return the failures of files that an import of waiting modules does not try again."""
+        return [
+            one
+            for one in (self._app.project.report.broken if wanted else ())
+            if one not in excluded.broken
+            and plan.stale.isdisjoint(collect_kept_module_names([one]))
+        ]
 
     def _import_at_first_use(self, project: LoadedProject) -> LoadedProject:
         if self._import_later is None or not self.waiting:
