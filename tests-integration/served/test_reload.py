@@ -455,6 +455,28 @@ def test_a_service_of_many_handlers_is_imported_again_at_first_use_and_behind(
     assert "restarting" not in dev.terminal()
 
 
+def test_a_save_is_served_beside_an_import_at_first_use_that_never_ends(start: Start) -> None:
+    use = "from Services.shared import N\nasync def handler(request):\n    return [N]\n"
+    many = {f"Api/v1/R{number}/Get.py": use for number in range(110)}
+    blocking = (
+        "import sys, threading\n"
+        "if hasattr(sys, 'imported_before'):\n"
+        "    print('blocking', file=sys.stderr)\n"
+        "    lock = threading.Lock()\n"
+        "    lock.acquire()\n"
+        "    lock.acquire()  # in C, where no limit of time reaches it\n"
+        "sys.imported_before = True\n"
+    )
+    shared = {"Services/shared.py": "N = 1\n", "Api/v1/R7/Get.py": blocking + use}
+    dev = start(project(1) | many | shared)
+    dev.save("Services/shared.py", "N = 2\n")
+    dev.lines("blocking")
+    dev.save("Api/v1/X/Get.py", "async def handler(request):\n    return [2000]\n")
+    dev.until("/v1/x", [2000])
+    dev.lines("Api/v1/X/Get.py changed, and the import of a former save did not end")
+    assert dev.get("/v1/r7") == [2]
+
+
 def test_a_line_that_blocks_the_event_loop_is_named_once(start: Start) -> None:
     blocking = """
         import time

@@ -156,6 +156,8 @@ class ReloadLoop:
         self._reloader = Reloader(app, import_later=self._import_at_first_use)
         self._reloading = asyncio.Lock()
         self._importing: asyncio.Task[None] | None = None
+        self._waiting_import: asyncio.Future[Outcome] | None = None  # the last one
+        self._has_save = False
         self._restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._closing: set[asyncio.Task[None]] = set()
         self._broken: Sequence[BrokenFile] = ()
@@ -184,7 +186,13 @@ class ReloadLoop:
                 ]
                 if data:
                     return f"{data[0]} changed"
+                self._has_save = True  # no import of modules that waited begins any more
+                if (running := self._waiting_import) is not None:
+                    files, reason = await self._collect_saves_during_reload(running, watcher, files)
+                    if reason:
+                        return reason
                 async with self._reloading:
+                    self._has_save = False
                     outcome, saved, reason = await self._reload_saved_files(files, watcher)
                 if isinstance(outcome, Reloaded) and self._failures.records:
                     self._broken = outcome.broken
@@ -221,7 +229,7 @@ class ReloadLoop:
             reload = call_in_thread(
                 partial(self._catch_reload_errors, self._reloader.reload, files)
             )
-            saved, reason = await self._collect_saves_during_reload(reload, watcher)
+            saved, reason = await self._collect_saves_during_reload(reload, watcher, ())
         return None if reason else reload.result(), saved, reason
 
     async def _import_at_first_use(self, module: str) -> None:
@@ -230,7 +238,8 @@ class ReloadLoop:
         except TimeoutError:  # beside an import that blocks, the former version serves
             return
         try:
-            await self._reload_waiting_modules([module])
+            if not self._has_save:  # else the former version serves
+                await self._reload_waiting_modules([module])
         finally:
             self._reloading.release()
 
@@ -239,7 +248,7 @@ class ReloadLoop:
         await asyncio.sleep(_SECOND_SAVE)  # the next save may change what these import
         while names := list(self._reloader.waiting)[:_BATCH]:
             async with self._reloading:
-                if not await self._reload_waiting_modules(names):
+                if self._has_save or not await self._reload_waiting_modules(names):
                     return
         if reason := await self._find_restart_reason_by_trial(()):
             self._ask_for_restart(reason)
@@ -249,9 +258,11 @@ class ReloadLoop:
         if self._reloader.waiting.isdisjoint(names):
             return True  # another request has asked for them
         # the loop does not wait: other requests need none of these modules
-        outcome = await call_in_thread(
+        self._waiting_import = call_in_thread(
             partial(self._catch_reload_errors, self._reloader.reload_waiting, names), at_once=0
         )
+        # a request that asked for it may be cancelled, which must not hide that it runs
+        outcome = await asyncio.shield(self._waiting_import)
         if isinstance(outcome, RestartNeeded):
             self._ask_for_restart(outcome.reason)
             return False
@@ -272,15 +283,23 @@ class ReloadLoop:
         return await self._await_next_changes(watcher) if self._changes.done() else set()
 
     async def _collect_saves_during_reload(
-        self, reload: asyncio.Future[Outcome], watcher: FileWatcher
+        self, reload: asyncio.Future[Outcome], watcher: FileWatcher, files: Collection[str]
     ) -> tuple[set[str], str]:
-        """Return the files that are saved until a reload ends, or a reason to restart instead."""
-        saved: set[str] = set()
+        """Return the files that are saved until a reload ends, or a reason to restart instead.
+
+        Args:
+            reload: the reload.
+            watcher: reports further saves.
+            files: those that were saved before.
+        """
+        saved, is_known = {*files}, bool(files)
         while not reload.done():
-            await _wait_for_any(reload, self._changes)
-            if reload.done():
-                break
-            saved |= await self._await_next_changes(watcher)
+            if not is_known:
+                await _wait_for_any(reload, self._changes)
+                if reload.done():
+                    break
+                saved |= await self._await_next_changes(watcher)
+            is_known = False
             await asyncio.wait((reload,), timeout=_PATIENCE)
             if reload.done():
                 break
