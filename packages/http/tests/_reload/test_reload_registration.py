@@ -126,6 +126,18 @@ def test_what_was_entered_is_taken_back_until_the_restart(live: MakeLive) -> Non
     assert app.get() == [1]
 
 
+def test_what_requests_have_stored_meanwhile_is_not_taken_back(live: MakeLive) -> None:
+    store = handler("state.store()", "from Services import state, part")
+    state = "seen = []\ndef store():\n    seen.append(1)\n    return len(seen)\n"
+    part = "from Services import state\n{}n = 1\n"
+    app = live(COMMON | {X: store, "Services/state.py": state, PART: part.format("")})
+    assert app.get() == [1]
+    # the import itself calls what a request would call meanwhile
+    meanwhile = "restart_on_change = True\nstate.store()\n"
+    assert isinstance(app.edit({PART: part.format(meanwhile)}), RestartNeeded)
+    assert app.get() == [3]
+
+
 def test_the_restart_waits_until_no_file_is_broken(live: MakeLive) -> None:
     part = "from Services.registry import found\nfound.append(1)\nn = {n}\n"
     app = live(COMMON | {X: USE, REGISTRY: "found = []\n", PART: part.format(n=1)})

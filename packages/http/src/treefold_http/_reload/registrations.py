@@ -102,13 +102,20 @@ class Registrations:
         Args:
             imported_modules: the modules that were imported.
         """
+        return next((name for name, _, _ in self._list_changed(imported_modules)), None)
+
+    def _list_changed(
+        self, imported_modules: Collection[str]
+    ) -> Iterator[tuple[str, Container, Container]]:
+        """Yield the containers that the import has changed: their module, themselves, a copy of
+        before.
+        """
         for name, contents in self._before.items():
             for key, (container, copy) in contents.items():
                 if not _has_same_items(container, copy) and (
                     key not in self._moving or _contains_objects_from(container, imported_modules)
                 ):
-                    return name
-        return None
+                    yield name, container, copy
 
     def find_module_that_keeps_objects(self, stale_modules: Collection[str]) -> str | None:
         """Return a module that kept a function or class of the former modules, None without one.
@@ -134,23 +141,24 @@ class Registrations:
                     return name
         return None
 
-    def restore_containers(self) -> None:
-        """Restore the former contents of the changed containers: running code uses them."""
-        for contents in self._before.values():
-            for container, copy in contents.values():
-                if _has_same_items(container, copy):
-                    continue
-                if isinstance(container, list):
-                    container[:] = cast("list[Any]", copy)
-                elif isinstance(container, dict):
-                    former = cast("dict[Any, Any]", copy)
-                    # no `clear()` first: requests in other threads would find it empty for a moment
-                    for key in container.keys() - former.keys():
-                        del container[key]
-                    container.update(former)
-                else:
-                    container &= cast("set[Any]", copy)
-                    container |= cast("set[Any]", copy)
+    def restore_containers(self, imported_modules: Collection[str]) -> None:
+        """Restore the former contents of the changed containers: running code uses them.
+
+        Args:
+            imported_modules: the modules that were imported.
+        """
+        for _, container, copy in self._list_changed(imported_modules):
+            if isinstance(container, list):
+                container[:] = cast("list[Any]", copy)
+            elif isinstance(container, dict):
+                former = cast("dict[Any, Any]", copy)
+                # no `clear()` first: requests in other threads would find it empty for a moment
+                for key in container.keys() - former.keys():
+                    del container[key]
+                container.update(former)
+            else:
+                container &= cast("set[Any]", copy)
+                container |= cast("set[Any]", copy)
 
 
 def _has_same_items(one: Container, other: Container) -> bool:

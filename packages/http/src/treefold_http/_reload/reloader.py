@@ -291,7 +291,7 @@ class Reloader:
                 later -= transitive_closure(failed, index.importers)
         # ImportTimeout and Ctrl-C are no Exception, and must leave everything as it was too
         except BaseException:
-            entered.restore_containers()
+            entered.restore_containers(plan.stale)
             app.providers.declared = declared
             _restore_in_extensions(undo, plan.stale)
             raise
