@@ -6,11 +6,7 @@ import os
 
 import pytest
 
-from treefold_cli._dev.healed_failures import (
-    add_healed_failures,
-    forget_failures,
-    take_healed_failures,
-)
+from treefold_cli._dev.healed_failures import add_healed_failures, take_healed_failures
 
 HEALED = {("Models/Book.py", "InvalidRequestError"), ("a b.py", "KeyError")}
 
@@ -28,13 +24,6 @@ def test_what_an_earlier_process_passed_on_goes_no_further() -> None:
     former = add_healed_failures({"LANG": "C"}, HEALED)
 
     assert add_healed_failures(former, set()) == {"LANG": "C"}
-
-
-def test_what_fails_in_a_new_process_too_was_not_healed() -> None:
-    healed = HEALED.copy()
-    forget_failures(healed, {"a b.py", "Api/v1/X/Get.py"})
-
-    assert healed == {("Models/Book.py", "InvalidRequestError")}
 
 
 @pytest.mark.parametrize("text", ["{", "7", '["a"]', "[[1]]"])

@@ -18,11 +18,6 @@ def take_healed_failures() -> set[tuple[str, str]]:
         return set()  # the variable comes from an unrelated process
 
 
-def forget_failures(healed: set[tuple[str, str]], files: Collection[str]) -> None:
-    """Remove the failures of files that do not load in a new process either."""
-    healed.difference_update([each for each in healed if each[0] in files])
-
-
 def add_healed_failures(
     environment: Mapping[str, str], healed: Collection[tuple[str, str]]
 ) -> dict[str, str]:

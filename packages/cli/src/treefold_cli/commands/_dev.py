@@ -154,7 +154,6 @@ def _serve_project(
     A restarted process does not exit when the boot fails: it waits for the next save.
     """
     from treefold_cli._checks.pending import PendingReport
-    from treefold_cli._dev.healed_failures import forget_failures
     from treefold_cli._serve.server_options import build_server_options, translate_server_errors
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
@@ -165,7 +164,6 @@ def _serve_project(
     try:
         with translate_to_command_error(TreefoldError):
             app.boot()
-        forget_failures(healed, {each.cause for each in app.report.broken})
         report = PendingReport(app, applies=migrate)
         report.report_at_start()
         if importlib.util.find_spec("watchfiles") is None and watched is not None:
@@ -202,7 +200,6 @@ def _serve_project(
             )
     except CommandError as error:
         flush()
-        healed.clear()  # what fails now, a restart does not heal
         if not is_restarted or watched is None:
             raise
         return _serve_boot_error(listener, watched, error)
