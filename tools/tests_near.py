@@ -176,7 +176,7 @@ def choose_environment(test: str) -> str:
     return f"iso.{package}"
 
 
-EXTRAS = ("with_extras", "auth", "openapi", "_types", "_bodies", "_responses", "_json", "_wire")
+EXTRAS = ("with_extras", "auth", "openapi", "_types", "_bodies", "_responses", "_json")
 """The folders of tests of http in which an extra changes something."""
 
 if __name__ == "__main__":
