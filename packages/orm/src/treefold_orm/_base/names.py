@@ -66,7 +66,7 @@ def constraint_name(prefix: str, table: str, *columns: str) -> str:
     return f"{kept}_{digest}"
 
 
-def require_annotation_name(name: str, *, taken: frozenset[str]) -> str:
+def require_annotation_name(name: str, *, is_taken: bool) -> str:
     """Return `name` if it may name an annotation: a plain ASCII name without `__` that is not
     taken yet.
     """
@@ -78,7 +78,7 @@ def require_annotation_name(name: str, *, taken: frozenset[str]) -> str:
             f"{name!r} cannot name an annotation: use a plain name without double underscores, "
             "which is not a keyword of Python"
         )
-    if name in taken:
+    if is_taken:
         raise FieldError(f"{name!r} cannot name an annotation: the model has that name already")
     return name
 

@@ -112,9 +112,8 @@ def _choose_added_columns(
 def require_unused_annotation_name(query: Query, name: str, *also_taken: str) -> None:
     """Raise `FieldError` for a name that the query has already, or that is one of `also_taken`."""
     meta = query._meta
-    taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk"}
-    taken |= {*(query._notes or ()), *also_taken}
-    require_annotation_name(name, taken=frozenset(taken))
+    is_taken = meta.has_name(name) or name in (query._notes or ()) or name in also_taken
+    require_annotation_name(name, is_taken=is_taken)
     if hasattr(meta.model, name):
         raise FieldError(
             f"{name!r} cannot name an annotation: {meta.name} has that attribute already"

@@ -257,7 +257,6 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         self._require_unsliced_and_uncombined(f"{method_name}()")
         made = self
         renamed: dict[str, nodes.Expr] = {}
-        taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
         given = expressions
         if aggregates:
             from treefold_orm._functions.aggregates import (
@@ -266,10 +265,11 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
             given = assign_aggregate_names(aggregates, expressions)
         for name, expression in given.items():
-            known = frozenset(made._notes or ()) - reusable_names
+            is_known = name in (made._notes or ()) and name not in reusable_names
             if name in expressions:
-                require_annotation_name(name, taken=(taken - allowed_field_names) | known)
-            elif name in known:
+                is_field = name not in allowed_field_names and self._meta.has_name(name)
+                require_annotation_name(name, is_taken=is_known or is_field)
+            elif is_known:
                 raise FieldError(f"{name!r} is an annotation already: give the aggregate a name")
             if name not in allowed_field_names and hasattr(self._meta.model, name):
                 raise FieldError(

@@ -114,6 +114,8 @@ def split_prefetches(
     gives `country`, and then the two others: a post's tags are looked up in its own database. A
     relation is in both lists if only relations below it are loaded elsewhere, by its own query.
     """
+    if not have_queries(specs):
+        return specs, ()
     here: list[Prefetch] = []
     later: list[Prefetch] = []
     loaded_later: tuple[str, ...] = ()
@@ -132,6 +134,16 @@ def split_prefetches(
             if spec.query is not None and split_prefetches(spec.query._prefetches, alias)[1]:
                 later.append(spec)
     return here, later
+
+
+def have_queries(specs: Sequence[Prefetch]) -> bool:
+    """Return True if a relation is loaded by a query of its own: only that can be of a database of
+    its own.
+    """
+    for spec in specs:  # noqa: SIM110 - a generator takes longer than most lists
+        if spec.query is not None:
+            return True
+    return False
 
 
 def _is_placed_elsewhere(spec: Prefetch, alias: str) -> bool:

@@ -296,6 +296,12 @@ class Meta:
             del self.relations[relation.name]
             self.model._remove_relation_accessor(relation)
 
+    def has_name(self, name: str) -> bool:
+        """Return True for a field, the column of a key, a relation, and `pk`."""
+        return (
+            name in self.fields or name in self.by_attname or name in self.relations or name == "pk"
+        )
+
     def clear_path_caches(self) -> None:
         """Drop what lookups and orderings led to: one may mean another model by now."""
         self.lookups.clear()

@@ -175,8 +175,10 @@ class Registry:
         module's model of that name. Raises `ModelError` for a text that could mean several models,
         whichever came first; where its own module is being imported, once that is done.
         """
-        with self._lock:
-            self._resolve_pending_targets()
+        # there is nothing to resolve for most queries, which ask each time
+        if self._waiting or self._unsure or self._gone:
+            with self._lock:
+                self._resolve_pending_targets()
 
     def _resolve_pending_targets(self) -> None:
         gone = self._gone.values()

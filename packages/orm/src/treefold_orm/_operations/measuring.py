@@ -72,7 +72,7 @@ def compute_aggregates(
     named: list[tuple[str, Expr]] = []
     for name, expression in named_by_default(unnamed, aggregates).items():
         if name in aggregates:
-            require_annotation_name(name, taken=frozenset())
+            require_annotation_name(name, is_taken=False)
         if not isinstance(expression, Expression):
             raise FieldError(f"aggregate({name}=...) must be given an aggregate, got a condition")
         named.append((name, resolve(expression, scope)))

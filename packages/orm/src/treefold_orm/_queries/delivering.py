@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from treefold_orm._base.statement import CoroutineOf, Operation
+from treefold_orm._building.sources import have_queries
 from treefold_orm._fields.meta import Instance
 from treefold_orm._operations.prefetching import plan_prefetches_elsewhere
 from treefold_orm._runtime.run import arun, run
@@ -24,7 +25,7 @@ T = TypeVar("T")
 def run_query(query: AnyQuery, operation: Operation[T], async_name: str) -> T:
     """Run an operation, then those that load relations of its instances from other databases."""
     found = run(query._alias, operation, async_name)
-    if query._prefetches:
+    if have_queries(query._prefetches):
         prefetch_elsewhere(query, _list_instances(found), async_name)
     return found
 
@@ -32,7 +33,7 @@ def run_query(query: AnyQuery, operation: Operation[T], async_name: str) -> T:
 def arun_query(query: AnyQuery, operation: Operation[T]) -> CoroutineOf[T]:
     """`run_query` for async code."""
     found = arun(query._alias, operation)
-    return _await_relations(query, found) if query._prefetches else found
+    return _await_relations(query, found) if have_queries(query._prefetches) else found
 
 
 async def _await_relations(query: AnyQuery, work: CoroutineOf[T]) -> T:
