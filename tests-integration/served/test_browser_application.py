@@ -257,11 +257,8 @@ def test_the_list_is_kept_until_an_article_is_written(
     page.get_by_role("button", name="Like", exact=True).click()
     expect(listed).to_contain_text("Pines by bea, 1 likes")
     seen = [re.sub(r"[0-9]+(?=/like)", "ID", line) for line in press.lines()[before:]]
-    assert seen[:3] == [
-        "OPTIONS /v1/article/ID/like 204",
-        "PUT /v1/article/ID/like 204",
-        "GET /v1/article 200",
-    ]
+    assert seen[:2] == ["OPTIONS /v1/article/ID/like 204", "PUT /v1/article/ID/like 204"]
+    assert "GET /v1/article 200" in seen[2:]  # beside the one of the article, in any order
     page.get_by_role("button", name="Unlike").click()
     expect(listed).to_contain_text("Pines by bea, 0 likes")
 
