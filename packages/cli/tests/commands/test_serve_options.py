@@ -518,6 +518,62 @@ def test_a_replacement_that_does_not_start_leaves_the_others_serving(start: Star
     assert server.stop() == 0
 
 
+HANGS_ONCE = """
+import asyncio
+from pathlib import Path
+
+async def hang_once():
+    if (file := Path("hang")).exists():
+        file.unlink()
+        print("hangs", flush=True)
+        await asyncio.sleep(1000)
+
+on_startup = [hang_once]
+"""
+
+
+@pytest.mark.usefixtures("hangups")
+def test_a_worker_that_dies_while_another_is_replaced_is_replaced(start: Start, root: Path):
+    (root / "hooks.py").write_text(HANGS_ONCE)
+    server = serving(start("serve", "--workers", "2", cwd=root))
+    while server.output.count("booted in") < 2:
+        server.wait_for("booted in")
+    (root / "hang").touch()
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for("hangs")
+    former = ask(server.url)["process"]
+    os.kill(former, signal.SIGKILL)
+    server.wait_for(rf"worker process {former} was ended by SIGKILL; another takes its place")
+    until(lambda: len({ask(server.url)["process"] for _ in range(20)}) == 2)
+    (root / "Api/v1/Hello/Get.py").write_text(HELLO.replace("request.client", "'new'"))
+    server.process.send_signal(signal.SIGHUP)  # begins again, without the one that hangs
+    until(lambda: all(ask(server.url)["client"] == "new" for _ in range(20)))
+    assert server.stop() == 0
+
+
+def test_a_worker_that_is_killed_while_it_starts_is_started_again_after_a_pause(
+    start: Start, root: Path
+):
+    file = root / "Api/v1/Hello/Get.py"
+    server = serving(start("serve", "--workers", "2", cwd=root))
+    while server.output.count("booted in") < 2:
+        server.wait_for("booted in")
+    time.sleep(1)  # both have told that they serve
+    first = ask(server.url)["process"]
+    file.write_text(
+        f"import os, pathlib\nif pathlib.Path('deadly').exists(): os.kill(os.getpid(), 9)\n{HELLO}"
+    )
+    (root / "deadly").touch()
+    os.kill(first, signal.SIGKILL)
+    server.wait_for("was ended by SIGKILL; another takes its place$")
+    server.wait_for("was ended by SIGKILL; another takes its place in 5 s")
+    (root / "deadly").unlink()
+    assert ask(server.url)["process"] != first
+    until(lambda: len({ask(server.url)["process"] for _ in range(20)}) == 2)
+    assert server.stop() == 0
+    assert server.output.count("was ended by SIGKILL") == 2
+
+
 def test_a_process_group_and_its_parent_may_both_stop_it(start: Start, root: Path):
     server = serving(start("serve", "--workers", "2", cwd=root))
     with contextlib.closing(

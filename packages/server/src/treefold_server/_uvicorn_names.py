@@ -93,7 +93,7 @@ UVICORN_NAMES = (
             *("config", "servers", "server_state", "started", "should_exit"),
             *("run", "startup", "shutdown", "on_tick", "capture_signals", "handle_exit"),
         ),
-        ("_server", "_workers"),
+        ("_server", "_worker_process"),
         "a stop signal ends with code 0, and a restart finishes the requests in progress",
     ),
     UvicornNames(
@@ -112,9 +112,9 @@ UVICORN_NAMES = (
         "uvicorn.supervisors.multiprocess:Process",
         (
             *("config", "process", "pid", "exitcode", "server", "target", "parent_conn"),
-            *("start", "ping", "is_ready", "is_alive", "terminate", "kill", "join"),
+            *("start", "ping", "terminate", "kill", "join"),
         ),
-        ("_workers",),
+        ("_worker_process", "_workers"),
         "the supervisor starts, asks, ends and replaces the worker processes",
     ),
     UvicornNames(

@@ -6,22 +6,17 @@ and end one. A stop signal ends all, each after its requests.
 
 import multiprocessing
 import multiprocessing.connection
-import os
-import pickle
 import signal
 import socket
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.process import BaseProcess
 from types import FrameType
 
 from uvicorn.server import HANDLED_SIGNALS
-from uvicorn.supervisors.multiprocess import Process
 
 from treefold_logging import flush, get_logger
 from treefold_server._errors import ServerError
@@ -29,7 +24,6 @@ from treefold_server._options import ServerOptions
 from treefold_server._refusal import refuse_connections
 from treefold_server._server import (
     NOT_STARTED,
-    Server,
     ServerConfig,
     build_server_config,
     is_second_stop_signal,
@@ -37,15 +31,13 @@ from treefold_server._server import (
     terminate_process,
     unblock_interrupt_signal,
 )
-from treefold_server._startup import exit_beside_stuck_threads
+from treefold_server._worker_process import WorkerProcess
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the processes; an end is noticed at once."""
-_START_SECONDS = 60.0
-"""Seconds that a process has for its first answer."""
 _RETRY_SECONDS = 5.0
-"""Seconds after which a replacement that did not start is tried again."""
+"""Seconds after which another process is started for one that did not start."""
 
 
 def run_workers(
@@ -81,69 +73,16 @@ def run_workers(
         flush()
 
 
-class WorkerProcess(Process):
-    """One server process and its end of the pipe that asks whether it still answers."""
-
-    _own: Server | None = None
-    _began = 0.0
-    _has_answered = False
-
-    def start(self) -> None:
-        """Start the process, which has a minute until it must answer."""
-        super().start()
-        self._began = time.monotonic()
-
-    @property
-    def is_starting(self) -> bool:
-        """True for a process that may not answer yet: imports take long on a busy machine."""
-        return not self._has_answered and time.monotonic() - self._began < _START_SECONDS
-
-    @property
-    def server(self) -> Server:
-        """The server of this process, made in the process itself."""
-        if self._own is None:
-            self._own = Server(self.config, on_start=lambda: None)
-        return self._own
-
-    def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve in the process itself; close the standard input that was opened for it."""
-        if (parent := multiprocessing.parent_process()) is not None:
-            threading.Thread(target=_stop_when_parent_exits, args=[parent], daemon=True).start()
-        try:
-            super().target(sockets)
-        finally:
-            if self.server.is_stopped and not self.server.started:
-                exit_beside_stuck_threads()
-        if sys.stdin is not None:
-            sys.stdin.close()
-
-    @property
-    def sentinel(self) -> int:
-        """A file that is readable once the process has ended."""
-        return self.process.sentinel
-
-    @property
-    def has_ended(self) -> bool:
-        """True once the process has closed its files; `is_alive()` may be True a moment longer."""
-        return bool(multiprocessing.connection.wait([self.sentinel], 0))
-
-    def ping(self, timeout: float = 5) -> bool:
-        """Return True if the process answers within so many seconds; False at once if it ends."""
-        try:
-            self.parent_conn.send(b"ping")
-            ready = multiprocessing.connection.wait([self.parent_conn, self.sentinel], timeout)
-            if self.parent_conn not in ready:
-                return False
-            while self.parent_conn.poll():  # a process that was busy has answered earlier pings too
-                self.parent_conn.recv()
-            self._has_answered = True
-            return True
-        except (OSError, EOFError, pickle.UnpicklingError):  # it was killed while it answered
-            return False
-
-
 class WorkerSupervisor:
     """Supervisor of several server processes.
+
+    | A process | What follows |
+    |---|---|
+    | ends, or does not answer | another is started at once |
+    | is killed before it has served | another is started after 5 s |
+    | whose application does not start | the same; if none serves and none starts: the end |
+    | SIGHUP: all are outdated | one replacement at a time; once it serves, one of them leaves |
+    | leaves | it answers its requests, and then ends |
 
     Args:
         config: the configuration of each.
@@ -157,10 +96,14 @@ class WorkerSupervisor:
         self._config = config
         self._leaves_queue = leaves_queue
         self._listener = listener
-        self._processes: list[WorkerProcess] = []
         self._number = config.workers
+        self._processes: list[WorkerProcess] = []
+        self._outdated: list[WorkerProcess] = []
+        self._replacement: WorkerProcess | None = None
+        self._leaving: list[WorkerProcess] = []
         self._signals: deque[int] = deque()
         self._stopped_at: float | None = None
+        self._has_failed_start = False
         self._retry_at = 0.0
         self._woken, self._wake = socket.socketpair()
 
@@ -182,14 +125,20 @@ class WorkerSupervisor:
                 while self._signals and self._stopped_at is None:
                     self._obey_signal(self._signals.popleft())
                 self._replace_stopped_workers()
+                self._continue_replacement()
         finally:
-            for process in self._processes:
-                process.terminate()
-            for process in self._processes:
+            for process in self._find_all_processes():
+                if process not in self._leaving:  # for which it would be a second signal
+                    process.terminate()
+            for process in self._find_all_processes():
                 process.join()
             signal.set_wakeup_fd(-1)
             self._woken.close()
             self._wake.close()
+
+    def _find_all_processes(self) -> list[WorkerProcess]:
+        replacement = [] if self._replacement is None else [self._replacement]
+        return [*self._processes, *replacement, *self._leaving]
 
     def _install_signal_handlers(self) -> None:
         if sys.platform != "win32":
@@ -210,13 +159,13 @@ class WorkerSupervisor:
             if not self._leaves_queue:
                 refuse_connections(self._listener)
         elif is_second_stop_signal(self._stopped_at):
-            for process in self._processes:
+            for process in self._find_all_processes():
                 process.process.kill()
             terminate_process(sig)
 
     def _wait_for_event(self, seconds: float) -> None:
         """Wait for a signal, the end of a process, or this time."""
-        ended = [process.sentinel for process in self._processes]
+        ended = [process.sentinel for process in self._find_all_processes()]
         multiprocessing.connection.wait([self._woken, *ended], seconds)
         try:
             while self._woken.recv(1024):
@@ -226,15 +175,14 @@ class WorkerSupervisor:
 
     def _obey_signal(self, number: int) -> None:
         if number == signal.SIGHUP:
-            self._replace_all_workers()
+            self._begin_replacement()
         elif number == signal.SIGTTIN:
             self._number += 1
             self._start_missing_workers()
         elif self._number > 1:
             self._number -= 1
-            process = self._processes.pop()
-            process.terminate()
-            process.join()
+            if len(self._processes) > self._number:
+                self._let_leave(self._processes[-1])
 
     def _start(self) -> WorkerProcess:
         process = WorkerProcess(self._config, [self._listener])
@@ -246,49 +194,70 @@ class WorkerSupervisor:
         while len(self._processes) < self._number and self._stopped_at is None:
             self._processes.append(self._start())
 
-    def _replace_all_workers(self) -> None:
-        """Replace each process once its replacement serves, one after another."""
-        get_logger().info("replacing %d processes", len(self._processes))
-        for index, former in enumerate(list(self._processes)):
-            process = self._start()
-            if not self._wait_until_ready(process):
-                process.kill()
-                process.join()
-                if self._stopped_at is None:
-                    get_logger().error(
-                        "a new worker process did not start; the former ones go on to serve"
-                    )
-                return
-            self._processes[index] = process
-            former.terminate()
-            former.join()
+    def _let_leave(self, process: WorkerProcess) -> None:
+        """Let a process end after its requests."""
+        self._remove(process)
+        self._leaving.append(process)
+        process.terminate()
 
-    def _wait_until_ready(self, process: WorkerProcess) -> bool:
-        while self._stopped_at is None and process.process.is_alive():
-            if process.is_ready(timeout=1):
-                return True
-            time.sleep(0.05)
-        return False
+    def _remove(self, process: WorkerProcess) -> None:
+        for group in (self._processes, self._outdated):
+            if process in group:
+                group.remove(process)
+
+    def _begin_replacement(self) -> None:
+        """Replace all processes, one after another; a replacement of before is outdated, too."""
+        get_logger().info("replacing %d processes", len(self._processes))
+        self._outdated = list(self._processes)
+        self._end_replacement()
+
+    def _end_replacement(self) -> None:
+        if self._replacement is not None:
+            self._replacement.kill()
+            self._replacement.join()
+            self._replacement = None
+
+    def _continue_replacement(self) -> None:
+        self._leaving = [process for process in self._leaving if not process.has_ended]
+        if self._stopped_at is not None:
+            return
+        if self._replacement is None:
+            if self._outdated and not self._leaving:  # one more process than usual, not two
+                self._replacement = self._start()
+        elif not self._answers_or_imports(self._replacement):
+            if self._stopped_at is None:
+                get_logger().error(
+                    "a new worker process did not start; the former ones go on to serve"
+                )
+                self._end_replacement()
+                self._outdated.clear()
+        elif self._replacement.has_served:
+            process, self._replacement = self._replacement, None
+            self._processes.append(process)
+            if len(self._processes) > self._number:
+                self._let_leave((self._outdated or self._processes)[0])
 
     def _replace_stopped_workers(self) -> None:
         for process in list(self._processes):
-            if self._stopped_at is None and not self._answers_or_is_starting(process):
+            if self._stopped_at is None and not self._answers_or_imports(process):
                 if self._stopped_at is not None:  # since then: it ends after its requests
                     return
                 process.kill()
                 process.join()
-                self._processes.remove(process)
+                self._remove(process)
                 self._handle_process_end(process)
-        if time.monotonic() >= self._retry_at:
+        if self._has_failed_start:
+            self._decide_after_failed_start()
+        elif time.monotonic() >= self._retry_at:
             self._start_missing_workers()
 
-    def _answers_or_is_starting(self, process: WorkerProcess) -> bool:
+    def _answers_or_imports(self, process: WorkerProcess) -> bool:
         seconds = self._config.timeout_worker_healthcheck
         if process.ping(seconds):
             return True
         if process.has_ended:
             return False
-        if process.is_starting:
+        if process.may_still_import:
             return True
         if self._stopped_at is not None:
             return False
@@ -301,23 +270,41 @@ class WorkerSupervisor:
         code = process.exitcode or 0
         log = get_logger()
         if code == _STARTUP_FAILED:
-            # Each has its say first: the reasons may be in the log of one that still starts.
-            if not any([self._wait_until_ready(other) for other in self._processes]):
-                raise ServerError(NOT_STARTED)
+            self._has_failed_start = True
+            return
+        when = "another takes its place"
+        if code and not process.has_served:  # the next one may be killed alike: out of memory
             self._retry_at = time.monotonic() + _RETRY_SECONDS
-            log.error("a worker process did not start; it is tried again in %d s", _RETRY_SECONDS)
-        elif code < 0:
-            log.error(
-                "worker process %d was ended by %s; another takes its place",
-                process.pid,
-                signal.Signals(-code).name,
-            )
+            when += f" in {_RETRY_SECONDS:.0f} s"
+        if code < 0:
+            by = _format_signal(-code)
+            log.error("worker process %d was ended by %s; %s", process.pid, by, when)
         elif code:
-            log.error(
-                "worker process %d ended with code %d; another takes its place", process.pid, code
-            )
+            log.error("worker process %d ended with code %d; %s", process.pid, code, when)
         else:
             log.info("worker process %d has served its requests and is replaced", process.pid)
+
+    def _decide_after_failed_start(self) -> None:
+        """Start another later if one serves; wait while one starts: the reasons may be in its log.
+
+        Raises:
+            ServerError: all have ended.
+        """
+        if any(process.has_served for process in self._processes):
+            self._has_failed_start = False
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+            get_logger().error(
+                "a worker process did not start; it is tried again in %d s", _RETRY_SECONDS
+            )
+        elif not self._processes and self._replacement is None:
+            raise ServerError(NOT_STARTED)
+
+
+def _format_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those of POSIX's real-time extension have no names
+        return f"signal {number}"
 
 
 @contextmanager
@@ -333,9 +320,3 @@ def _postpone_interrupts() -> Generator[None]:
         yield
     finally:
         unblock_interrupt_signal()
-
-
-def _stop_when_parent_exits(parent: BaseProcess) -> None:
-    """End this process with its supervisor: a killed one cannot end it, and the port stays held."""
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
