@@ -46,10 +46,11 @@ _OF_PLAIN_BYTES = frozenset(
 class GZip:
     """Compress text, JSON, JavaScript and SVG for clients that accept it.
 
-    With the extra `compress`, or on Python 3.14, brotli and zstd are offered beside gzip. Streams
-    are flushed with each piece. Left as they are: answers below the minimum, of other types, with
-    a `Content-Encoding`, partial ones (206), event streams, and those that may hold a secret: with
-    `Set-Cookie`, or `Cache-Control: private` or `no-transform`.
+    With the extra `compress` brotli and zstd are offered beside gzip; from Python 3.14 on zstd
+    needs no extra. Streams are flushed with each piece. Left as they are: answers below the
+    minimum, of other types, with a `Content-Encoding`, partial ones (206), event streams, and
+    those that may hold a secret: with `Set-Cookie`, or `Cache-Control: private` or
+    `no-transform`.
 
     Args:
         minimum: bytes; smaller bodies do not get smaller.
