@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, BootError, Settings
+from treefold_http._serving import lifespan
 
 if TYPE_CHECKING:
     from conftest import Exchange, Lines
@@ -220,6 +221,24 @@ def test_a_shutdown_hook_that_fails_is_logged_and_the_next_runs(
     assert types(asyncio.run(live(app))) == ["startup.complete", "shutdown.complete"]
     assert journal(app) == ["next"]
     assert [text for text in lines.texts() if "hook" in text] == ["shutdown hook broken failed"]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_shutdown_hook_that_takes_long_is_named_once(
+    project: Project, lines: Lines, monkeypatch: pytest.MonkeyPatch, blocks: bool
+) -> None:
+    monkeypatch.setattr(lifespan, "_SLOW_SHUTDOWN_SECONDS", 0.2)
+    wait = "time.sleep(0.5)" if blocks else "await asyncio.sleep(0.5)"
+    app = with_hooks(
+        project,
+        f"import asyncio, time\nasync def slow():\n    {wait}\ndef quick(): ...\n"
+        "on_shutdown = [slow, quick]",
+    )
+    asyncio.run(live(app))
+
+    assert [text for text in lines.texts() if "hook" in text] == [
+        "shutdown hook slow has not ended after 0.2 s; a second stop signal ends the process"
+    ]
 
 
 @pytest.mark.parametrize(

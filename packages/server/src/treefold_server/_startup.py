@@ -7,7 +7,7 @@ is cancelled as any task is. One that blocks the event loop is interrupted first
 |---|---|
 | `await queue.get()` | cancels the task of the lifespan, at once |
 | `time.sleep(60)` in a coroutine | raises `StartupInterrupted` in that line, after 0.25 s |
-| C code that ignores signals | nothing before it returns; a second stop signal ends the process |
+| C code that does not return | nothing: Python's handlers run between its lines; SIGKILL ends it |
 """
 
 import _thread

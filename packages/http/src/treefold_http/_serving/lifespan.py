@@ -54,6 +54,9 @@ _OTHER_SERVER = (
 _CANCELLATION_SECONDS = 0.1
 """Seconds in which the cancellation of a startup follows the interruption of its hook."""
 
+_SLOW_SHUTDOWN_SECONDS = 5.0
+"""Seconds after which a line names the shutdown hook that has not ended."""
+
 
 # _starting  started  state
 # None       False    before the startup, after a failed one, or after the shutdown
@@ -278,13 +281,15 @@ class Lifespan:
     async def _run_shutdown_hook(self, hook: AnyCallable | None) -> None:
         if hook is None:
             return
+        name = _format_hook_name(hook)
         try:
-            await self._call_hook(hook)
+            with _name_slow_shutdown_hook(name):
+                await self._call_hook(hook)
         # a `SystemExit` or a `CancelledError` that the hook raises itself is a failed hook too
         except BaseException as error:
             if is_outer_cancellation(error):
                 raise
-            get_logger().error("shutdown hook %s failed", _format_hook_name(hook), exc_info=error)
+            get_logger().error("shutdown hook %s failed", name, exc_info=error)
 
     async def _call_hook(self, hook: AnyCallable) -> None:
         call = partial(hook, self.app) if _takes_app(hook) else hook
@@ -299,6 +304,21 @@ def _warn_keys_named_after_folder(app: Host) -> None:
             " them: set name in treefold.toml",
             names.own,
         )
+
+
+@contextmanager
+def _name_slow_shutdown_hook(name: str) -> Generator[None]:
+    """Log one line if the block takes long; from a thread, since a hook may block the event loop."""
+    line = "shutdown hook %s has not ended after %g s; a second stop signal ends the process"
+    timer = threading.Timer(
+        _SLOW_SHUTDOWN_SECONDS, get_logger().warning, (line, name, _SLOW_SHUTDOWN_SECONDS)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager
