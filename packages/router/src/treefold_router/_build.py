@@ -4,7 +4,7 @@ Runs once per table. Order matters here and nowhere else: entries are visited in
 order, folder by folder and by code point, whatever order the disk gave them in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
@@ -37,18 +37,22 @@ class BuiltTable:
     duplicates: tuple[Duplicate, ...]
 
 
-def build_table(listing: Listing, *, auto_head: bool) -> BuiltTable:
+def build_table(listing: Listing, *, auto_head: bool, former: Iterable[Route] = ()) -> BuiltTable:
     """Classify and insert every entry of a listing.
+
+    Args:
+        former: routes of before; those that are the same stay the same objects.
 
     Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
     """
     trie = TrieNode()
     skipped: list[Skipped] = []
     places: dict[tuple[TrieNode, str], list[Route]] = {}
+    known = {route.file: route for route in former}
     for entry in sorted(listing.entries, key=attrgetter("parts")):
         verdict = classify_entry(entry)
         if isinstance(verdict, Endpoint):
-            node, route = _insert_endpoint(trie, verdict)
+            node, route = _insert_endpoint(trie, verdict, known)
             places.setdefault((node, route.method), []).append(route)
         elif verdict is not None:
             skipped.append(verdict)
@@ -74,8 +78,14 @@ def find_latest_version(versions: tuple[str, ...]) -> str | None:
     return max(versions, key=_parse_version_number, default=None)
 
 
-def _insert_endpoint(trie: TrieNode, endpoint: Endpoint) -> tuple[TrieNode, Route]:
+def _insert_endpoint(
+    trie: TrieNode, endpoint: Endpoint, known: Mapping[str, Route]
+) -> tuple[TrieNode, Route]:
     node, template, parameters = insert_path(trie, endpoint.folders)
+    route = known.get(endpoint.file)
+    # the file says method and version; another folder beside it may name a parameter
+    if route is not None and (route.template, route.parameters) == (template, parameters):
+        return node, route
     route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
     return node, route
 

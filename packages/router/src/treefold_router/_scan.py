@@ -45,10 +45,12 @@ class Listing:
     Args:
         entries: `.py` files, sound or not, and folders that could not be entered.
         clashes: groups of sibling paths that a case-insensitive disk cannot tell apart.
+        has_links: True if a symbolic link is among them, or leads to some of them.
     """
 
     entries: tuple[Entry, ...]
     clashes: tuple[tuple[str, ...], ...] = ()
+    has_links: bool = False
 
     def list_packages(self) -> frozenset[str]:
         """The folders that hold an `__init__.py`, with forward slashes."""
@@ -69,33 +71,126 @@ def list_tree(root: Path) -> Listing:
     Raises:
         RouterError: the folder is missing, is no folder or cannot be read.
     """
-    entries: list[Entry] = []
-    clashes: list[tuple[str, ...]] = []
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        raise _make_root_error(root, error) from error
+    return _list_folders([_Folder(os.fspath(root), (), False)], os.path.realpath(root))
+
+
+def list_changes(root: Path, former: Listing, changed: Iterable[str]) -> Listing:
+    """List the folders of changed paths again; all others are as in a former listing.
+
+    Args:
+        root: the folder of the former listing.
+        changed: paths below it, with forward slashes, of files that are new, different or gone.
+
+    Raises:
+        RouterError: as `list_tree`.
+    """
+    # behind a link, one change is a change of several entries
+    if former.has_links:
+        return list_tree(root)
+    again = _find_folders_to_list(root, former, changed)
+    if again is None:
+        return list_tree(root)
     real_root = os.path.realpath(root)
+    direct, below = _Findings(), list[_Folder]()
+    for parts, names in again.items():
+        folder = _Folder(os.path.join(root, *parts), parts, False)
+        found = direct.inspect_children(folder, real_root)
+        below += [each for each in found if each.parts[-1] in names]
+    nested = _list_folders(below, real_root)
+    if direct.has_links or nested.has_links:
+        return list_tree(root)
+    listed = {(*parts, name) for parts, names in again.items() for name in names}
+    depths = sorted({len(parts) for parts in listed})
+
+    def is_below_listed(parts: tuple[str, ...]) -> bool:
+        return any(parts[:depth] in listed for depth in depths)
+
+    def is_as_before(entry: Entry) -> bool:
+        if entry.is_folder:  # it could not be listed, and nothing says that it can be now
+            still_there = os.path.isdir(os.path.join(root, *entry.parts))
+            return still_there and not is_below_listed(entry.parts)
+        return entry.parts[:-1] not in again and not is_below_listed(entry.parts)
+
+    clashes = [(group, tuple(group[0].split("/"))) for group in former.clashes]
+    return Listing(
+        (*filter(is_as_before, former.entries), *direct.entries, *nested.entries),
+        (
+            *(g for g, at in clashes if at[:-1] not in again and not is_below_listed(at)),
+            *direct.clashes,
+            *nested.clashes,
+        ),
+    )
+
+
+def _find_folders_to_list(
+    root: Path, former: Listing, changed: Iterable[str]
+) -> dict[tuple[str, ...], set[str]] | None:
+    """Return the folders to list, and their children to list below; None if all must be listed.
+
+    Of a new file in a new folder: the known folder above, and the name of the new one in it.
+    """
+    paths = [tuple(path.split("/")) for path in changed]
+    above = {parts[:depth] for parts in paths for depth in range(1, len(parts))}
+    depths = sorted({len(parts) for parts in above})
+    known = {entry.parts[:depth] for entry in former.entries for depth in depths} & above
+    found: dict[tuple[str, ...], set[str]] = {}
+    for parts in paths:
+        folder = parts[:-1]
+        if any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(len(parts))):
+            return None
+        while folder and not (folder in known and os.path.isdir(os.path.join(root, *folder))):
+            folder = folder[:-1]
+        if not folder and not os.path.isdir(root):
+            return None  # which is the error of listing all
+        found.setdefault(folder, set()).add(parts[len(folder)])
+    return found
+
+
+def _list_folders(pending: list[_Folder], real_root: str) -> Listing:
+    """List folders and all that is below them."""
+    found = _Findings()
     # A list instead of recursion: a tree may be deeper than the interpreter's stack.
-    pending = [_Folder(os.fspath(root), (), False)]
     while pending:
-        folder = pending.pop()
+        pending += found.inspect_children(pending.pop(), real_root)
+    return Listing(tuple(found.entries), tuple(found.clashes), found.has_links)
+
+
+class _Findings:
+    """What a walk has found up to now; attributes as those of `Listing`."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.clashes: list[tuple[str, ...]] = []
+        self.has_links = False
+
+    def inspect_children(self, folder: _Folder, real_root: str) -> list[_Folder]:
+        """Note the children of a folder; return those that are folders to look into."""
         try:
             with os.scandir(folder.path) as listing:
                 children = list(listing)
         except OSError as error:
-            if not folder.parts:
-                raise _make_root_error(root, error) from error
-            entries.append(Entry(folder.parts, _describe_read_error(error), is_folder=True))
-            continue
+            if folder.parts:  # the root has just been listed
+                defect = _describe_read_error(error)
+                self.entries.append(Entry(folder.parts, defect, is_folder=True))
+            return []
+        folders: list[_Folder] = []
         names: list[str] = []
         for child in children:
             if (seen := _inspect_child(child, folder, real_root)) is None:
                 continue
             names.append(child.name)
+            self.has_links = self.has_links or child.is_symlink()
             if isinstance(seen, _Folder):
-                pending.append(seen)
+                folders.append(seen)
             else:
-                entries.append(seen)
+                self.entries.append(seen)
         if len(names) > 1:
-            clashes.extend(_group_case_clashes(folder.parts, names))
-    return Listing(tuple(entries), tuple(clashes))
+            self.clashes.extend(_group_case_clashes(folder.parts, names))
+        return folders
 
 
 def _inspect_child(child: os.DirEntry[str], folder: _Folder, root: str) -> _Folder | Entry | None:

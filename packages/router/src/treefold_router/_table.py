@@ -6,6 +6,7 @@ has no parameter by keyword only, because CPython calls such a function by a slo
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from treefold_router._path import (
     find_defect,
     to_raw_path,
 )
-from treefold_router._scan import Listing, list_tree
+from treefold_router._scan import Listing, list_changes, list_tree
 from treefold_router._trie import TrieNode, match_path, new_found
 from treefold_router._types import (
     AutoOptions,
@@ -56,9 +57,16 @@ class RouteTable:
     """
 
     def __init__(
-        self, root: Path, listing: Listing, *, auto_head: bool = False, auto_options: bool = False
+        self,
+        root: Path,
+        listing: Listing,
+        *,
+        auto_head: bool = False,
+        auto_options: bool = False,
+        keep_listing: bool = False,
+        former: Iterable[Route] = (),
     ) -> None:
-        built = build_table(listing, auto_head=auto_head)
+        built = build_table(listing, auto_head=auto_head, former=former)
         self.root: Path = root
         self.routes: tuple[Route, ...] = built.routes
         self.skipped: tuple[Skipped, ...] = built.skipped
@@ -71,6 +79,7 @@ class RouteTable:
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
         self._auto_head = auto_head
         self._auto_options = auto_options
+        self._listing = listing if keep_listing else None
         self._clashes = listing.clashes
         self._ordinary = tuple(
             "/".join(e.parts) for e in listing.entries if is_ordinary_code_file(e)
@@ -78,7 +87,12 @@ class RouteTable:
 
     @classmethod
     def scan(
-        cls, api_dir: str | os.PathLike[str], *, auto_head: bool = False, auto_options: bool = False
+        cls,
+        api_dir: str | os.PathLike[str],
+        *,
+        auto_head: bool = False,
+        auto_options: bool = False,
+        keep_listing: bool = False,
     ) -> "RouteTable":
         """Read a tree from the disk; no file is opened, none is imported.
 
@@ -86,12 +100,45 @@ class RouteTable:
             api_dir: the folder that holds the version folders.
             auto_head: answer HEAD with the GET route where no HEAD file exists.
             auto_options: answer OPTIONS with `AutoOptions` where no OPTIONS file exists.
+            keep_listing: keep the names of all files, so that `rescan` need not list them again.
 
         Raises:
             RouterError: the folder is missing, is no folder or cannot be read.
         """
         root = Path(api_dir).absolute()
-        return cls(root, list_tree(root), auto_head=auto_head, auto_options=auto_options)
+        return cls(
+            root,
+            list_tree(root),
+            auto_head=auto_head,
+            auto_options=auto_options,
+            keep_listing=keep_listing,
+        )
+
+    def rescan(self, changed: Iterable[str] | None = None) -> "RouteTable":
+        """Return a table of the tree as it is now; routes that are the same stay the same objects.
+
+        Args:
+            changed: paths below `root`, with forward slashes, of the files that are new or gone:
+                only their folders are listed, where this table keeps its listing. By default all
+                folders are. `lint` does not know of folders without files that are new or gone.
+
+        Raises:
+            RouterError: as `scan`.
+        """
+        known = self._listing
+        listing = (
+            list_tree(self.root)
+            if known is None or changed is None
+            else list_changes(self.root, known, changed)
+        )
+        return RouteTable(
+            self.root,
+            listing,
+            auto_head=self._auto_head,
+            auto_options=self._auto_options,
+            keep_listing=known is not None,
+            former=self.routes,
+        )
 
     def resolve(
         self, method: str, raw_path: bytes | str, version: str | None = None

@@ -30,8 +30,14 @@ def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
         root: the folder.
         include: patterns of files to return besides code and settings, such as `*.html`.
     """
+    return _scan_folders([(root, "", frozenset())], include)
+
+
+def _scan_folders(
+    pending: list[tuple[str, str, frozenset[int]]], include: Sequence[str]
+) -> dict[str, tuple[int, int, int]]:
+    """Return the files in folders: their paths, those below the root, the inodes above them."""
     found: dict[str, tuple[int, int, int]] = {}
-    pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
     while pending:
         folder, prefix, above = pending.pop()
         for entry in _list_folder(folder):
@@ -60,22 +66,64 @@ def refresh_snapshot_paths(
         include: as in `take_snapshot`.
 
     Returns:
-        The snapshot; None if a new file or a folder is among the paths: only a scan finds out.
+        The snapshot; None if something new is at the root, or behind a link: only a scan finds out
+        whether it belongs to the project.
     """
     now = dict(known)
-    for name in touched:
+    folders: set[str] = set()
+    for name in sorted(touched):
         path = os.path.join(root, name)
         try:
             at = os.stat(path)
         except OSError:
-            if now.pop(name, None) is None and any(one.startswith(f"{name}/") for one in known):
-                return None
+            _remove_below(now, name)
             continue
         if name in known and stat.S_ISREG(at.st_mode):
             now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
-        elif stat.S_ISDIR(at.st_mode) or _is_watched_name(*_split_name_and_folder(name), include):
+            continue
+        if not (
+            stat.S_ISDIR(at.st_mode) or _is_watched_name(*_split_name_and_folder(name), include)
+        ):
+            continue
+        folders = folders or _collect_folders(known)
+        # of a new file in a new folder: that folder, in one that was scanned before
+        while (above := os.path.dirname(name)) and above not in folders:
+            name = above
+        if not above or os.path.islink(os.path.join(root, name)):
             return None
+        _rescan_place(root, name, now, include)
     return now
+
+
+def _collect_folders(known: Snapshot) -> set[str]:
+    """Return the folders that a scan has looked into, as far as files below them tell."""
+    folders = {os.path.dirname(name) for name in known}
+    for folder in list(folders):
+        while folder and (folder := os.path.dirname(folder)):
+            folders.add(folder)
+    return folders
+
+
+def _remove_below(now: dict[str, tuple[int, int, int]], name: str) -> None:
+    if now.pop(name, None) is None:
+        for gone in [one for one in now if one.startswith(f"{name}/")]:
+            del now[gone]
+
+
+def _rescan_place(
+    root: str, name: str, now: dict[str, tuple[int, int, int]], include: Sequence[str]
+) -> None:
+    """Take a file, or a folder with all below it, whose own folder belongs to the project."""
+    path, (leaf, prefix) = os.path.join(root, name), _split_name_and_folder(name)
+    if _is_watched_name(leaf, prefix, include):
+        at = os.stat(path)
+        now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
+    elif _may_hold_code(leaf, prefix) and leaf not in _IGNORED_FOLDERS:
+        _remove_below(now, name)
+        parts = name.split("/")
+        places = [os.path.join(root, *parts[: depth + 1]) for depth in range(len(parts))]
+        above = frozenset(os.stat(place).st_ino for place in places)
+        now |= _scan_folders([(path, f"{name}/", above)], include)
 
 
 def find_changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) -> set[str]:

@@ -31,6 +31,7 @@ from treefold_http._project.reuse import (
     are_same_objects,
     group_routes_by_module,
     has_no_own_middleware,
+    select_present_routes,
     select_routes_to_load,
     select_routes_to_replan,
 )
@@ -54,7 +55,7 @@ def load_project(
     *,
     modules_to_reimport: Collection[str] = (),
     broken: Sequence[BrokenFile] = (),
-    api_files_unchanged: bool = False,
+    changed_api_files: Collection[str] | None = None,
 ) -> LoadedProject:
     """Read the project of an application.
 
@@ -63,8 +64,8 @@ def load_project(
             and extensions are not set up again.
         modules_to_reimport: modules that were loaded and are imported again if their files exist.
         broken: known failures, which are not tried again.
-        api_files_unchanged: no file below `Api/` was added or removed: the former routes stay the
-            same objects, and only those of imported modules are loaded and planned.
+        changed_api_files: in a reload, the paths below `Api/` of files that are new or gone: no
+            other folder of it is listed. None if all are.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
@@ -74,7 +75,7 @@ def load_project(
     # extensions mount in their setup, which the next attempt runs again
     mounted = app.mounts.take_snapshot()
     sources = _load_project_sources(
-        app, findings, modules_to_reimport, api_files_unchanged=api_files_unchanged
+        app, findings, modules_to_reimport, changed_api_files=changed_api_files
     )
     project = _plan_and_compose_project(app, sources, findings)
     write_queued_bytecode_in_thread()
@@ -142,12 +143,12 @@ def _load_project_sources(
     findings: Findings,
     modules_to_reimport: Collection[str],
     *,
-    api_files_unchanged: bool,
+    changed_api_files: Collection[str] | None,
 ) -> _Sources:
     """Scan the tree, read the boot files and import the handlers; arguments as `load_project`."""
-    former = findings.former
-    kept = former if api_files_unchanged else None
-    table = _scan_routes(app) if kept is None else kept.table
+    former = kept = findings.former
+    table = _scan_routes(app, former, changed_api_files)
+    is_same_table = former is not None and table is former.table
     space = ModuleSpace.get_or_create_space(app.root)
     space.make_current_root()
     if app.dev:
@@ -155,11 +156,14 @@ def _load_project_sources(
     # before the boot files replace them: routes that look for a changed one are planned again
     providers = app.providers.declared
     files, unserved = read_boot_files(app, space, findings), ()
-    if not api_files_unchanged or not are_prefixes_unchanged(findings, files):
+    if not is_same_table or not are_prefixes_unchanged(findings, files):
         files, unserved = check_coverage_or_keep_former(app, table, files, findings)
-    handlers = group_routes_by_module(table) if kept is None else kept.handlers
-    routes = table.routes if kept is None else select_routes_to_load(kept, modules_to_reimport)
-    modules = {} if kept is None else dict(kept.modules)
+    if former is None:
+        handlers, routes, modules = group_routes_by_module(table), table.routes, {}
+    else:
+        handlers = former.handlers if is_same_table else group_routes_by_module(table)
+        routes = select_routes_to_load(former, table, modules_to_reimport)
+        modules = select_present_routes(former.modules, former, table)
     modules |= {
         route: _load_handler_or_failure(space, route, table.packages, findings) for route in routes
     }
@@ -171,7 +175,7 @@ def _load_project_sources(
         kept, routes = None, table.routes
     elif kept is not None:
         asking = select_routes_to_replan(kept, providers, app.providers.declared)
-        routes = list(dict.fromkeys([*routes, *asking]))
+        routes = list(dict.fromkeys([*routes, *(route for route in asking if route in modules)]))
     return _Sources(
         table=table,
         handlers=handlers,
@@ -191,9 +195,12 @@ def _plan_and_compose_project(
     """Plan the routes to plan, and compose the project from these and the former plans."""
     kept, files, middlewares = sources.kept, sources.files, sources.middlewares
     chosen = {route: sources.modules[route] for route in sources.routes}
-    plans = {} if kept is None else dict(kept.bare_plans)
-    asked = {} if kept is None else dict(kept.asked)
-    good = {} if kept is None else dict(kept.good)
+    plans, asked, good = {}, {}, {}
+    if kept is not None:
+        plans = select_present_routes(kept.bare_plans, kept, sources.table)
+        asked = select_present_routes(kept.asked, kept, sources.table)
+        files_left = {route.file for route in sources.table.routes}
+        good = {file: one for file, one in kept.good.items() if file in files_left}
     if kept is not None and not sources.is_wrapped_alike:
         others = {r: module for r, module in sources.modules.items() if r not in chosen}
         wrapped = rewrap_plans_in_middleware(app, plans, others, middlewares)
@@ -219,6 +226,7 @@ def _plan_and_compose_project(
         fallback=fallback,
         scoped_fallbacks=kept.scoped_fallbacks
         if kept is not None
+        and kept.table is sources.table
         and sources.is_wrapped_alike
         and has_no_own_middleware(kept.modules, chosen)
         else plan_scoped_fallbacks(app, modules, middlewares),
@@ -249,10 +257,19 @@ def _prepend_dev_middlewares(
     return [*told, *build_missing_host_check(files.middlewares), *files.middlewares]
 
 
-def _scan_routes(app: ProjectRuntime) -> RouteTable:
-    automatic = {"auto_head": app.settings.auto_head, "auto_options": app.settings.auto_options}
+def _scan_routes(
+    app: ProjectRuntime, former: LoadedProject | None, changed: Collection[str] | None
+) -> RouteTable:
     try:
-        return RouteTable.scan(app.root / "Api", **automatic)
+        if former is not None:
+            is_same = changed is not None and not changed
+            return former.table if is_same else former.table.rescan(changed)
+        return RouteTable.scan(
+            app.root / "Api",
+            auto_head=app.settings.auto_head,
+            auto_options=app.settings.auto_options,
+            keep_listing=app.dev,
+        )
     except RouterError as error:
         raise BootError(str(error)) from error
 

@@ -6,7 +6,7 @@ A save changes a few modules: the cost of its reload must not grow with the numb
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_http._modules.modules import folder_to_package_name
 from treefold_router import Route, RouteTable
@@ -14,6 +14,8 @@ from treefold_router import Route, RouteTable
 if TYPE_CHECKING:
     from treefold_http._injection.providers import Key, Provider
     from treefold_http._project.loaded_project import LoadedProject
+
+T = TypeVar("T")
 
 
 def group_routes_by_module(table: RouteTable) -> dict[str, list[Route]]:
@@ -25,11 +27,32 @@ def group_routes_by_module(table: RouteTable) -> dict[str, list[Route]]:
     return names
 
 
-def select_routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]:
-    """Return the routes whose modules are imported again, and those that did not load before."""
+def select_routes_to_load(
+    former: LoadedProject, table: RouteTable, stale: Collection[str]
+) -> list[Route]:
+    """Return the routes that are new, whose modules are imported again, or that did not load.
+
+    Args:
+        table: the routes now; those that are the same are the objects of before.
+        stale: the modules that are imported again.
+    """
+    new = [route for route in table.routes if route not in former.modules]
     failed = {f"Api/{broken.file}" for broken in former.report.broken}
     names = {*stale, *(folder_to_package_name(file.removesuffix(".py")) for file in failed)}
-    return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
+    again = [route for name in names & former.handlers.keys() for route in former.handlers[name]]
+    if table is former.table:
+        return again
+    present = set(table.routes)
+    return list(dict.fromkeys([*new, *(route for route in again if route in present)]))
+
+
+def select_present_routes(
+    values: Mapping[Route, T], former: LoadedProject, table: RouteTable
+) -> dict[Route, T]:
+    """Return what the former project has for the routes that are still there."""
+    if table is former.table:
+        return dict(values)
+    return {route: values[route] for route in table.routes if route in values}
 
 
 def select_routes_to_replan(

@@ -270,7 +270,7 @@ class Reloader:
                         *excluded.broken,
                         *self._select_untried_failures(plan, wanted, excluded),
                     ),
-                    api_files_unchanged=self._has_same_api_files(),
+                    changed_api_files=self._find_new_or_gone_api_files(),
                 )
                 if plan.at_start and excluded.names.isdisjoint(plan.at_start):
                     raise_if_restart_needed(
@@ -412,11 +412,15 @@ class Reloader:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
         return [group for groups in offers for group in groups]
 
-    def _has_same_api_files(self) -> bool:
-        """True if no change adds or removes a file below `Api/`."""
+    def _find_new_or_gone_api_files(self) -> list[str]:
+        """Return the paths below `Api/` of the files that no change of their content explains."""
         root = self._space.root
-        files = [file for file in self._pending if file.startswith("Api/")]
-        return all(self._index.by_file.get(file) and (root / file).is_file() for file in files)
+        return [
+            file.removeprefix("Api/")
+            for file in self._pending
+            if file.startswith("Api/")
+            and not (self._index.by_file.get(file) and (root / file).is_file())
+        ]
 
 
 def _restore_in_extensions(

@@ -308,7 +308,7 @@ def _warn_keys_named_after_folder(app: Host) -> None:
 
 @contextmanager
 def _name_slow_shutdown_hook(name: str) -> Generator[None]:
-    """Log one line if the block takes long; from a thread, since a hook may block the event loop."""
+    """Log one line if the block takes long; from a thread, as a hook may block the event loop."""
     line = "shutdown hook %s has not ended after %g s; a second stop signal ends the process"
     timer = threading.Timer(
         _SLOW_SHUTDOWN_SECONDS, get_logger().warning, (line, name, _SLOW_SHUTDOWN_SECONDS)
