@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -25,14 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from failure_changes import ALL, FILLS, ROWS, STRANGER
-from failure_fork import SteadyPlace, clean, fail_in_child
+from failure_fork import (
+    SteadyPlace,
+    clean,
+    drop_copy,
+    fail_in_child,
+    keep_copy,
+    restore_copy,
+)
 from failure_walk import Held, Walk
 from failures import KINDS, Failure, failing
 from phases_changes import ABOVE, BASE, Change
-from run_place import Place
 from run_support import Files
-
-from treefold_orm import close_all
 
 COURSES = ("forwards", "backwards", "expand", "contract")
 PATIENT = {"lock_timeout": "5", "attempts": "3", "wait": "30"}
@@ -49,7 +52,7 @@ class Course:
         wrong: what was wrong, for people.
     """
 
-    place: Place
+    place: SteadyPlace
     files: Files
     change: Change
     name: str
@@ -63,7 +66,7 @@ class Course:
         """Make the start and the oracle; return the number of statements of the command."""
         self.build()
         self.start = Held.of(self.place)
-        self.keep()
+        keep_copy(self.place)
         counted = Failure("count", 0)
         with failing(self.place, counted):
             walk = self.command()
@@ -136,19 +139,10 @@ class Course:
                 with suppress(Exception):  # a foreign key, or a value that only one engine has
                     self.place.ask(f"UPDATE book SET {name} = '{value}' WHERE id = 1")
 
-    def keep(self) -> None:
-        if self.place.engine == "sqlite":
-            close_all()
-            self.place.ask("PRAGMA wal_checkpoint(TRUNCATE)")
-            shutil.copy(self.place.address, self.place.address + ".start")
-
     def restore(self) -> None:
         """Make the database what it was at the start."""
-        if self.place.engine == "sqlite":
-            clean(self.place)
-            shutil.copy(self.place.address + ".start", self.place.address)
-        elif Held.of(self.place) != self.start:
-            self.build()
+        if self.place.engine == "sqlite" or Held.of(self.place) != self.start:
+            restore_copy(self.place)
 
     # -- failures ---------------------------------------------------------------------------------
 
@@ -228,6 +222,7 @@ def main() -> None:
             statements = course.prepare()
         except Exception as error:
             wrong.append(f"{course.label('nothing', 0)}: {error!r}")
+            drop_copy(course.place)
             continue
         numbers = range(1, statements + 1)
         chosen = list(itertools.product(KINDS[course.place.engine], numbers))
@@ -235,6 +230,7 @@ def main() -> None:
             chosen = chance.sample(chosen, given["failures"])
         for kind, at in chosen:
             course.try_failure(kind, at)
+        drop_copy(course.place)
         failures, states = failures + course.failures, states + len(course.seen)
         wrong += course.wrong
         seconds = time.monotonic() - begin
