@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from orm_models import Tag
@@ -20,12 +20,16 @@ from treefold_orm import (
     PoolTimeout,
     StatementTimeout,
     UniqueViolation,
+    aclose_all,
+    acreate_all,
     close_all,
     configure,
     create_all,
 )
 from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._drivers import sqlite
 from treefold_orm._runtime.connections import database_for
+from treefold_orm._sqlite.clock import Connection
 
 TAGS = 100
 FOREVER = 10**10
@@ -46,9 +50,10 @@ def readers() -> Any:
 
 
 def counted(most: int, begun: threading.Event | None = None) -> Operation[int]:
-    """Count as far as `most` on the connection."""
+    """Count as far as `most` on the connection; with `begun`, a moment after that is set."""
     if begun is not None:
         begun.set()
+        time.sleep(0.02)  # what is interrupted now has not begun
     rows = yield Statement(
         "rows",
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) "
@@ -125,6 +130,45 @@ async def test_a_cancelled_read_in_the_line_is_interrupted_when_it_runs(pool: An
         await endless
     assert await asyncio.gather(*last) == [20] * 5
     await given_back(pool)
+
+
+class Watched(Connection):
+    """Notes who asks for a transaction while a statement runs.
+
+    Since SQLite 3.53 such a call waits for the end of the statement, and Python runs no thread then.
+    """
+
+    running: str | None = None
+    asked: ClassVar[list[str]] = []
+
+    def execute(self, *args: Any) -> Any:
+        self.running = args[0]
+        try:
+            return super().execute(*args)
+        finally:
+            self.running = None
+
+    @property
+    def in_transaction(self) -> bool:  # type: ignore[override]
+        if self.running:
+            self.asked.append(self.running)
+        return super().in_transaction
+
+
+async def test_a_cancellation_asks_a_busy_connection_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sqlite, "Connection", Watched)
+    configure("sqlite", tmp_path / "asked.sqlite3")
+    await acreate_all(Tag)
+    begun = threading.Event()
+    endless = read(FOREVER, begun)
+    await asyncio.to_thread(begun.wait, 5)
+    endless.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await endless
+    assert (Watched.asked, await Tag.objects.acount()) == ([], 0)
+    await aclose_all()
 
 
 async def test_hundreds_of_reads_cancelled_at_any_moment_harm_no_other(pool: Any) -> None:

@@ -127,7 +127,7 @@ class SQLiteSession(Session):
         be its end, which must be reached.
         """
         raw = self._raw
-        if raw is not None and not raw.in_transaction:
+        if raw is not None and raw.is_interruptible:
             raw.interrupt()
 
     def submit_job(self, job: Job) -> None:

@@ -46,7 +46,11 @@ def execute_operation(raw: Connection, operation: Operation[T]) -> T:
 
 
 def execute_and_append_outcome(raw: Connection, operation: Operation[T], outcome: list[T]) -> None:
-    outcome.append(execute_operation(raw, operation))
+    raw.is_interruptible = not raw.in_transaction
+    try:
+        outcome.append(execute_operation(raw, operation))
+    finally:
+        raw.is_interruptible = True
 
 
 def _read_statement_outcome(statement: Statement, cursor: sqlite3.Cursor) -> Any:
@@ -64,6 +68,7 @@ def execute_atomic(raw: Connection, operation: Operation[T]) -> T:
     """Run an operation inside a transaction of its own."""
     journal = Journal()
     execute_operation(raw, make_statement_operation("BEGIN IMMEDIATE"))
+    raw.is_interruptible = False
     try:
         outcome = execute_operation(
             raw, wrap_operation_with_journal(operation, journal, in_own_transaction=True)
@@ -76,6 +81,8 @@ def execute_atomic(raw: Connection, operation: Operation[T]) -> T:
         finally:
             journal.roll_back_instances()
         raise
+    finally:
+        raw.is_interruptible = True
     return outcome
 
 

@@ -27,9 +27,16 @@ class StatementClock:
 
 
 class Connection(sqlite3.Connection):
-    """A connection with a clock; reset it before each statement with `clock.text = ""`."""
+    """A connection with a clock; reset it before each statement with `clock.text = ""`.
+
+    Attributes:
+        is_interruptible: False while an operation runs in a transaction, whose end must be reached.
+            For other threads, while a statement runs: since SQLite 3.53 `in_transaction` waits for
+            its end, and no thread of the process runs meanwhile.
+    """
 
     clock: StatementClock
+    is_interruptible = True
 
 
 def register_clock(raw: Connection) -> None:
