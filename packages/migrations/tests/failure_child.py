@@ -141,8 +141,7 @@ class Course:
 
     def restore(self) -> None:
         """Make the database what it was at the start."""
-        if self.place.engine == "sqlite" or Held.of(self.place) != self.start:
-            restore_copy(self.place)
+        restore_copy(self.place)
 
     # -- failures ---------------------------------------------------------------------------------
 
@@ -157,24 +156,30 @@ class Course:
     def try_failure(self, kind: str, at: int) -> None:
         """Run the command with a failure, and go on both ways from a new state."""
         self.failures += 1
-        for way in ("forward", "back"):
-            failure = self.fail(kind, at)
-            held = Held.of(self.place)
-            key = json.dumps([way, held.schema, held.rows, held.journal])
-            if held == self.start or key in self.seen:
-                self.restore()
-                continue
+        failure = self.fail(kind, at)
+        held = Held.of(self.place)
+        key = json.dumps([held.schema, held.rows, held.journal])
+        is_new = held != self.start and key not in self.seen
+        if is_new:
             self.seen.add(key)
-            walk = self.walk()
-            walk.stranger = failure.written
-            try:
-                getattr(walk, way)()
-                self.check(walk, way)
-            except Exception as error:
-                last = "".join(traceback.format_exception(error)[-2:])
-                trail = [f"{command} -> {code}: {said}" for command, code, said in walk.said]
-                self.wrong.append(f"{self.label(kind, at)} {way}: {last}\n" + "\n".join(trail))
+            self.go_on(failure, "forward")
             self.restore()
+            self.go_on(self.fail(kind, at), "back")
+        if held != self.start or self.place.engine == "sqlite":
+            self.restore()
+
+    def go_on(self, failure: Failure, way: str) -> None:
+        """Go on one way from the state after a failure, and compare the end."""
+        walk = self.walk()
+        walk.stranger = failure.written
+        try:
+            getattr(walk, way)()
+            self.check(walk, way)
+        except Exception as error:
+            last = "".join(traceback.format_exception(error)[-2:])
+            trail = [f"{command} -> {code}: {said}" for command, code, said in walk.said]
+            label = self.label(failure.kind, failure.at)
+            self.wrong.append(f"{label} {way}: {last}\n" + "\n".join(trail))
 
     def check(self, walk: Walk, way: str) -> None:
         """Compare an end with the oracle."""

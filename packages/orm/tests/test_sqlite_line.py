@@ -135,7 +135,7 @@ async def test_a_cancelled_read_in_the_line_is_interrupted_when_it_runs(pool: An
 class Watched(Connection):
     """Notes who asks for a transaction while a statement runs.
 
-    Since SQLite 3.53 such a call waits for the end of the statement, and Python runs no thread then.
+    Since SQLite 3.53 such a call waits for the end of the statement, and no thread runs then.
     """
 
     running: str | None = None
