@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 BARS = {10: 35, 100: 60, 1000: 80, 5000: 200}
 """Routes to the most milliseconds, as a median of 30 changes."""
@@ -47,7 +48,6 @@ SOURCES = {
 }
 """The saved files; each has a number that is in the answer, at its place."""
 Change = Callable[[int], None]
-Answer = Callable[[], object]
 
 
 def make_tree(root: Path, routes: int) -> None:
@@ -70,7 +70,7 @@ def read_memory(process: int) -> float:
 
 
 def list_rows(
-    root: Path, ask: Callable[[str], tuple[int, object]]
+    root: Path, ask: Callable[[str], tuple[int, Any]]
 ) -> Iterator[tuple[str, Change, Callable[[int], bool]]]:
     """Yield what is measured: its name, a change, and whether that is served."""
     for place, (file, text) in enumerate(SOURCES.items()):
@@ -79,8 +79,8 @@ def list_rows(
             (root / file).write_text(text.format(number))
 
         def is_saved(number: int, place: int = place) -> bool:
-            answer = ask("/v1/y")[1]
-            return isinstance(answer, list) and answer[place] == number
+            status, answer = ask("/v1/y")
+            return status == 200 and answer[place] == number
 
         yield file, save, is_saved
 
@@ -114,7 +114,7 @@ def measure(routes: int) -> None:
                 found = re.search(r"serving on http://([\d.]+):(\d+)", process.stdout.readline())
             client = http.client.HTTPConnection(found[1], int(found[2]))
 
-            def ask(path: str) -> tuple[int, object]:
+            def ask(path: str) -> tuple[int, Any]:
                 client.request("GET", path)
                 answer = client.getresponse()
                 return answer.status, json.loads(answer.read())

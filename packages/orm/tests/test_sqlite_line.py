@@ -149,7 +149,7 @@ class Watched(Connection):
             self.running = None
 
     @property
-    def in_transaction(self) -> bool:  # type: ignore[override]
+    def in_transaction(self) -> bool:
         if self.running:
             self.asked.append(self.running)
         return super().in_transaction

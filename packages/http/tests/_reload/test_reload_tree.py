@@ -39,12 +39,21 @@ TARGETS = (
 )
 METHODS = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 HANDLER = "def handler(request, p):\n    return [{number}, p, dict(request.path_params)]\n"
-OWN = "async def own(request, call_next):\n    answer = await call_next(request)\n"
-OWN += "    answer.headers['own'] = '{number}'\n    return answer\nmiddlewares = [own]\n"
-MIDDLEWARE = "from treefold_http.middleware import under\n"
-MIDDLEWARE += "async def outer(request, call_next):\n    answer = await call_next(request)\n"
-MIDDLEWARE += "    answer.headers['outer'] = '{number}'\n    return answer\n"
-MIDDLEWARE += "middlewares = [{entry}]\n"
+OWN = """
+async def own(request, call_next):
+    answer = await call_next(request)
+    answer.headers["own"] = "{number}"
+    return answer
+middlewares = [own]
+"""
+MIDDLEWARE = """
+from treefold_http.middleware import under
+async def outer(request, call_next):
+    answer = await call_next(request)
+    answer.headers["outer"] = "{number}"
+    return answer
+middlewares = [{entry}]
+"""
 ENTRIES = ("", "outer", "outer", "under('/v1/user', outer)", "under('/v1/user/{id}', outer)")
 
 

@@ -182,7 +182,7 @@ class WorkerSupervisor:
         elif self._number > 1:
             self._number -= 1
             if len(self._processes) > self._number:
-                self._let_leave(self._processes[-1])
+                self._ask_to_leave(self._processes[-1])
 
     def _start(self) -> WorkerProcess:
         process = WorkerProcess(self._config, [self._listener])
@@ -194,8 +194,8 @@ class WorkerSupervisor:
         while len(self._processes) < self._number and self._stopped_at is None:
             self._processes.append(self._start())
 
-    def _let_leave(self, process: WorkerProcess) -> None:
-        """Let a process end after its requests."""
+    def _ask_to_leave(self, process: WorkerProcess) -> None:
+        """Ask a process to end after its requests."""
         self._remove(process)
         self._leaving.append(process)
         process.terminate()
@@ -235,7 +235,7 @@ class WorkerSupervisor:
             process, self._replacement = self._replacement, None
             self._processes.append(process)
             if len(self._processes) > self._number:
-                self._let_leave((self._outdated or self._processes)[0])
+                self._ask_to_leave((self._outdated or self._processes)[0])
 
     def _replace_stopped_workers(self) -> None:
         for process in list(self._processes):
