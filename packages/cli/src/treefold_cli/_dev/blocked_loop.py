@@ -48,7 +48,7 @@ class _LoopWatch(threading.Thread):
     def __init__(self, root: Path) -> None:
         super().__init__(name="treefold-loop-watch", daemon=True)
         self.ended = threading.Event()
-        self._prefix = os.path.join(root, "")
+        self._prefix = os.path.join(os.path.realpath(root), "")  # as modules are imported
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._reported: set[tuple[str, int]] = set()

@@ -28,7 +28,8 @@ class WatchedFolders:
     ) -> "WatchedFolders":
         """Look at the root and at other folders, whose paths start at the root."""
         others = [(root / folder).resolve() for folder in folders]
-        places = dict.fromkeys([root, *(one for one in others if not one.is_relative_to(root))])
+        real = root.resolve()  # the root may be a link
+        places = dict.fromkeys([root, *(one for one in others if not one.is_relative_to(real))])
         return cls(root, tuple(include), {one: take_snapshot(str(one), include) for one in places})
 
 
