@@ -375,6 +375,17 @@ def test_only_named_proxies_are_believed(start: Start, root: Path):
         assert server.stop() == 0
 
 
+@pytest.mark.parametrize("trusted", ["127.0.0.1", "127.0.0.0/8"])
+def test_a_proxy_is_believed_on_a_socket_of_both_families(start: Start, root: Path, trusted: str):
+    server = start("serve", "--host", "::", "--forwarded-allow-ips", trusted, cwd=root)
+    port = int(server.wait_for(r"serving on http://\[::\]:(\d+)")[1])
+    wait_until_served(("127.0.0.1", port))
+    url = f"http://127.0.0.1:{port}"
+    assert ask(url)["client"][0] == "::ffff:127.0.0.1"
+    assert ask(url, **{"X-Forwarded-For": "192.0.2.7"})["client"][0] == "192.0.2.7"
+    assert server.stop() == 0
+
+
 # -- settings -------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ def test_a_folder_of_the_root_is_not_watched_once_more(linked: Path):
 def test_a_line_that_blocks_is_named(linked: Path, caplog: pytest.LogCaptureFixture):
     names: dict[str, Any] = {}
     source = "import time\nasync def handler():\n    time.sleep(0.8)\n"
-    exec(compile(source, str(linked.resolve() / "Get.py"), "exec"), names)  # noqa: S102
+    exec(compile(source, str(linked.resolve() / "Get.py"), "exec"), names)
 
     async def serve() -> None:
         with warn_of_blocking_lines(linked):

@@ -6,6 +6,7 @@ It takes a finished application or the name of a factory, and decides nothing ab
 import asyncio
 import contextlib
 import importlib.util
+import ipaddress
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, cast
@@ -339,6 +340,20 @@ def terminate_process(sig: int) -> None:
     threading.Thread(target=flush_and_exit, daemon=True).start()
 
 
+def _add_mapped_networks(allowed: Iterable[str]) -> list[str]:
+    """Add to networks of IPv4 those that their clients have on a socket of both families.
+
+    Source: RFC 4291, 2.5.5.2: `10.0.0.0/8` is `::ffff:10.0.0.0/104` there.
+    """
+    found = list(allowed)
+    for text in allowed:
+        with contextlib.suppress(ValueError):  # `*`, or a name
+            network = ipaddress.ip_network(text)
+            if network.version == 4:
+                found.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+    return found
+
+
 def _log_failure(task: asyncio.Future[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         get_logger().error("background task of the server failed", exc_info=error)
@@ -398,7 +413,7 @@ def build_server_config(
         access_log=False,  # a line of uvicorn shows the secrets of a query
         server_header=False,
         proxy_headers=bool(options.forwarded_allow_ips),  # else a client could forge them
-        forwarded_allow_ips=list(options.forwarded_allow_ips),
+        forwarded_allow_ips=_add_mapped_networks(options.forwarded_allow_ips),
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         ws_ping_interval=20,
