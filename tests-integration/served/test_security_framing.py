@@ -123,7 +123,12 @@ def is_of_the_application(answer: Answer) -> bool:
 
 @pytest.mark.parametrize(
     "request_line",
-    [b"GET /v1/ok HTTP/1.0\r\n", b"GET /v1/ok HTTP/1.1\r\n", b"GET /v1/ok HTTP/1.1\r\nHost:\r\n"],
+    [
+        b"GET /v1/ok HTTP/1.1\r\n",
+        b"GET /v1/ok HTTP/1.1\r\nHost:\r\n",
+        b"GET /v1/ok HTTP/1.0\r\nHost:\r\n",
+        b"GET /v1/ok HTTP/1.0\r\nHost: a,b\r\n",
+    ],
 )
 def test_s13_without_a_host_there_is_no_answer_but_400(
     server: Process, request_line: bytes
@@ -131,6 +136,13 @@ def test_s13_without_a_host_there_is_no_answer_but_400(
     with Wire(server) as wire:
         wire.send(request_line + b"Connection: close\r\n\r\n")
         assert wire.answer().status == 400
+
+
+@pytest.mark.parametrize("target", [b"/v1/ok", b"http://localhost/v1/ok"])
+def test_a_client_of_http_1_0_needs_no_host(server: Process, target: bytes) -> None:
+    with Wire(server) as wire:
+        wire.send(b"GET " + target + b" HTTP/1.0\r\n\r\n")
+        assert wire.answer().status == 200
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def require_valid_head(scope: Scope, fields: Mapping[bytes, bytes], path: bytes 
     if version != "1.1" and "." in version and version[0] != "1":
         raise HTTPError(505, "The server speaks HTTP/1.1", headers=_CLOSE)
     host = fields.get(b"host")
-    if host not in _known_hosts:
+    # a client of HTTP/1.0 need not send one, as the probe of a load balancer (RFC 9112, 3.2)
+    if host not in _known_hosts and not (host is None and version == "1.0"):
         if host is None or not is_host(host := host.strip(BLANKS)):
             raise BadRequest("A request must have a Host field of the form host[:port]")
         # limited, as a client can send any number of names
@@ -118,7 +119,7 @@ def replace_absolute_target(scope: Scope, fields: Mapping[bytes, bytes], prefix:
     port = _PORTS.get(scheme.lower())
     if port is None or not authority:
         raise BadRequest("The request target must be a path or an http address")
-    named = fields[b"host"].strip(BLANKS)
+    named = fields.get(b"host", authority).strip(BLANKS)  # HTTP/1.0 may send none
     if authority.lower().removesuffix(port) != named.lower().removesuffix(port):
         raise BadRequest("The request target and the Host field must name the same host")
     scope["raw_path"], scope["path"] = b"/" + behind, "/" + unquote(behind.decode("latin-1"))
