@@ -491,6 +491,21 @@ def test_a_hangup_serves_the_new_code_and_fails_no_request(start: Start, root: P
     assert server.stop() == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_that_nothing_handles_ends_nothing(start: Start, root: Path, workers: str):
+    handled = "import signal\nsignal.signal(signal.SIGUSR2, lambda *_: print('mine', flush=True))\n"
+    (root / "hooks.py").write_text(handled)
+    server = serving(start("serve", "--workers", workers, cwd=root))
+    process = ask(server.url)["process"]
+    for receiver in {server.process.pid, process}:
+        os.kill(receiver, signal.SIGUSR1)
+    os.kill(process, signal.SIGUSR2)
+    server.wait_for("mine")
+    assert ask(server.url)["scheme"] == "http"
+    assert server.stop() == 0
+    assert "was ended by" not in server.output
+
+
 def test_a_worker_that_is_killed_is_one_line_and_replaced(start: Start, root: Path):
     server = serving(start("serve", "--workers", "2", cwd=root))
     killed = ask(server.url)["process"]

@@ -270,6 +270,7 @@ class Server(uvicorn.Server):
         previous = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
         if self.restarts_on_hangup:
             previous[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._handle_hangup)
+        previous |= survive_user_signals()
         unblock_interrupt_signal()
         try:
             yield
@@ -313,6 +314,20 @@ def obeys_hangup() -> bool:
         signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by nohup
     )
     return not ignored and (sys.stdin is None or not sys.stdin.isatty())
+
+
+def survive_user_signals() -> dict[int, Any]:
+    """Let SIGUSR1 and SIGUSR2 do nothing where nothing handles them; return the former handlers.
+
+    Other servers open their logs again or print their state; by default the process would end.
+    """
+    former: dict[int, Any] = {}
+    for name in ("SIGUSR1", "SIGUSR2"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            # no SIG_IGN: programs that the project starts would inherit it
+            former[number] = signal.signal(number, lambda sig, frame: None)
+    return former
 
 
 def unblock_interrupt_signal() -> None:

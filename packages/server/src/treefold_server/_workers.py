@@ -28,6 +28,7 @@ from treefold_server._server import (
     build_server_config,
     is_second_stop_signal,
     obeys_hangup,
+    survive_user_signals,
     terminate_process,
     unblock_interrupt_signal,
 )
@@ -148,6 +149,7 @@ class WorkerSupervisor:
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         for number in HANDLED_SIGNALS:
             signal.signal(number, self._handle_stop_signal)
+        survive_user_signals()
         names = ["SIGTTIN", "SIGTTOU", *(["SIGHUP"] if obeys_hangup() else [])]
         for name in names:
             if (number := getattr(signal, name, None)) is not None:
