@@ -81,6 +81,8 @@ def list_tree(root: Path) -> Listing:
 def list_changes(root: Path, former: Listing, changed: Iterable[str]) -> Listing:
     """List the folders of changed paths again; all others are as in a former listing.
 
+    Of `v1/New/Deep/Get.py` the folder `v1`, if there was no `New` before, and all below `New`.
+
     Args:
         root: the folder of the former listing.
         changed: paths below it, with forward slashes, of files that are new, different or gone.
@@ -129,10 +131,7 @@ def list_changes(root: Path, former: Listing, changed: Iterable[str]) -> Listing
 def _find_folders_to_list(
     root: Path, former: Listing, changed: Iterable[str]
 ) -> dict[tuple[str, ...], set[str]] | None:
-    """Return the folders to list, and their children to list below; None if all must be listed.
-
-    Of a new file in a new folder: the known folder above, and the name of the new one in it.
-    """
+    """Return the folders to list, and which of their children to list below; None for all."""
     paths = [tuple(path.split("/")) for path in changed]
     above = {parts[:depth] for parts in paths for depth in range(1, len(parts))}
     depths = sorted({len(parts) for parts in above})
@@ -140,7 +139,8 @@ def _find_folders_to_list(
     found: dict[tuple[str, ...], set[str]] = {}
     for parts in paths:
         folder = parts[:-1]
-        if any(os.path.islink(os.path.join(root, *parts[:depth])) for depth in range(len(parts))):
+        places = [os.path.join(root, *parts[:depth]) for depth in range(1, len(parts))]
+        if any(map(os.path.islink, places)):
             return None
         while folder and not (folder in known and os.path.isdir(os.path.join(root, *folder))):
             folder = folder[:-1]
