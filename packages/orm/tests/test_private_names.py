@@ -41,8 +41,34 @@ def test_asyncio_tells_the_running_loop_without_an_error(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["_leave_task", "_enter_task"])
+def test_asyncio_has_what_leaves_a_task(name: str) -> None:
+    assert hasattr(asyncio.tasks, name), (
+        f"asyncio of Python {sys.version_info} has no {name}: see {interpreter.__file__}"
+    )
+
+
 async def test_the_running_loop_is_found() -> None:
     assert interpreter.running_loop() is asyncio.get_running_loop()
+
+
+async def test_another_loop_runs_inside_of_a_task_and_of_a_callback() -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def run_inside() -> asyncio.Task[Any] | None:
+        async def work() -> asyncio.Task[Any] | None:
+            await asyncio.sleep(0)
+            return asyncio.current_task()
+
+        with interpreter.leave_running_loop():
+            assert interpreter.running_loop() is None
+            return asyncio.run(asyncio.wait_for(work(), 5))
+
+    assert run_inside() not in (None, task)
+    assert (asyncio.get_running_loop(), asyncio.current_task()) == (loop, task)
+    done: asyncio.Future[asyncio.Task[Any] | None] = loop.create_future()
+    loop.call_soon(lambda: done.set_result(run_inside()))
+    assert await done is not None
 
 
 def test_importlib_marks_a_module_that_is_being_imported(

@@ -15,6 +15,13 @@ def test_asyncio_has_the_running_loop(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["_leave_task", "_enter_task"])
+def test_asyncio_has_what_leaves_a_task(name: str) -> None:
+    assert hasattr(asyncio.tasks, name), (
+        f"asyncio of Python {sys.version_info} has no {name}: see {interpreter.__file__}"
+    )
+
+
 def test_sys_has_the_frames_of_callers() -> None:
     assert hasattr(sys, "_getframe"), (
         f"this Python has no sys._getframe: see {interpreter.__file__}"
@@ -39,5 +46,9 @@ def test_a_running_loop_is_hidden_for_a_block_and_back_after_an_error() -> None:
         with pytest.raises(LookupError), interpreter.hide_running_loop():
             raise LookupError
         assert asyncio.get_running_loop() is loop
+        task = asyncio.current_task()
+        with interpreter.hide_running_loop():  # as a module that runs a loop in its import
+            asyncio.run(asyncio.wait_for(asyncio.sleep(0), 5))
+        assert asyncio.current_task() is task
 
     asyncio.run(main())

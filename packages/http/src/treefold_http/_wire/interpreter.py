@@ -1,6 +1,6 @@
 """The private names of the interpreter that this package uses: of asyncio, sys and its C API.
 
-Checked on CPython 3.11 to 3.14; `tests/_wire/test_interpreter.py` fails where one of them is gone.
+Checked on CPython 3.11 to 3.15; `tests/_wire/test_interpreter.py` fails where one of them is gone.
 """
 
 import asyncio
@@ -39,10 +39,18 @@ def raise_in_thread(thread_id: int, exception_class: type[BaseException]) -> Non
 
 @contextmanager
 def hide_running_loop() -> Generator[None]:
-    """Hide the running event loop: at boot there is none, and imported modules may rely on that."""
+    """Hide the running event loop: at boot there is none, and imported modules may rely on that.
+
+    Its task is hidden as well: since Python 3.14 no other begins beside it, on any loop.
+    """
     loop = asyncio._get_running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    if loop is not None and task is not None:
+        asyncio.tasks._leave_task(loop, task)
     asyncio._set_running_loop(None)
     try:
         yield
     finally:
         asyncio._set_running_loop(loop)
+        if loop is not None and task is not None:
+            asyncio.tasks._enter_task(loop, task)

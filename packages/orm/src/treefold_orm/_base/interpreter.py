@@ -1,13 +1,14 @@
 """The private names of the interpreter that this package uses: of asyncio, importlib and sys.
 
-Checked on CPython 3.11 to 3.14; `tests/test_private_names.py` fails where one of them is gone.
+Checked on CPython 3.11 to 3.15; `tests/test_private_names.py` fails where one of them is gone.
 Nothing here imports asyncio, which takes long and which many programs never need.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -23,9 +24,25 @@ running_loop: Callable[[], Any] = _bind_and_find_running_loop
 """Return the event loop that this thread runs, or None; call it as `interpreter.running_loop()`."""
 
 
-def set_running_loop(loop: Any) -> None:
-    """Make `loop` the one that this thread runs; None for a loop that is to run inside of it."""
-    sys.modules["asyncio.events"]._set_running_loop(loop)
+@contextmanager
+def leave_running_loop() -> Generator[None]:
+    """Let another loop run in the block, inside of the one that this thread runs.
+
+    Its task is left as well: since Python 3.14 a thread has one current task, whatever its loops,
+    and no other begins beside it.
+    """
+    events, tasks = sys.modules["asyncio.events"], sys.modules["asyncio.tasks"]
+    loop = events._get_running_loop()
+    task = tasks.current_task(loop)
+    if task is not None:
+        tasks._leave_task(loop, task)
+    events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        events._set_running_loop(loop)
+        if task is not None:
+            tasks._enter_task(loop, task)
 
 
 def is_being_imported(module: str) -> bool:

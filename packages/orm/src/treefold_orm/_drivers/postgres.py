@@ -302,14 +302,10 @@ class PostgresDatabase(Database):
                 work.close()
                 raise RuntimeError("A blocking call on the loop that would have to answer it")
             return asyncio.run_coroutine_threadsafe(work, loop).result()
-        outer = interpreter.running_loop()
-        if outer is None:
+        if interpreter.running_loop() is None:
             return loop.run_until_complete(work)
-        interpreter.set_running_loop(None)  # blocking was allowed: the private loop runs inside
-        try:
+        with interpreter.leave_running_loop():  # blocking was allowed: the private loop runs inside
             return loop.run_until_complete(work)
-        finally:
-            interpreter.set_running_loop(outer)
 
     # -- operations -------------------------------------------------------------------------------
 
