@@ -577,6 +577,16 @@ def test_a_worker_that_dies_while_another_is_replaced_is_replaced(start: Start, 
     assert server.stop() == 0
 
 
+def test_a_worker_may_hold_the_interpreter_while_it_starts(start: Start, root: Path):
+    model = "import ctypes\nctypes.PyDLL(None).sleep(6)  # as a library that loads a model\n"
+    (root / "Api/v1/Hello/Get.py").write_text(model + HELLO)
+    server = serving(start("serve", "--workers", "2", cwd=root))
+    until(lambda: len({ask(server.url)["process"] for _ in range(20)}) == 2)
+    assert server.stop() == 0
+    assert "did not answer" not in server.output
+    assert "another takes its place" not in server.output
+
+
 def test_a_worker_that_is_killed_while_it_starts_is_started_again_after_a_pause(
     start: Start, root: Path
 ):

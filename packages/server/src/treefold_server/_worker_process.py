@@ -17,7 +17,7 @@ from treefold_server._server import Server
 from treefold_server._startup import exit_beside_stuck_threads
 
 _START_SECONDS = 60.0
-"""Seconds that a process has for its first answer."""
+"""Seconds that a process need not answer in before it serves."""
 
 
 class WorkerProcess(Process):
@@ -30,7 +30,6 @@ class WorkerProcess(Process):
     has_served = False
     _own: Server | None = None
     _began = 0.0
-    _has_answered = False
 
     def start(self) -> None:
         """Start the process, which has a minute until it must answer."""
@@ -38,9 +37,9 @@ class WorkerProcess(Process):
         self._began = time.monotonic()
 
     @property
-    def may_still_import(self) -> bool:
-        """True for a process that need not answer yet: imports take long on a busy machine."""
-        return not self._has_answered and time.monotonic() - self._began < _START_SECONDS
+    def may_still_start(self) -> bool:
+        """True for a process that need not answer yet: what it imports may hold the interpreter."""
+        return not self.has_served and time.monotonic() - self._began < _START_SECONDS
 
     @property
     def server(self) -> Server:
@@ -80,7 +79,6 @@ class WorkerProcess(Process):
                 return False
             while self.parent_conn.poll():  # a process that was busy has answered earlier pings too
                 self.has_served |= self.parent_conn.recv() is True
-            self._has_answered = True
             return True
         except (OSError, EOFError, pickle.UnpicklingError):  # it was killed while it answered
             return False

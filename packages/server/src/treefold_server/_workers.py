@@ -37,6 +37,8 @@ from treefold_server._worker_process import WorkerProcess
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the processes; an end is noticed at once."""
+_STARTING_LOOK_SECONDS = 0.1
+"""Seconds to wait for the answer of a process that has not served yet."""
 _RETRY_SECONDS = 5.0
 """Seconds after which another process is started for one that did not start."""
 
@@ -226,7 +228,7 @@ class WorkerSupervisor:
         if self._replacement is None:
             if self._outdated and not self._leaving:  # one more process than usual, not two
                 self._replacement = self._start()
-        elif not self._answers_or_imports(self._replacement):
+        elif not self._answers_or_starts(self._replacement):
             if self._stopped_at is None:
                 get_logger().error(
                     "a new worker process did not start; the former ones go on to serve"
@@ -241,7 +243,7 @@ class WorkerSupervisor:
 
     def _replace_stopped_workers(self) -> None:
         for process in list(self._processes):
-            if self._stopped_at is None and not self._answers_or_imports(process):
+            if self._stopped_at is None and not self._answers_or_starts(process):
                 if self._stopped_at is not None:  # since then: it ends after its requests
                     return
                 process.kill()
@@ -253,14 +255,14 @@ class WorkerSupervisor:
         elif time.monotonic() >= self._retry_at:
             self._start_missing_workers()
 
-    def _answers_or_imports(self, process: WorkerProcess) -> bool:
+    def _answers_or_starts(self, process: WorkerProcess) -> bool:
+        if process.may_still_start:  # an import of 10 s must not delay what the others need
+            return process.ping(_STARTING_LOOK_SECONDS) or not process.has_ended
         seconds = self._config.timeout_worker_healthcheck
         if process.ping(seconds):
             return True
         if process.has_ended:
             return False
-        if process.may_still_import:
-            return True
         if self._stopped_at is not None:
             return False
         get_logger().error(
