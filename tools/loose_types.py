@@ -60,6 +60,8 @@ REASONS = {
     **dict.fromkeys(("_STOP_RUNNING_SENTINEL", "_thread", "_tx", "_execute"), AIOSQLITE),
     "_connection": AIOSQLITE,
     **dict.fromkeys(("_get_running_loop", "_set_running_loop"), ASYNCIO),
+    "_leave_task": "asyncio: the task is left as well, one for each thread since Python 3.14",
+    "_enter_task": "and entered again",
     **dict.fromkeys(("_transport", "_sock"), "of asyncpg and asyncio, whose loop has ended"),
     **dict.fromkeys(("_spill_pieces", "_keep_pieces"), "of an upload, by the form it is read into"),
 }

@@ -49,6 +49,8 @@ class Course:
         start: what the database holds before the command.
         ends: what it may hold after a way forward and after a way back.
         seen: the states that failures ended in, which have been gone on from.
+        copies: PostgreSQL goes back to the start by a copy of the database, which must be the
+            child's own. Commands make it again elsewhere.
         wrong: what was wrong, for people.
     """
 
@@ -56,6 +58,7 @@ class Course:
     files: Files
     change: Change
     name: str
+    copies: bool
     start: Held = field(init=False)
     ends: dict[str, list[Held]] = field(default_factory=dict[str, list[Held]])
     seen: set[str] = field(default_factory=set[str])
@@ -66,7 +69,8 @@ class Course:
         """Make the start and the oracle; return the number of statements of the command."""
         self.build()
         self.start = Held.of(self.place)
-        keep_copy(self.place)
+        if self.copies or self.place.engine == "sqlite":
+            keep_copy(self.place)
         counted = Failure("count", 0)
         with failing(self.place, counted):
             walk = self.command()
@@ -141,7 +145,10 @@ class Course:
 
     def restore(self) -> None:
         """Make the database what it was at the start."""
-        restore_copy(self.place)
+        if self.copies or self.place.engine == "sqlite":
+            restore_copy(self.place)
+        elif Held.of(self.place) != self.start:
+            self.build()
 
     # -- failures ---------------------------------------------------------------------------------
 
@@ -214,7 +221,7 @@ def courses(given: dict[str, Any], chance: random.Random) -> Iterator[Course]:
         files.write("0001_base", *BASE, above=ABOVE)
         for number, operations in enumerate(change.files, 2):
             files.write(f"000{number}_change", *operations, above=ABOVE + change.above)
-        yield Course(place, files, change, name)
+        yield Course(place, files, change, name, copies=given["courses"] is None)
 
 
 def main() -> None:
@@ -227,7 +234,8 @@ def main() -> None:
             statements = course.prepare()
         except Exception as error:
             wrong.append(f"{course.label('nothing', 0)}: {error!r}")
-            drop_copy(course.place)
+            if course.copies:
+                drop_copy(course.place)
             continue
         numbers = range(1, statements + 1)
         chosen = list(itertools.product(KINDS[course.place.engine], numbers))
@@ -235,7 +243,8 @@ def main() -> None:
             chosen = chance.sample(chosen, given["failures"])
         for kind, at in chosen:
             course.try_failure(kind, at)
-        drop_copy(course.place)
+        if course.copies:
+            drop_copy(course.place)
         failures, states = failures + course.failures, states + len(course.seen)
         wrong += course.wrong
         seconds = time.monotonic() - begin

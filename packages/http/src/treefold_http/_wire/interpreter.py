@@ -43,14 +43,14 @@ def hide_running_loop() -> Generator[None]:
 
     Its task is hidden as well: since Python 3.14 no other begins beside it, on any loop.
     """
-    loop = asyncio._get_running_loop()
+    loop, set_loop = asyncio._get_running_loop(), asyncio._set_running_loop
     task = None if loop is None else asyncio.current_task(loop)
     if loop is not None and task is not None:
         asyncio.tasks._leave_task(loop, task)
-    asyncio._set_running_loop(None)
+    set_loop(None)
     try:
         yield
     finally:
-        asyncio._set_running_loop(loop)
+        set_loop(loop)
         if loop is not None and task is not None:
             asyncio.tasks._enter_task(loop, task)

@@ -32,15 +32,15 @@ def leave_running_loop() -> Generator[None]:
     and no other begins beside it.
     """
     events, tasks = sys.modules["asyncio.events"], sys.modules["asyncio.tasks"]
-    loop = events._get_running_loop()
+    loop, set_loop = events._get_running_loop(), events._set_running_loop
     task = tasks.current_task(loop)
     if task is not None:
         tasks._leave_task(loop, task)
-    events._set_running_loop(None)
+    set_loop(None)
     try:
         yield
     finally:
-        events._set_running_loop(loop)
+        set_loop(loop)
         if task is not None:
             tasks._enter_task(loop, task)
 
