@@ -317,7 +317,7 @@ def obeys_hangup() -> bool:
 
 
 def survive_user_signals() -> dict[int, Any]:
-    """Let SIGUSR1 and SIGUSR2 do nothing where nothing handles them; return the former handlers.
+    """Ignore SIGUSR1 and SIGUSR2 where nothing handles them; return the former handlers.
 
     Other servers open their logs again or print their state; by default the process would end.
     """

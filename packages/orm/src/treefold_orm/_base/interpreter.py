@@ -26,7 +26,7 @@ running_loop: Callable[[], Any] = _bind_and_find_running_loop
 
 @contextmanager
 def leave_running_loop() -> Generator[None]:
-    """Let another loop run in the block, inside of the one that this thread runs.
+    """Make room in the block for another loop, inside of the one that this thread runs.
 
     Its task is left as well: since Python 3.14 a thread has one current task, whatever its loops,
     and no other begins beside it.
