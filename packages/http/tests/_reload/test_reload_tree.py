@@ -1,4 +1,4 @@
-"""Files that come, go and move: after each save the project answers as one that was booted anew."""
+"""Files that come, go and move: after each save the project answers like a new application."""
 
 from __future__ import annotations
 
