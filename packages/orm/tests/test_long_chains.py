@@ -102,7 +102,7 @@ def test_queries_inside_of_each_other_end_in_words(db: Any) -> None:
 
 def test_statements_that_sqlite_cannot_read_name_the_way_out(db: Any, engine: str) -> None:
     query: Any = Author.objects.all()
-    for _ in range(40):
+    for _ in range(80):
         query = Author.objects.filter(pk__in=query)
     if engine == "postgres":
         assert list(query) == []

@@ -12,7 +12,7 @@ from treefold_orm._building.query_protocol import Query
 from treefold_orm._expressions.nodes import contains_window
 from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.steps import Combine, DistinctOn, FromCTE, JoinCTE, Lock, Where
-from treefold_orm._fields.base import AnyField, Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta, Relation
 
 
@@ -156,10 +156,10 @@ def _is_placed_elsewhere(spec: Prefetch, alias: str) -> bool:
 
 def require_relation(meta: Meta, name: str) -> Relation:
     """The relation of a model with this name."""
-    found = meta.find(name)
-    relation = meta.relations.get(name) if isinstance(found, Field) else found
+    relation = meta.relations.get(name)
     if relation is None:
         raise meta.build_unknown_name_error(name)
+    relation.require_one_database()
     return relation
 
 

@@ -134,10 +134,16 @@ class QuerySteps(QuerySource):
             )
 
     def _has_step(self, *kinds: type[Step]) -> bool:
-        return any(isinstance(step, kinds) for step in self._key[1:])
+        for step in self._key[1:]:  # noqa: SIM110 - a generator takes longer than most lists
+            if isinstance(step, kinds):
+                return True
+        return False
 
     def _find_last_step(self, kind: type[S]) -> S | None:
-        return next((step for step in reversed(self._key) if isinstance(step, kind)), None)
+        for step in reversed(self._key):
+            if isinstance(step, kind):
+                return step
+        return None
 
     def _find_order_terms(self) -> tuple[OrderNode, ...] | None:
         found = self._find_last_step(Ordering)

@@ -7,8 +7,8 @@ the transaction's journal, and `save()` after a rollback does not trust what the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.databases import Home
@@ -291,19 +291,15 @@ def _load_many_to_many(
     keys = _collect_source_keys(instances, relation)
     by_key: dict[Any, list[Instance]] = {key: [] for key in keys}
     if _can_join_links(query):
-        found = yield from _fetch_linked_pairs_joined(
-            query, relation, list(by_key), batch_lazy=batch_lazy
-        )
+        yield from _append_linked_rows_by_join(query, relation, by_key, batch_lazy=batch_lazy)
     elif is_sliced(query):
         raise FieldError(
             f"Prefetch({relation.name!r}) takes no slice of a query that annotates a window"
         )
     else:
-        found = yield from _fetch_linked_pairs_separately(
-            query, relation, list(by_key), alias, batch_lazy=batch_lazy
+        yield from _append_linked_rows_by_links(
+            query, relation, by_key, alias, batch_lazy=batch_lazy
         )
-    for source, item in found:
-        by_key[source].append(item)
     for instance, key in zip(instances, keys, strict=True):
         setattr(instance, attribute, by_key[key])
 
@@ -316,41 +312,65 @@ def _can_join_links(query: AnyQuery) -> bool:
     return not any(map(contains_window, (query._notes or {}).values()))
 
 
-def _fetch_linked_pairs_joined(
-    query: AnyQuery, relation: Relation, keys: list[Any], *, batch_lazy: bool
-) -> Operation[Iterable[tuple[Any, Instance]]]:
-    plan, args = query._compile_many_to_many_plan(relation, keys)
+def _append_linked_rows_by_join(
+    query: AnyQuery,
+    relation: Relation,
+    by_key: Mapping[Any, list[Instance]],
+    *,
+    batch_lazy: bool,
+) -> Operation[None]:
+    """Load the related rows of all owners by one statement, whose last column is the owner's key.
+
+    | row of the statement | added to |
+    |---|---|
+    | `(4, "oak", 7)` | `by_key[7]` |
+    | `(4, "oak", 9)` | `by_key[9]`, the same instance |
+    """
+    plan, args = query._compile_many_to_many_plan(relation, list(by_key))
     raw = yield Statement("rows", plan.sql, args)
-    places = list(map(itemgetter(plan.key_place), raw))
-    unique = dict(zip(places, raw, strict=True))  # what is connected to several comes with each
+    if not raw:
+        return
+    # counted from the front: Python looks up a negative place more slowly
+    place, owner_place = plan.key_place, len(raw[0]) - 1
+    unique = {row[place]: row for row in raw}
     found = decode_rows(plan, list(unique.values()), batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch_relations(found, query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading(found)
     items = dict(zip(unique, found, strict=True))
-    sources: Iterable[Any] = map(itemgetter(-1), raw)
     decode = relation.source_field.decoder(database_for(query._alias).dialect.name)
-    if decode is not None:
-        sources = map(decode, sources)
-    return zip(sources, map(items.__getitem__, places), strict=True)
+    if decode is None:
+        for row in raw:
+            by_key[row[owner_place]].append(items[row[place]])
+    else:
+        for row in raw:
+            by_key[decode(row[owner_place])].append(items[row[place]])
 
 
-def _fetch_linked_pairs_separately(
-    query: AnyQuery, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
-) -> Operation[list[tuple[Any, Instance]]]:
+def _append_linked_rows_by_links(
+    query: AnyQuery,
+    relation: Relation,
+    by_key: Mapping[Any, list[Instance]],
+    alias: str,
+    *,
+    batch_lazy: bool,
+) -> Operation[None]:
+    """Load the links of all owners, and then the related rows by their keys."""
     assert relation.through is not None  # noqa: S101 - a many relation always has one
     first, second = relation.source_field, relation.target_field
-    links = filter_by_values(build_unfiltered_query(relation.through, alias), first, keys)
+    links = filter_by_values(build_unfiltered_query(relation.through, alias), first, list(by_key))
     wanted = links._select_values("tuples", (first.column, second.column), {})
     pairs = yield from fetch_rows(wanted, batch_lazy=False)
-    sources: dict[Any, list[Any]] = {}
-    for source, key in dict.fromkeys(pairs):
-        sources.setdefault(key, []).append(source)
-    if not sources:
-        return []
-    found = yield from fetch_rows(filter_by_keys(query, list(sources)), batch_lazy=batch_lazy)
-    return [(source, item) for item in found for source in sources[item.pk]]
+    owners: dict[Any, list[Any]] = {}
+    for owner, key in dict.fromkeys(pairs):
+        owners.setdefault(key, []).append(owner)
+    if not owners:
+        return
+    found = yield from fetch_rows(filter_by_keys(query, list(owners)), batch_lazy=batch_lazy)
+    for item in found:
+        for owner in owners[item.pk]:
+            by_key[owner].append(item)
 
 
 def decode_rows(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[Any]:
