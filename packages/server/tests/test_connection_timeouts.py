@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import random
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -570,3 +571,37 @@ def test_more_clients_that_do_not_read_than_are_kept_lose_the_slowest(
                 task.cancel()
 
     run(main())
+
+
+SHORT_HEAD = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+LONG_HEAD = b"GET /x HTTP/1.1\r\nHost: a\r\nX-Large: " + b"v" * 20_000 + b"\r\n\r\n"
+WITH_BODY = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n" + b"b" * 3000
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_said_size_of_a_head_is_never_below_its_size(serve: Serve, seed: int) -> None:
+    """However requests are cut into segments, and several of them put into one."""
+    draw = random.Random(seed)
+    wanted = draw.choices((SHORT_HEAD, LONG_HEAD, WITH_BODY), k=12)
+    said: list[tuple[int, int]] = []
+
+    async def keeps(scope: Any, receive: Any, send: Any) -> None:
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        said.append((scope.get("treefold.head_size", 1 << 20), size))
+        await reads(scope, receive, send)
+
+    async def main() -> None:
+        async with serve(keeps) as server:
+            stream = b"".join(wanted)
+            cuts = sorted(draw.sample(range(1, len(stream)), draw.choice((0, 2, 9))))
+            reader, writer = await server.connect()
+            for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+                writer.write(stream[start:end])
+                await writer.drain()
+                await asyncio.sleep(0.002)
+            for _ in wanted:
+                await reader.readuntil(b"ok")
+
+    run(main())
+    assert len(said) == len(wanted)
+    assert [pair for pair in said if pair[0] < pair[1]] == []

@@ -32,12 +32,12 @@ from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.route_plans import plan_routes
 from treefold_http._requests.log_payload import log_connection, read_small_unread_body
 from treefold_http._requests.request import Request
-from treefold_http._responses.coercion import PLAIN, to_response
+from treefold_http._responses.coercion import PLAIN, is_plain_pair, to_response
 from treefold_http._responses.response import (
     JSON_TYPE,
+    LENGTH_FIELDS,
     NOSNIFF,
     Response,
-    build_ok_messages,
     find_missing_fields,
 )
 from treefold_http._runtime.background import BackgroundOwner
@@ -62,15 +62,24 @@ from treefold_http._serving.sockets import serve_socket
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
-from treefold_http._wire.request_id import assign_request_id
+from treefold_http._wire.request_guard import (
+    HEAD_SIZE,
+    KNOWN_HOSTS,
+    MAX_FIELDS,
+    MAX_HEADER_BYTES,
+    MAX_TARGET_BYTES,
+    is_plain_framing,
+)
+from treefold_http._wire.request_id import REQUEST_IDS, assign_request_id
 from treefold_http._wire.root_path import add_root_prefix
 from treefold_logging import configure, get_logger, keep_tail, request_id
-from treefold_router import Route, RouteTable
+from treefold_router import Found, Route, RouteTable
 
 _CLOSE = (b"connection", b"close")
 _LEFT = 499
 """The logged status of a request that the client or the server ended before its response."""
 
+_UNKNOWN_SIZE = MAX_HEADER_BYTES + 1
 _INFO = logging.INFO
 _ERROR = logging.ERROR
 _is_logged = get_logger().isEnabledFor
@@ -334,49 +343,83 @@ class Application:
                 scope = prepared
             entry = entered.set(self)
         started = perf_counter()
-        fields = dict(scope["headers"])
-        identity = assign_request_id(fields, scope["headers"])
+        raw, method = scope["headers"], scope["method"]
+        fields = dict(raw)
+        is_named = b"x-request-id" in fields
+        identity = assign_request_id(fields, raw) if is_named else REQUEST_IDS.make()
         request = Request(scope, receive, self, identity, fields)
         token = request_id.set(identity)
         has_body = b"content-length" in fields or b"transfer-encoding" in fields
         # Most answers are a type and a body: no response is made of them.
         # `_LEFT` stays if the client leaves before there is a response
-        status, response, kind, body = _LEFT, None, JSON_TYPE, b""
+        status, response, kind, body, code = _LEFT, None, JSON_TYPE, b"", 200
         try:
             try:
                 # the attribute first: a property is one more call for each request
-                plan = route_request(self, self._project or self.project, request, receive)
+                project = self._project or self.project
+                path = scope.get("raw_path") or scope["path"]
+                # the checks of `route_request`, as most requests pass them: its calls take as long
+                # as the handler of a small request
+                if (
+                    fields.get(b"host") in KNOWN_HOSTS
+                    and len(fields) == len(raw) <= MAX_FIELDS
+                    and (
+                        scope.get(HEAD_SIZE, _UNKNOWN_SIZE) <= MAX_HEADER_BYTES
+                        or len(b"".join([*fields, *fields.values()])) <= MAX_HEADER_BYTES
+                    )
+                    and len(path) + len(scope["query_string"]) <= MAX_TARGET_BYTES
+                    and scope.get("http_version") == "1.1"
+                    and not (has_body and not is_plain_framing(fields))
+                    and b"upgrade" not in fields
+                    and not scope.get("root_path")
+                    and type(found := project.table.resolve(method, path)) is Found
+                ):
+                    request.path_params = found.params
+                    plan = request.plan = project.plans[found.route]
+                else:
+                    plan = route_request(self, project, request, receive)
                 result = await plan.run(request)
-                plain = PLAIN.get(result.__class__) if plan.status is None else None
+                content, code = result, plan.plain_status
+                if result.__class__ is tuple and is_plain_pair(result):
+                    content, code = result
+                plain = PLAIN.get(content.__class__) if code else None
                 if plain is None:
                     response = to_response(result, plan.status)
                 else:
                     encode, kind = plain
-                    body = encode(result)
+                    body = encode(content)
             except BaseException as error:  # render re-raises cancellations
                 response = await self.render(error, request)
-            common = [NOSNIFF, (b"x-request-id", identity.encode())]
+            id_field = (b"x-request-id", identity.encode())
+            common: RawHeaders = (
+                [NOSNIFF, id_field, kind, LENGTH_FIELDS[len(body)]]
+                if response is None
+                else [NOSNIFF, id_field]
+            )
             if request.answer_fields is not None:
                 common += find_missing_fields(response, request.answer_fields)
-            if has_body and not request.reader.complete:
+            if has_body and ((reader := request.opened_reader) is None or not reader.complete):
                 # before the header is sent, which may have to say `Connection: close`
                 await _drain_or_add_close_header(request, common)
-            if response is None or type(response) is Response:
+            try:
                 if response is None:
-                    status = 200
-                    start, end = build_ok_messages(common, kind, body, scope["method"] == "HEAD")
-                else:
+                    status = code
+                    await send({"type": "http.response.start", "status": status, "headers": common})
+                    body = b"" if method == "HEAD" else body
+                    await send({"type": "http.response.body", "body": body})
+                elif type(response) is Response:
                     status = response.status
-                    start, end = response.messages(common, scope["method"] == "HEAD")
-                try:
+                    start, end = response.messages(common, method == "HEAD")
                     await send(start)
                     await send(end)
-                except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
-                    status = _LEFT
-            else:
-                request.sent_status = response.status
-                await response.send(request, send, common)
-                status = request.sent_status
+                else:
+                    request.sent_status = response.status
+                    await response.send(request, send, common)
+                    status = request.sent_status
+            except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
+                if response is not None and type(response) is not Response:
+                    raise  # perhaps of a file that it reads
+                status = _LEFT
             work = request.work if response is None else response.background or request.work
             if work is not None or request.exit_callbacks is not None:
                 await self._run_after_response(request, response)
@@ -390,7 +433,7 @@ class Application:
         finally:
             # a line that no level shows is not built
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
-                log_connection(request, scope["method"], status, perf_counter() - started, has_body)
+                log_connection(request, method, status, perf_counter() - started, has_body)
             try:  # noqa: SIM105 - suppress() takes a twentieth of a request
                 request_id.reset(token)
             except ValueError:  # a task that is closed from another context

@@ -20,7 +20,10 @@ from treefold_logging._payload import (
     json_payload as json_payload,
     opaque_payload as opaque_payload,
 )
-from treefold_logging._request_line import log_request as log_request
+from treefold_logging._request_line import (
+    log_request as log_request,
+    log_sent_request as log_sent_request,
+)
 from treefold_logging._scrub import scrub as scrub
 from treefold_logging._summary import log_summary as log_summary, shows_summaries as shows_summaries
 from treefold_logging._tail import Tail as Tail, keep_tail as keep_tail

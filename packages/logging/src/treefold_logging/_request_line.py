@@ -6,6 +6,7 @@ because handlers, filters and levels may change at any time.
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from treefold_logging._escape import Printable
@@ -17,6 +18,7 @@ from treefold_logging._line import (
     mark_traceback_lines,
 )
 from treefold_logging._logger import HANDLER, LOGGER, NAME, STAMP
+from treefold_logging._target import request_target
 from treefold_logging._writer import WRITER
 
 LONGEST_PLAIN = 200
@@ -46,6 +48,59 @@ _is_enabled = LOGGER.isEnabledFor
 _add = WRITER.add_entry
 
 
+def log_sent_request(
+    method: str,
+    raw_path: bytes,
+    query_string: bytes,
+    masked_segments: Sequence[int],
+    status: int,
+    seconds: float,
+    request_id: str,
+    payload: str = "-",
+    error: BaseException | None = None,
+) -> None:
+    """Write the line of a request by the parts of its target as they were sent.
+
+    Arguments as those of `request_target` and `log_request`, and the line is theirs; that of a
+    short target without anything to hide or escape is written here. For a level that is enabled:
+    the caller has asked before it made the arguments.
+    """
+    if not query_string and not masked_segments and status < 500 and error is None:
+        path = raw_path.decode("latin-1")
+        plain = f"{method} {path} {request_id}"
+        if (
+            plain.isascii()
+            and plain.isprintable()
+            and plain.count(" ") == 2  # no part has one of its own
+            and len(plain) <= LONGEST_PLAIN
+            and path[:1] == "/"
+            # of these a part of a path with a secret has one (`request_target`)
+            and not ("%" in path or ":" in path or "eyJ" in path)
+            and (payload == "-" or type(payload) is Printable)
+            and method
+            and request_id
+            and not _FORMATTER.as_json
+            and _is_written_by_us_alone(_INFO)
+        ):
+            _add(
+                f"[INFO] {method} {path} {status} {_DURATIONS[int(seconds * 100_000 + 0.5)]}ms"
+                f" id={request_id} payload={payload}\n"
+            )
+            return
+    target = request_target(raw_path, query_string, masked_segments)
+    log_request(method, target, status, seconds, request_id, payload, error)
+
+
+def _is_written_by_us_alone(level: int) -> bool:
+    """Return True if no handler, filter or formatter of the user needs a record of this level."""
+    return (
+        LOGGER.handlers == _OUR_HANDLERS
+        and LOGGER.filters == _OUR_FILTERS
+        and HANDLER.formatter is _FORMATTER
+        and not (LOGGER.propagate or HANDLER.filters or HANDLER.level > level)
+    )
+
+
 def log_request(
     method: str,
     target: str,
@@ -72,12 +127,7 @@ def log_request(
     level = _INFO if status < 500 and error is None else _choose_level_by_status(status, error)
     if not _is_enabled(level):
         return
-    if not (
-        LOGGER.handlers == _OUR_HANDLERS
-        and LOGGER.filters == _OUR_FILTERS
-        and HANDLER.formatter is _FORMATTER
-        and not (LOGGER.propagate or HANDLER.filters or HANDLER.level > level)
-    ):
+    if not _is_written_by_us_alone(level):
         fields = build_request_fields(
             method, target, status, seconds, request_id=request_id, payload=payload
         )

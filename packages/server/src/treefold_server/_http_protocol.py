@@ -40,7 +40,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._max_requests, self.limit_concurrency = self.limit_concurrency, None
         self._timeouts = ConnectionTimeouts(self)
-        self._unfinished = 0
+        self._unfinished = self._most_bytes_of_head = 0
         self._is_parsed_again = False
         self._deferred: Callable[[], None] | None = None
         self._heads = self._chunks = self._content = self._extensions = 0
@@ -67,6 +67,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             return
         self.app = choose_app_or_503(self, self._max_requests)
         self._unfinished += len(data)
+        self._most_bytes_of_head += len(data)
         self._heads = self._content = 0
         self._unset_keepalive_if_required()
         try:
@@ -75,6 +76,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             self._handle_upgrade_request(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
             self._refuse_after_earlier_responses(400, UNREADABLE)
+        if self._unfinished == 0:
+            # what ended in these bytes may be followed by the first part of a head
+            self._most_bytes_of_head = len(data)
         if self._deferred is None:
             self._timeouts.on_data_parsed(len(data))
         if self._unfinished > HEAD_BYTES:
@@ -164,6 +168,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start the next count of bytes after a complete head."""
+        # the application then need not add up the sizes of the fields
+        scope: Any = self.scope
+        scope["treefold.head_size"] = self._most_bytes_of_head
         self._unfinished = self._extensions = 0
         self._heads += 1
         if self.parser.should_upgrade() and not self._should_upgrade():

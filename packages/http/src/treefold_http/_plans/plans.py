@@ -32,6 +32,7 @@ from treefold_http._injection.resolver import (
     plan_call_behind_cache,
 )
 from treefold_http._plans.private_answers import build_private_answer_layers
+from treefold_http._responses.coercion import PLAIN_STATUSES
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import find_declared_item_type, wrap_as_json_lines
 from treefold_http._responses.return_types import check_return_type
@@ -115,6 +116,7 @@ def compose_route_plan(
         early=early,
         has_cache=has_cache(route, chosen),
         status=module.status_code,
+        plain_status=_choose_plain_status(module.status_code),
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
         form_limits=_build_form_limits(app.settings.max_body, module.max_body),
         masked=_find_masked_segments(route),
@@ -272,6 +274,12 @@ def _wrap_timeout(run: Endpoint, seconds: float) -> Endpoint:
             raise ServiceUnavailable(f"The handler took longer than {seconds:g} seconds") from None
 
     return run_limited
+
+
+def _choose_plain_status(status: int | None) -> int:
+    if status is None:
+        return 200
+    return status if status in PLAIN_STATUSES else 0
 
 
 @lru_cache(maxsize=64)

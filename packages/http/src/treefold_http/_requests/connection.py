@@ -49,6 +49,7 @@ class Connection:
         work: the background tasks; None if `background` was not used.
         answer_fields: header fields that middleware adds to any response; a field that the response
             sets itself is left out. Replace the list, never change it in place.
+        opened_reader: the reader of the body after its first use.
         sent_status: the status of a response that may decide it when it is sent, such as a file;
             otherwise not set.
         session_keeper: reads and saves the session; set only by `Sessions`.
@@ -60,7 +61,6 @@ class Connection:
         "_cookies",
         "_headers",
         "_query",
-        "_reader",
         "_receive",
         "_state",
         "answer_fields",
@@ -70,6 +70,7 @@ class Connection:
         "fields",
         "id",
         "notes",
+        "opened_reader",
         "opened_session",
         "path_params",
         "plan",
@@ -103,7 +104,7 @@ class Connection:
         self.exit_callbacks: list[ExitCallback] | None = None
         self.work: BackgroundTasks | None = None
         self.answer_fields: RawHeaders | None = None
-        self._reader: BodyReader | None = None
+        self.opened_reader: BodyReader | None = None
 
     @property
     def path(self) -> str:

@@ -23,9 +23,8 @@ from treefold_logging import (
     form_payload,
     get_logger,
     json_payload,
-    log_request,
+    log_sent_request,
     opaque_payload,
-    request_target,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +43,10 @@ UNREAD_BODY_TIMEOUT = 0.05
 def log_connection(
     connection: Connection, method: str, status: int, seconds: float, has_body: bool = False
 ) -> None:
-    """Write the line of a request or a socket; a test sees its unhandled exception."""
+    """Write the line of a request or a socket; a test sees its unhandled exception.
+
+    For a line whose level is enabled, or an exception.
+    """
     if connection.error is not None:
         report_to_test_client(connection.scope, connection.error)
     plan = connection.plan
@@ -55,8 +57,17 @@ def log_connection(
         payload = render_masked_payload(cast("Request", connection))
     scope = connection.scope
     raw_path = scope.get("raw_path") or connection.raw_path
-    target = request_target(raw_path, scope["query_string"], connection.find_masked_segments())
-    log_request(method, target, status, seconds, connection.id, payload, connection.error)
+    log_sent_request(
+        method,
+        raw_path,
+        scope["query_string"],
+        connection.find_masked_segments(),
+        status,
+        seconds,
+        connection.id,
+        payload,
+        connection.error,
+    )
 
 
 async def read_small_unread_body(request: Request) -> None:

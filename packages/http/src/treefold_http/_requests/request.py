@@ -70,10 +70,10 @@ class Request(Connection):
     @property
     def reader(self) -> BodyReader:
         """The one reader of the body, with the limit of the route."""
-        if (reader := self._reader) is None:
+        if (reader := self.opened_reader) is None:
             limit = self.plan.max_body if self.plan else self.app.settings.max_body
             size = self._read_declared_size()
-            reader = self._reader = BodyReader(self._receive, size, limit=limit)
+            reader = self.opened_reader = BodyReader(self._receive, size, limit=limit)
         return reader
 
     def _read_declared_size(self) -> int | None:
@@ -101,7 +101,7 @@ class Request(Connection):
             BadRequest: when the body is not valid JSON.
             PayloadTooLarge, ClientDisconnect: as `body`.
         """
-        reader = self._reader or self.reader
+        reader = self.opened_reader or self.reader
         if reader.json is UNREAD:
             self._refuse_content_coding()
             body = await reader.read()

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from treefold_http._json.json import dumps, get_pydantic_dump_functions, msgspec, to_json_compatible
 from treefold_http._responses.response import (
+    BODILESS,
     BYTES_TYPE,
     JSON_TYPE,
     TEXT_TYPE,
@@ -57,6 +58,15 @@ PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
     bytes: (bytes, BYTES_TYPE),
 }
 """Type to encoder and Content-Type; subclasses and records are added at their first use."""
+
+PLAIN_STATUSES = frozenset(range(200, 600)) - BODILESS
+"""Statuses of answers that are a type and a body."""
+
+
+def is_plain_pair(result: tuple[Any, ...]) -> bool:
+    """Return True for `(content, status)` with a status whose answer has a body."""
+    return len(result) == 2 and type(result[1]) is int and result[1] in PLAIN_STATUSES
+
 
 _LEARNED = 1024
 """Types of results that are remembered; a program returns far fewer."""

@@ -18,6 +18,7 @@ class RoutePlan:
         route: the route of the table; None for the plans of 404, 405 and probes.
         run: returns the handler's return value or a response; for a socket, runs it to its end.
         status: the status of a plain return value; None keeps the default of its type.
+        plain_status: the status of a plain value that has a body; 0 where `status` allows none.
         max_body: the most bytes of a request body.
         form_limits: the limits of a form.
         masked: path segments whose parameter name is sensitive, counted from the end.
@@ -30,6 +31,7 @@ class RoutePlan:
     route: Route | None
     run: Callable[[Any], Any]
     status: int | None = None
+    plain_status: int = 200
     max_body: int
     form_limits: Limits = DEFAULT_LIMITS
     masked: tuple[int, ...] = ()

@@ -7,6 +7,7 @@ handler that returns closes with 1000, one that raises with 1011.
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_http._wire.errors import Forbidden, HTTPError
 from treefold_http._wire.request_guard import require_valid_head
 from treefold_http._wire.request_id import assign_request_id
-from treefold_logging import request_id
+from treefold_logging import get_logger, request_id
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
@@ -81,7 +82,9 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             app.background.start_work(websocket.work)
         # no code: the task was cancelled from outside, and no close frame was seen
         status = refusal or websocket.code or LOST
-        log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
+        # close codes of failures are lines at ERROR, and asked about where they are written
+        if status >= 500 or get_logger().isEnabledFor(logging.INFO):
+            log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
         with suppress(ValueError):  # a task that is closed from another context
             request_id.reset(token)
 

@@ -21,6 +21,9 @@ MAX_FIELDS = 100
 """Header fields of one request; a browser sends about 20."""
 MAX_HEADER_BYTES = 32 * 1024
 """Bytes of all names and values together."""
+HEAD_SIZE = "treefold.head_size"
+"""Entry of a scope in which `treefold serve` says that the head has at most so many bytes, for
+those that came in one piece: it knows this without counting."""
 MAX_TARGET_BYTES = 8 * 1024
 """Bytes of path and query; RFC 9110, 4.1 asks for 8,000 at least."""
 
@@ -38,9 +41,10 @@ SINGLE_FIELDS = frozenset(
 more than one X-Request-ID no id."""
 _PORTS = {b"http": b":80", b"https": b":443"}
 _KNOWN_HOSTS_LIMIT = 1024
-"""Hosts that were found well-formed, and need no second check."""
+"""Values of Host that are remembered, and need no second check."""
 _CLOSE = {"Connection": "close"}
-_known_hosts: set[bytes] = set()
+KNOWN_HOSTS: set[bytes] = set()
+"""Values of Host that are well-formed."""
 
 # RFC 3986, 3.2.2: a name, an IPv4 address or a bracketed IPv6 address, then an optional port.
 is_host = re.compile(
@@ -75,12 +79,12 @@ def require_valid_head(scope: Scope, fields: Mapping[bytes, bytes], path: bytes 
         raise HTTPError(505, "The server speaks HTTP/1.1", headers=_CLOSE)
     host = fields.get(b"host")
     # a client of HTTP/1.0 need not send one, as the probe of a load balancer (RFC 9112, 3.2)
-    if host not in _known_hosts and not (host is None and version == "1.0"):
+    if host not in KNOWN_HOSTS and not (host is None and version == "1.0"):
         if host is None or not is_host(host := host.strip(BLANKS)):
             raise BadRequest("A request must have a Host field of the form host[:port]")
         # limited, as a client can send any number of names
-        if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
-            _known_hosts.add(host)
+        if len(KNOWN_HOSTS) < _KNOWN_HOSTS_LIMIT:
+            KNOWN_HOSTS.add(host)
     if b"content-length" in fields or b"transfer-encoding" in fields:
         _refuse_ambiguous_framing(fields)
     if len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
@@ -144,6 +148,12 @@ def refuse_body_with_upgrade(fields: Mapping[bytes, bytes], receive: Receive) ->
     server = getattr(receive, "__self__", None)
     if type(server).__module__ == "uvicorn.protocols.http.httptools_impl":
         raise BadRequest("This server cannot read a body behind Upgrade", headers=_CLOSE)
+
+
+def is_plain_framing(fields: Mapping[bytes, bytes]) -> bool:
+    """Return True for a body whose length is one decimal number, as that of most requests."""
+    length = fields.get(b"content-length", b"")
+    return length.isdigit() and len(length) <= 19 and b"transfer-encoding" not in fields
 
 
 def _refuse_ambiguous_framing(fields: Mapping[bytes, bytes]) -> None:
