@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from treefold_http._types.scalars import DECIMAL
+
 Operation = Callable[..., dict[str, Any]]
 
 PATH = "Api/v1/X/[id]/Get.py"
@@ -31,7 +33,7 @@ def parameters(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
         (": date", {"type": "string", "format": "date"}),
         (": datetime", {"type": "string", "format": "date-time"}),
         (": time", {"type": "string", "format": "time"}),
-        (": Decimal", {"type": "string", "format": "decimal"}),
+        (": Decimal", dict(DECIMAL)),
         (": Literal['a', 'b']", {"type": "string", "enum": ["a", "b"]}),
         (": Literal[1, 2]", {"type": "integer", "enum": [1, 2]}),
         (": int | None", {"type": "integer"}),

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotReq
 import pytest
 
 from treefold_http._types.read import parse_annotation
+from treefold_http._types.scalars import DECIMAL
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Mode, Schemas
 
@@ -65,7 +66,7 @@ class Length:
         (float, {"type": "number"}),
         (str, STRING),
         (bytes, {"type": "string", "contentEncoding": "base64"}),
-        (decimal.Decimal, {"type": "string", "format": "decimal"}),
+        (decimal.Decimal, dict(DECIMAL)),
         (uuid.UUID, {"type": "string", "format": "uuid"}),
         (datetime.datetime, {"type": "string", "format": "date-time"}),
         (datetime.date, {"type": "string", "format": "date"}),

@@ -7,17 +7,24 @@ import datetime
 import decimal
 import enum
 import json
+import re
 import uuid
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
+import msgspec
+import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 from treefold_http._json.json import dumps
+from treefold_http._types.decode import build_model_decoder
 from treefold_http._types.read import parse_annotation
+from treefold_http._types.scalars import DECIMAL, SCALARS
 from treefold_http._types.serialize import SerializationError, build_serializer
 from treefold_http._types.validate import build_json_check
+from treefold_http._wire.errors import HTTPError
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._schemas import Mode, Schemas
 
@@ -193,3 +200,111 @@ def test_what_a_response_model_lets_out_of_anything_fits_its_schema(data: st.Dat
 def test_the_validator_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValidationError):
         validator_of(list[int], "output").validate(["text"])
+
+
+@dataclasses.dataclass
+class Price:
+    amount: decimal.Decimal
+
+
+class PriceModel(pydantic.BaseModel):
+    amount: decimal.Decimal
+
+
+class PriceStruct(msgspec.Struct):
+    amount: decimal.Decimal
+
+
+HOSTILE = (
+    *("", " ", "1", "1.5", "-0", "+1", ".5", "5.", ".", "+", "-", "--1", "1..5", "1.5.1", "00.10"),
+    *("1e5", "1E+5", "1e-5", "1e", "e5", "1e+", ".e5", "1e999999", "1e1000000", "1e5.5"),
+    *("NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "null", "0x1", "1L", "1,5", "1_000"),
+    *(
+        " 1",
+        "1 ",
+        "\t1",
+        "1\n",
+        "\n",
+        "1\u2028",
+        "\u0661",
+        "1\u0662",
+        "\u0967.5",
+        "\uff11",
+        "\u00b2",
+    ),
+    *("1\0", "\u22121", "1" * 5000, "1" * 5000 + "x"),
+)
+NUMBERS = st.text(st.sampled_from("0015..eE+-_ \n,N\u0661"), max_size=8)
+
+
+def match_pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Any:
+    """Evaluate a pattern as JSON Schema says: `$` is the end, in Python also before a line end."""
+    assert pattern.endswith("$")
+    if isinstance(instance, str) and not re.search(pattern[:-1] + r"\Z", instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+EcmaValidator: Any = extend(Draft202012Validator, {"pattern": match_pattern})
+
+
+def decimal_outcomes(kind: Any, text: str) -> tuple[bool, bool]:
+    """True if the schema of a body admits a text; True if the reader of the body takes it."""
+    node = parse_annotation(kind)
+    components = Components()
+    schema = Schemas(components).build_body_schema(node)
+    named = {"schemas": components.resolve_named_schemas()}
+    document = {"amount": text}
+    decoder = build_model_decoder(node)
+    assert decoder is not None
+    try:
+        decoder.decode(json.dumps(document).encode(), document)
+    except HTTPError:
+        taken = False
+    else:
+        taken = True
+    return EcmaValidator({**schema, "components": named}).is_valid(document), taken
+
+
+def check_decimal_text(text: str) -> None:
+    convert = SCALARS[decimal.Decimal].convert
+    assert convert is not None
+    errors: list[dict[str, Any]] = []
+    build_json_check(parse_annotation(Price))({"amount": text}, ["body"], errors)
+    try:
+        convert(text)
+    except ValueError:
+        converted = False
+    else:
+        converted = True
+
+    assert EcmaValidator(DECIMAL).is_valid(text) is converted is (errors == [])
+    for kind in (Price, PriceModel, PriceStruct):
+        admitted, taken = decimal_outcomes(kind, text)
+        assert admitted is converted
+        # pydantic and msgspec take some texts more, such as `1_000`, as they do of other types
+        assert taken or not admitted
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:20])
+def test_the_schema_of_a_decimal_admits_what_its_reader_takes(text: str) -> None:
+    check_decimal_text(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(NUMBERS | st.decimals(allow_nan=False, allow_infinity=False).map(str))
+def test_any_text_is_a_decimal_to_the_schema_and_the_reader_or_to_neither(text: str) -> None:
+    check_decimal_text(text)
+
+
+@pytest.mark.parametrize("kind", [Price, PriceModel, PriceStruct])
+def test_no_reader_of_a_decimal_takes_an_empty_text(kind: Any) -> None:
+    assert decimal_outcomes(kind, "") == (False, False)
+    assert decimal_outcomes(kind, "1.50") == (True, True)
+
+
+def test_a_decimal_that_may_be_infinite_has_no_pattern() -> None:
+    class Open(pydantic.BaseModel):
+        amount: Annotated[decimal.Decimal, pydantic.Field(allow_inf_nan=True)]
+
+    assert decimal_outcomes(Open, "Infinity")[0]
+    assert not decimal_outcomes(PriceModel, "Infinity")[0]

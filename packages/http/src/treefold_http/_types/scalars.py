@@ -40,6 +40,8 @@ _integer = re.compile(r"[+-]?[0-9]{1,4300}").fullmatch
 # Possessive, so that no text makes it backtrack. The exponent is bounded: `Decimal("1E+999999999")`
 # is small until it is written without an exponent, and then has a gigabyte.
 _number = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,6}+)?").fullmatch
+# The same in the syntax of JSON Schema, which has no possessive quantifiers.
+_NUMBER_PATTERN = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?$"
 # `uuid.UUID` also takes braces, `urn:uuid:` and hyphens anywhere
 _uuid = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch
 
@@ -110,6 +112,8 @@ def _build_text_schema(format_name: str) -> Mapping[str, Any]:
     return {"type": "string", "format": format_name}
 
 
+DECIMAL = {**_build_text_schema("decimal"), "pattern": _NUMBER_PATTERN}
+"""The JSON Schema of a decimal: the texts that `_parse_decimal` converts."""
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
 SCALARS: Mapping[Any, ScalarForm] = {
     type(None): ScalarForm({"type": "null"}),
@@ -119,7 +123,7 @@ SCALARS: Mapping[Any, ScalarForm] = {
     str: ScalarForm({"type": "string"}, str),
     bytes: ScalarForm(_BASE64),
     bytearray: ScalarForm(_BASE64),
-    decimal.Decimal: ScalarForm(_build_text_schema("decimal"), _parse_decimal),
+    decimal.Decimal: ScalarForm(DECIMAL, _parse_decimal),
     uuid.UUID: ScalarForm(_build_text_schema("uuid"), _parse_uuid),
     datetime.datetime: ScalarForm(
         _build_text_schema("date-time"),

@@ -9,11 +9,12 @@ import enum
 import importlib
 import re
 from functools import cache
-from typing import Annotated, Any, TypeAlias, Union
+from typing import Annotated, Any, TypeAlias, Union, cast
 
 from treefold_http._json.pydantic_json import to_base64
 from treefold_http._types import tree
 from treefold_http._types.read import build_type_name, parse_annotation
+from treefold_http._types.scalars import DECIMAL
 from treefold_http._wire.aliases import JSONObject
 
 RouteDescription: TypeAlias = tree.Record | tree.Choice
@@ -76,7 +77,7 @@ def is_enum_without_pydantic_hooks(kind: Any) -> bool:
 
 @cache
 def make_schema_generator_class() -> Any:
-    """Return pydantic's generator of schemas, with bytes as the framework reads and writes them."""
+    """Return pydantic's generator of schemas, with bytes and decimals as the framework has them."""
     base: Any = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 
     class Generator(base):
@@ -87,11 +88,34 @@ def make_schema_generator_class() -> Any:
                 return parent.bytes_schema(schema)
             return {"type": "string", "contentEncoding": "base64"}
 
+        def decimal_schema(self, schema: Any) -> JSONObject:
+            parent: Any = super()
+            made: JSONObject = parent.decimal_schema(schema)
+            # not all releases of pydantic have a pattern, and a text without one may be empty
+            if not schema.get("allow_inf_nan"):
+                for option in made.get("anyOf", [made]):
+                    if option.get("type") == "string":
+                        option.setdefault("pattern", DECIMAL["pattern"])
+            return made
+
         def encode_default(self, dft: Any) -> Any:
             parent: Any = super()
             return to_base64(dft) if isinstance(dft, bytes) else parent.encode_default(dft)
 
     return Generator
+
+
+def add_decimal_patterns(schema: Any) -> None:
+    """Add the pattern of decimals to the texts in a schema of msgspec, which has none."""
+    if isinstance(schema, list):
+        for part in cast("list[Any]", schema):
+            add_decimal_patterns(part)
+    elif isinstance(schema, dict):
+        table = cast("JSONObject", schema)
+        if table.get("type") == "string" and table.get("format") == "decimal":
+            table.setdefault("pattern", DECIMAL["pattern"])
+        for part in table.values():
+            add_decimal_patterns(part)
 
 
 def _normalize_name(name: str) -> str:

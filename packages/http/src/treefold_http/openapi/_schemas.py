@@ -36,6 +36,7 @@ from treefold_http.openapi._components import (
 )
 from treefold_http.openapi._constraints import apply_constraints, to_json_value, with_default
 from treefold_http.openapi._definitions import (
+    add_decimal_patterns,
     collect_classes_by_name,
     is_discriminated,
     is_enum_without_pydantic_hooks,
@@ -317,6 +318,7 @@ def _generate_library_schema(
         template = _TARGET % "name"
         annotations = [node.bare_annotation]
         (schema,), inner = msgspec.json.schema_components(annotations, ref_template=template)
+        add_decimal_patterns([schema, inner])
         return schema, inner
     if (pydantic := sys.modules.get("pydantic")) is None:
         return None
